@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast coverage test-scale chaos bench fuzz-api client lint demo screenshots lock messages help
+.PHONY: install install-dev run test test-fast coverage test-scale chaos bench fuzz-api client lint demo screenshots lock messages help fuzz audit licences
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -19,6 +19,9 @@ help:
 	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
 	@echo "make screenshots  the pictures of the docs, anew, by a headless Chromium"
+	@echo "make fuzz   damaged input of every kind, with many more examples than the tests"
+	@echo "make audit  known vulnerabilities of the server's packages; needs the internet"
+	@echo "make licences  the licences of the server's packages, in docs/licences.md"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
 	@echo "make client a Python client of the API, in ./client"
 	@echo "make lint   style, types and layers"
@@ -74,6 +77,20 @@ bench: install-dev
 	@if [ -n "$(CONVERSATIONS)" ]; then \
 		echo "== benchmarks/measure_conversations.py"; \
 		$(BIN)/python benchmarks/measure_conversations.py --data "$(CONVERSATIONS)"; fi
+
+# 50 times the examples of the tests; FUZZ_FACTOR=500 for a night.
+FUZZ_FACTOR ?= 50
+fuzz: install-dev
+	@FUZZ_FACTOR=$(FUZZ_FACTOR) $(BIN)/python -m pytest -n 0 tests/fuzz $(ARGS)
+
+# pip-audit runs in an environment of its own, and asks PyPI for advisories of exactly these versions.
+PIP_AUDIT := pip-audit==2.10.1
+audit: install-dev
+	@$(BIN)/uv tool run --quiet --from "$(PIP_AUDIT)" pip-audit --strict --disable-pip \
+		--require-hashes -r requirements.txt $(ARGS)
+
+licences: install-dev
+	@$(BIN)/python docs/licences.py
 
 fuzz-api: install-dev
 	@$(BIN)/python -m tests.processes.contract.fuzzing $(ARGS)
