@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from hypothesis import example, given
 
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
-from tests.fuzz.damage import budget, damaged
+from tests.fuzz.damage import budget, damaged, places
 from tests.unit.whatsapp.payloads import OWN, load, names
 from tests.webhooks.conftest import configured
 from tests.webhooks.posting import post_cloud, post_green
@@ -20,6 +24,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 # A fixture of these tests that stands elsewhere.
 __all__ = ["configured"]
+
+
+# The names of fields that hold ids and addresses.
+IDS = re.compile(r"(?i)id$|^id|^from$|^to$|^sender$|participant|phone|chat$|^wid$|instance")
 
 
 def recorded(provider: str) -> list[Any]:
@@ -48,3 +56,32 @@ def test_any_damage_to_a_body_of_the_cloud_api_gets_an_answer(client: Client, ra
 @example(raw=b'{"typeWebhook": "incomingMessageReceived", "timestamp": 1e400}')
 def test_any_damage_to_a_body_of_green_api_gets_an_answer(client: Client, raw: bytes) -> None:
     check(post_green, client, raw)
+
+
+def with_long_ids(provider: str) -> Iterator[tuple[str, bytes]]:
+    """Yield each recorded body with each of its ids too long for any column."""
+    for document in recorded(provider):
+        for path in places(document):
+            *above, last = path
+            changed = copy.deepcopy(document)
+            holder = changed
+            for key in above:
+                holder = holder[key]
+            if isinstance(holder[last], str) and IDS.search(str(last)):
+                for long in ("9" * 300, f"x{'9' * 300}{holder[last]}"):
+                    holder[last] = long
+                    yield ".".join(map(str, path)), json.dumps(changed).encode()
+
+
+@pytest.mark.parametrize("provider", ["cloud", "green"])
+def test_an_id_that_is_too_long_is_refused(provider: str, client: Client) -> None:
+    post = {"cloud": post_cloud, "green": post_green}[provider]
+    wrong = []
+    for where, raw in with_long_ids(provider):
+        with transaction.atomic():
+            assert post(client, raw).status_code == 200, where
+            unprocessed = InboundDelivery.objects.filter(outcome__startswith=UNPROCESSED)
+            wrong += [(where, *found) for found in unprocessed.values_list("event", "outcome")]
+            # Other bodies have the same ids.
+            transaction.set_rollback(True)
+    assert not wrong, "\n".join(map(str, wrong))

@@ -225,3 +225,33 @@ class Ignored(Event):
     """An event that requires no action, with the reason."""
 
     reason: str
+
+
+# Longer ids fit no column; those of the providers are far shorter.
+MAX_ID_LENGTH = 200
+_IDS = (
+    "number_id",
+    "provider_message_id",
+    "original_id",
+    "target_id",
+    "reply_to_id",
+    "group_id",
+    "callback_id",
+    "whatsapp_chat",
+)
+
+
+def with_ids_that_fit(event: Event) -> Event:
+    """Return the event, or Ignored if it has an id that no provider makes and nothing can store."""
+    people = [getattr(event, name, None) for name in ("party", "old", "new")]
+    ids = [getattr(event, name, None) for name in _IDS]
+    ids += [person.other for person in people if person is not None]
+    if all(len(each or "") <= MAX_ID_LENGTH for each in ids):
+        return event
+    return Ignored(
+        provider=event.provider,
+        number_id=event.number_id[:MAX_ID_LENGTH],
+        delivery_key=event.delivery_key,
+        raw=event.raw,
+        reason="an id that is too long",
+    )

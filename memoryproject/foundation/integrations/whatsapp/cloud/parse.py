@@ -31,6 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
     names_number,
     same_number,
+    with_ids_that_fit,
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     compact,
@@ -194,7 +195,8 @@ def parse_cloud(payload: Any, *, received_at: datetime | None = None) -> list[Ev
     events: list[Event] = []
     for entry in listed(body.get("entry")):
         events.extend(_entry_events(entry, received))
-    return events or [unreadable(body, "the body has no entry")]
+    fitting = [with_ids_that_fit(event) for event in events]
+    return fitting or [unreadable(body, "the body has no entry")]
 
 
 def _entry_events(entry: Any, received_at: datetime) -> list[Event]:

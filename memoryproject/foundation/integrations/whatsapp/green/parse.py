@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.events import Event
+from memoryproject.foundation.integrations.whatsapp.events import Event, with_ids_that_fit
 from memoryproject.foundation.integrations.whatsapp.green.envelope import Body
 from memoryproject.foundation.integrations.whatsapp.green.messages import (
     RECEIVED,
@@ -51,4 +51,4 @@ def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[Ev
         reader = read_quota
     if reader is None:
         return [body.ignored(f"webhook type {body.type or '(none)'!r} needs nothing")]
-    return [reader(body)]
+    return [with_ids_that_fit(reader(body))]
