@@ -108,7 +108,7 @@ class Summarizer:
         try:
             completion = chat_model.complete(ChatRequest(prompt), before_attempt=renew)
         except ChatModelError as error:
-            smaller = halves(texts) if error.too_long else None
+            smaller = halves(texts) if error.overflow else None
             if smaller is None:
                 raise
             logger.info("The text is too long for the model: it is summed up in two parts.")

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.overflow import Overflow
 from sessions_app.models import ChatSession, Message, SummaryWork, Turn
 from sessions_app.models.roles import Limits
 from sessions_app.summaries.skills import SKILLS
@@ -303,7 +304,7 @@ class TestLongInput:
     def test_a_model_that_says_too_long_gets_it_in_halves(self, world: World) -> None:
         def answer(request: ChatRequest) -> str:
             if len(request.messages[1].content) > 2_000:
-                raise ChatModelError("too long", permanent=True, too_long=True)
+                raise ChatModelError("too long", permanent=True, overflow=Overflow())
             return "short"
 
         model = ScriptedChatModel(answer)
