@@ -15,8 +15,6 @@ logger = logging.getLogger(__name__)
 
 # Each time about half of the prompt is sent.
 MAX_SHORTENINGS = 4
-# As of MAX_CONTEXT_TOKENS: a lower limit leaves no room for a conversation.
-MIN_LIMIT = 500
 
 
 class Composed(Protocol):
@@ -66,7 +64,7 @@ def ask_model(
             limit = next_limit(sent=sent, overflow=error.overflow, reply=reply_tokens)
             logger.info("A prompt of about %d tokens was refused: %d are tried.", sent, limit)
             if context_limit is not None:
-                context_limit.learn(max(limit, MIN_LIMIT))
+                context_limit.learn(limit)
             shorter = compose(limit)
             if shorter.prompt.tokens >= sent:
                 # Nothing is left that could be left out.

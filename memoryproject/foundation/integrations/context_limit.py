@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 # Then a longer prompt is tried: the server may have been given a larger window.
 KEPT_FOR = timedelta(days=1)
+# As of MAX_CONTEXT_TOKENS: a lower limit would leave no room for a conversation.
+MIN_LIMIT = 500
 # Our count of tokens is an estimate.
 SAFETY = 0.95
 # Where the server doesn't say how it counts the prompt, its tokens may be smaller than ours.
@@ -42,7 +44,7 @@ class ContextLimit(Protocol):
         ...
 
     def learn(self, tokens: int) -> None:
-        """Remember that a longer prompt than this is refused. Raises nothing."""
+        """Remember that longer prompts are refused; at least MIN_LIMIT. Raises nothing."""
         ...
 
 
@@ -58,7 +60,7 @@ class OwnContextLimit:
 
     def learn(self, tokens: int) -> None:
         """See ContextLimit.learn."""
-        self.kept = LearnedLimit(tokens, datetime.now(timezone.utc))
+        self.kept = LearnedLimit(max(tokens, MIN_LIMIT), datetime.now(timezone.utc))
 
 
 class SharedContextLimit:
@@ -80,6 +82,7 @@ class SharedContextLimit:
 
     def learn(self, tokens: int) -> None:
         """See ContextLimit.learn."""
+        tokens = max(tokens, MIN_LIMIT)
         known = self.learned()
         learned = LearnedLimit(tokens, datetime.now(timezone.utc))
         try:
