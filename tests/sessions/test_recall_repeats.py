@@ -145,6 +145,13 @@ def test_copies_are_not_new(text: str) -> None:
     assert not distinct.is_new(text)
 
 
+@pytest.mark.parametrize("piece", ["x", " ", "\n", "x ", ":", "x: ", "?", "what ", ", and what "])
+def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
+    distinct = DistinctTexts(QUESTION)
+    assert distinct.is_new(piece * 60_000 + "one")
+    assert distinct.is_new(piece * 60_000 + "other one")
+
+
 @pytest.mark.parametrize(
     ("query", "text", "new"),
     [

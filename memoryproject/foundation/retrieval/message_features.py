@@ -258,6 +258,7 @@ COMPARED_LENGTH = 2_000
 # Questions that have so many of their words in common ask for the same.
 SAME_QUESTION = 0.75
 
+MAX_LEAD_IN_LENGTH = 100
 # A quotation such as "Echo: when do you open?". A denial isn't one.
 _LEAD_IN = re.compile(
     r"\s*(?!(?:no|not|never|wrong|לא|אין|טעות)\b)[^\W\d]+(?:\s+[^\W\d]+)?\s*:\s+", re.IGNORECASE
@@ -312,7 +313,8 @@ class DistinctTexts:
 
 def unquoted(text: str) -> str:
     """Return the text that a line quotes after one or two words and a colon, or the whole line."""
-    return _LEAD_IN.sub("", text, count=1)
+    found = _LEAD_IN.match(text, 0, MAX_LEAD_IN_LENGTH)
+    return text[found.end() :] if found else text
 
 
 def _words(text: str) -> tuple[str, ...]:
