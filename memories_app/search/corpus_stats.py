@@ -8,10 +8,10 @@ index finds them if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import connections, transaction
@@ -42,6 +42,9 @@ class Effort:
 
 IN_USE = Effort()
 
+# Returns how many of these texts only repeat the query.
+Repeats: TypeAlias = Callable[[Sequence[UUID]], int]
+
 # A larger result means that ids aren't random; then the texts are counted.
 MAX_TEXTS = 100_000_000
 
@@ -69,6 +72,20 @@ class TermStats:
         frequencies = self.frequencies_of(text, words)
         scope = Scope(self.texts, self.average_length, frequencies)
         return weigh_query(known_terms(text, words), scope)
+
+
+def stats_without(held: TermStats, words: Words, repeats: Repeats) -> TermStats:
+    """Return the statistics without the texts that only repeat the query.
+
+    Else its words would seem to be frequent, and so to say little, because they were asked for.
+    """
+    wanted = words.informative
+    keys = [key for match in held.matches if match.bits & wanted == wanted for key in match.keys]
+    count = repeats(keys) if keys else 0
+    if not count:
+        return held
+    less = {bit: max(number - count, 0) for bit, number in held.frequencies.items()}
+    return replace(held, frequencies=less, texts=max(held.texts - count, 1))
 
 
 def term_stats_find(

@@ -18,7 +18,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import Model, QuerySet
 from pgvector.django import CosineDistance
 
-from memories_app.search.corpus_stats import term_stats_find
+from memories_app.search.corpus_stats import Repeats, stats_without, term_stats_find
 from memories_app.search.lexical_search import (
     Match,
     Words,
@@ -109,13 +109,17 @@ def prepare_query(
     return question, list(vectors[len(subqueries) :]), worked
 
 
-def search_words(subqueries: Sequence[QueryPart], scope: QuerySet[Any]) -> WordSearch:
+def search_words(
+    subqueries: Sequence[QueryPart], scope: QuerySet[Any], *, repeats: Repeats | None = None
+) -> WordSearch:
     """Return the lexical matches of the query in the scope.
 
-    Raises EmptyResultSet for a scope that can't contain anything.
+    repeats: returns how many of some texts only repeat the query; they don't make its words
+    frequent. Raises EmptyResultSet for a scope that can't contain anything.
     """
     words = words_of(subqueries)
     held = term_stats_find(subqueries, words, scope)
+    held = held if repeats is None else stats_without(held, words, repeats)
     return WordSearch(
         words,
         held.matches,

@@ -69,12 +69,14 @@ from sessions_app.conversations.message_store import (
     window_recompute,
 )
 from sessions_app.conversations.message_text import (
+    NOTICE,
     Command,
     indexed_of,
     is_knowledge,
     parse_command,
     speaker_of,
     text_of,
+    without_notice,
 )
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
@@ -110,6 +112,7 @@ from sessions_app.conversations.timeline import (
 )
 
 __all__ = [
+    "NOTICE",
     "ANSWERING",
     "BEGINNING",
     "Change",
@@ -195,6 +198,7 @@ __all__ = [
     "speaker_of",
     "text_for",
     "text_of",
+    "without_notice",
     "text_redact",
     "token_chats",
     "turn_failed",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoryproject.foundation.text.terms import IndexedText, index_text
+from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT
@@ -52,10 +53,30 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
 WITH_TEXT_ALONE = ("text", "interactive", "button")
 
 
+# Said below an answer that was made without all of memory.
+NOTICE = "memory_unavailable"
+
+
+def without_notice(text: str) -> str:
+    """Return the text of an answer without the notice below it, which the model didn't write.
+
+    The end of the notice may be cut off.
+    """
+    answer, _, end = text.rpartition("\n\n")
+    begun = end.removesuffix("…").rstrip()
+    is_notice = (
+        answer and begun and any(notice.startswith(begun) for notice in TEXTS[NOTICE].values())
+    )
+    return answer if is_notice else text
+
+
 def text_of(message: Message) -> str:
-    """Return the message's content; a label if it isn't text."""
+    """Return the message's content; a label if it isn't text.
+
+    The notice below an answer isn't part of it.
+    """
     if message.kind in WITH_TEXT_ALONE:
-        return message.content
+        return without_notice(message.content) if message.role != Role.USER else message.content
     return f"[{message.kind}] {message.content}".strip()
 
 

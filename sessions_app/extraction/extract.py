@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -16,11 +17,15 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.text.characters import detect_language
+from memoryproject.foundation.text.parts import halves
 from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
 from sessions_app.extraction.extraction_prompt import Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.model_facts import FactsFormError
 from sessions_app.extraction.source_text import SourceText, source_text_of
+
+if TYPE_CHECKING:
+    from sessions_app.extraction.facts_form import Fact
 
 logger = logging.getLogger(__name__)
 
@@ -79,16 +84,13 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
 
 
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
-    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
-
     for reading in range(1, READINGS + 1):
         source = source_text_of(lease.turn_id, memory_enabled=extractor.memory_enabled)
         if source is None:
             lease.finish(NOTHING)
             return Outcome()
-        request = _request(source, extractor)
-        completion = extractor.chat_model.complete(request, before_attempt=lease.renew)
-        facts = read_facts(completion.text)
+        written = [Written(*each) for each in zip(source.texts, source.names, strict=True)]
+        facts = _facts(written, source, lease, extractor)
         lease.renew()
         try:
             return facts_store(
@@ -107,11 +109,38 @@ def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
     raise AssertionError("not reached")
 
 
-def _request(source: SourceText, extractor: Extractor) -> ChatRequest:
+def _facts(
+    written: Sequence[Written], source: SourceText, lease: ExtractionLease, extractor: Extractor
+) -> list[Fact]:
+    """Return the facts that the model finds; in two halves if all is too long for it."""
+    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
+
+    request = _request(written, source, extractor)
+    try:
+        completion = extractor.chat_model.complete(request, before_attempt=lease.renew)
+    except ChatModelError as error:
+        smaller = _halves(written) if error.overflow else None
+        if smaller is None:
+            raise
+        logger.info("The messages are too long for the model: they are read in two parts.")
+        return [fact for half in smaller for fact in _facts(half, source, lease, extractor)]
+    return read_facts(completion.text)
+
+
+def _halves(written: Sequence[Written]) -> list[list[Written]] | None:
+    """Return the messages in two halves, None if they are too short for that to help."""
+    if len(written) > 1:
+        middle = len(written) // 2
+        return [list(written[:middle]), list(written[middle:])]
+    divided = halves([each.text for each in written])
+    if divided is None:
+        return None
+    return [[Written("".join(pieces), written[0].name)] for pieces in divided]
+
+
+def _request(written: Sequence[Written], source: SourceText, extractor: Extractor) -> ChatRequest:
     return learning_request(
-        messages=[
-            Written(text, name) for text, name in zip(source.texts, source.names, strict=True)
-        ],
+        messages=written,
         question=source.question,
         written_at=source.written_at,
         time_zone=extractor.time_zone,

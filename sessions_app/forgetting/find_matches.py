@@ -176,6 +176,7 @@ def _recalled(wanted: Wanted, viewer: Viewer, source: str, embedder: Embedder) -
         sources=[source],
         memories_where=_narrowed(wanted, "created_at"),
         messages_where=_narrowed(wanted, "received_at"),
+        repeats=True,
     )
     chats = dict(
         Memory.objects.filter(pk__in=[hit.id for hit in result.hits]).values_list("pk", "chat_id")

@@ -146,6 +146,7 @@ class Prober:
             top_k=TOP_K,
             min_similarity=0.0,
             sources=[MEMORIES] if viewer.chat_id is None else [MESSAGES],
+            repeats=True,
         )
         self.record.count("recall", queries=1, rows=len(found.hits))
         for hit in found.hits:

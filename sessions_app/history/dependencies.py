@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.configured import configured_chat_model
+from memoryproject.foundation.integrations.configured import (
+    configured_chat_model,
+    configured_context_limit,
+)
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import (
@@ -31,12 +34,14 @@ def build_chat_memory() -> ChatMemoryService:
 def build_strategy() -> MemoryManagementStrategy:
     if settings.CHAT_MEMORY_STRATEGY == "none":
         return NoStrategy()
+    # The offline model only recites memories: it can't summarise.
+    is_offline = settings.CHAT_MODEL == "offline"
     return SummarizationStrategy(
         summarizer=Summarizer(
-            # The offline model only recites memories: it can't summarise.
-            chat_model=None if settings.CHAT_MODEL == "offline" else configured_chat_model(),
+            chat_model=None if is_offline else configured_chat_model(),
             skill=skill_named(settings.SUMMARIZATION_SKILL),
             context_tokens=settings.MAX_CONTEXT_TOKENS or Summarizer.context_tokens,
+            context_limit=None if is_offline else configured_context_limit(),
         ),
         summarize_every_n_messages=settings.SUMMARIZE_EVERY_N,
         delete_summarized_messages=settings.DELETE_SUMMARIZED_MESSAGES,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -25,11 +27,13 @@ from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     REACH,
     WITH_VECTORS,
+    DistinctTexts,
     Line,
     Scorer,
     everyday_words,
     features_of,
     speaker_named,
+    unquoted,
 )
 from memoryproject.foundation.retrieval.query import text_without
 from memoryproject.foundation.retrieval.relevance import IN_USE, LexicalQuery
@@ -39,13 +43,15 @@ from sessions_app.recall.neighbours import lines_around, placed
 
 # Limit of lines that are ranked with their context.
 SEEDS = 100
+# Limit of seeds that may be the same text.
+MAX_SAME_SEEDS = 30
 # A longer silence begins a new run of messages.
 SILENCE = timedelta(hours=6)
 
 _AROUND = """
 WITH texts (key, session_id, place, answer_to, order_num, said_at, content, sender, length, terms)
 AS ({scope})
-SELECT key, span, said_at, content, sender, length,
+SELECT key, span, said_at, answer_to, content, sender, length,
        ARRAY(SELECT term FROM unnest(terms) AS term WHERE term = ANY(%s))
 FROM texts
 JOIN unnest(%s::uuid[], %s::int[], %s::int[]) WITH ORDINALITY AS spans (session_id, low, high, span)
@@ -95,11 +101,13 @@ def rank_messages(
     messages: QuerySet[Any],
     *,
     top_k: int,
+    distinct: DistinctTexts | None = None,
     judges: Scorers = DEFAULT_WEIGHTS,
 ) -> list[Ranked]:
     """Return the ``top_k`` lines that answer best, best first.
 
-    ``messages``: the lines that may be found. The number of queries doesn't depend on the question
+    ``messages``: the lines that may be found. ``distinct``: skips lines that say nothing new. The
+    number of queries doesn't depend on the question
     or on the result.
     """
     seeds = rank(
@@ -107,9 +115,10 @@ def rank_messages(
         messages,
         MessageEmbedding,
         key="message",
-        top_k=SEEDS,
+        top_k=3 * SEEDS,
         found=message_question.found,
     )
+    seeds = _spread(seeds)
     if not seeds:
         return []
     rows = _rows_around(
@@ -135,17 +144,83 @@ def rank_messages(
         Ranked(row.key, score, cosine[0])
         for row, score, cosine in zip(rows, best, near, strict=True)
     ]
-    return sorted(ranked, key=lambda item: (-item.score, str(item.key)))[:top_k]
+    ranked = sorted(ranked, key=lambda item: (-item.score, str(item.key)))
+    if distinct is None:
+        return ranked[:top_k]
+    by_key = {row.key: row for row in rows}
+    new = (
+        item
+        for item in _originals(_with_last_answer(ranked, rows, distinct), by_key)
+        if distinct.is_new(by_key[item.key].content, speaker=by_key[item.key].sender)
+    )
+    return list(islice(new, top_k))
+
+
+def _originals(ranked: Sequence[Ranked], rows: Mapping[UUID, _Row]) -> list[Ranked]:
+    """Return the lines; where one quotes another one, the other one takes its place, too."""
+    originals = {_same(row.content): row.key for row in reversed(list(rows.values()))}
+    cosines = {item.key: item.similarity for item in ranked}
+    found = []
+    for item in ranked:
+        quoted = unquoted(rows[item.key].content)
+        original = originals.get(_same(quoted), item.key)
+        if quoted != rows[item.key].content and original != item.key:
+            found.append(Ranked(original, item.score, cosines[original]))
+        found.append(item)
+    return found
+
+
+def _same(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _with_last_answer(
+    ranked: Sequence[Ranked], rows: Sequence[_Row], distinct: DistinctTexts
+) -> list[Ranked]:
+    """Return the lines; the last answer that the question got before takes the question's place."""
+    repeated = {row.key for row in rows if distinct.repeats_query(row.content)}
+    answers = [
+        row for row in rows if row.answer_to in repeated and not distinct.repeats_query(row.content)
+    ]
+    if not answers:
+        return list(ranked)
+    last = max(answers, key=lambda row: row.said_at)
+    score = next(item.score for item in ranked if item.key in repeated)
+    found = [
+        replace(item, score=max(item.score, score)) if item.key == last.key else item
+        for item in ranked
+    ]
+    return sorted(found, key=lambda item: -item.score)
+
+
+def _spread(seeds: Sequence[Ranked]) -> list[Ranked]:
+    """Return the best seeds, few of those that are probably one text, said again and again.
+
+    The same text has the same score and the same cosine.
+    """
+    kept: list[Ranked] = []
+    counts: Counter[tuple[float, float | None]] = Counter()
+    for seed in seeds:
+        counts[seed.score, seed.similarity] += 1
+        if counts[seed.score, seed.similarity] <= MAX_SAME_SEEDS:
+            kept.append(seed)
+    return kept[:SEEDS]
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the conversation. Lines of one ``run`` were said one after the other."""
+    """A line of the conversation. Lines of one ``run`` were said one after the other.
+
+    ``answer_to``: the line that it answers. ``sender``: who wrote it, in a group; ``speaker``: who
+    says it, also by a name in the line.
+    """
 
     key: UUID
     run: int
     said_at: datetime
     content: str
+    answer_to: UUID | None
+    sender: str
     speaker: str
     length: int
     counts: Mapping[str, float]
@@ -193,7 +268,7 @@ def _in_runs(rows: Sequence[tuple[Any, ...]]) -> list[_Row]:
     lines: list[_Row] = []
     run = 0
     last: tuple[int, datetime] | None = None
-    for key, span, said_at, content, sender, length, terms in rows:
+    for key, span, said_at, answer_to, content, sender, length, terms in rows:
         if last is not None and (last[0] != span or abs(said_at - last[1]) > SILENCE):
             run += 1
         last = (span, said_at)
@@ -201,7 +276,9 @@ def _in_runs(rows: Sequence[tuple[Any, ...]]) -> list[_Row]:
         for term in terms:
             counts[term] = counts.get(term, 0) + 1
         speaker = speaker_named(content) or sender or ""
-        lines.append(_Row(key, run, said_at, content, speaker, length, counts))
+        lines.append(
+            _Row(key, run, said_at, content, answer_to, sender or "", speaker, length, counts)
+        )
     return lines
 
 

@@ -23,6 +23,7 @@ from memories_app.search.facade import (
     NOTHING_FOUND,
     Question,
     WordSearch,
+    any_of,
     memories_visible,
     prepare_query,
     rank,
@@ -36,6 +37,7 @@ from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.neighbours import neighbours_of
 
 if TYPE_CHECKING:
+    from memoryproject.foundation.retrieval.message_features import DistinctTexts
     from sessions_app.recall.message_ranking import MessageQuestion
 
 logger = logging.getLogger(__name__)
@@ -106,6 +108,7 @@ def recall(
     messages_where: Q | None = None,
     memories_where: Q | None = None,
     sure: bool = True,
+    repeats: bool = False,
 ) -> RecallResult:
     """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
@@ -113,9 +116,12 @@ def recall(
     memories_where: filters the memories that the viewer may see.
     sure: False if a quick answer matters more than memories that are far from the question in
     meaning and share no word with it.
+    repeats: True also returns texts that say nothing new: questions like the query that were asked
+    before, and further copies of a text.
     If the embedder fails, the search uses words only. A failing database query is retried once
     and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
+    from memoryproject.foundation.retrieval.message_features import DistinctTexts  # noqa: PLC0415 numpy is slow
     from sessions_app.recall.message_ranking import MessageQuestion  # noqa: PLC0415 numpy is slow
 
     subqueries = query_parts(query)
@@ -123,7 +129,9 @@ def recall(
     found_messages = None
     failed = False
     if MESSAGES in sources and viewer.chat_id is not None:
-        found_messages = _try_twice(lambda: _search_messages(subqueries, messages))
+        found_messages = _try_twice(
+            lambda: _search_messages(subqueries, messages, None if repeats else query)
+        )
         failed = found_messages is None
     topics = _topics(subqueries, found_messages)
     question, topic_vectors, embedded = prepare_query(subqueries, embedder, topics=topics)
@@ -134,11 +142,16 @@ def recall(
         message_question = MessageQuestion(
             question, topic_vectors, found_messages, timezone.now().date()
         )
-        searches.append(lambda: _recall_messages(message_question, messages, top_k))
+        searches.append(
+            lambda: _recall_messages(
+                message_question, messages, top_k, None if repeats else DistinctTexts(query)
+            )
+        )
     found = [_try_twice(search) for search in searches]
     hits = [hit for part in found for hit in part or []]
     best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
-    relevant = [hit for hit in best if hit.score >= min_similarity][:top_k]
+    relevant = [hit for hit in best if hit.score >= min_similarity]
+    relevant = (relevant if repeats else _distinct(relevant))[:top_k]
     complete: list[Hit] | None = relevant
     if any(hit.source == "message" for hit in relevant):
         complete = _try_twice(lambda: _with_neighbours(relevant, messages))
@@ -147,15 +160,37 @@ def recall(
     return RecallResult(relevant if complete is None else complete, degraded)
 
 
+def _distinct(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits without copies of memories, and without messages that are such copies."""
+    from memoryproject.foundation.retrieval.message_features import DistinctTexts  # noqa: PLC0415 numpy is slow
+
+    memories = DistinctTexts()
+    new = {hit.id for hit in hits if hit.source == "memory" and memories.is_new(hit.content)}
+    return [hit for hit in hits if hit.id in new or not memories.holds(hit.content)]
+
+
 def _topics(subqueries: Sequence[QueryPart], found: WordSearch | None) -> list[str]:
     from sessions_app.recall.message_ranking import topics_of  # noqa: PLC0415 numpy is slow
 
     return topics_of(subqueries, found) if found and found.texts else []
 
 
-def _search_messages(subqueries: Sequence[QueryPart], messages: QuerySet[Message]) -> WordSearch:
+def _search_messages(
+    subqueries: Sequence[QueryPart], messages: QuerySet[Message], query: str | None
+) -> WordSearch:
+    """Search the messages. Those that repeat the ``query`` don't make its words frequent."""
+
+    def repeats(keys: Sequence[UUID]) -> int:
+        from memoryproject.foundation.retrieval.message_features import DistinctTexts  # noqa: PLC0415 numpy is slow
+
+        distinct = DistinctTexts(query or "")
+        # Longer texts say something else, too, and aren't read.
+        short = messages.filter(pk__in=any_of(keys), term_count__lte=most)
+        return sum(map(distinct.repeats_query, short.values_list("content", flat=True)))
+
+    most = 3 * len(subqueries[0].terms) + 3
     try:
-        return search_words(subqueries, messages)
+        return search_words(subqueries, messages, repeats=None if query is None else repeats)
     except EmptyResultSet:
         # A filter that nothing can pass.
         return NOTHING_FOUND
@@ -208,11 +243,16 @@ def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message
 
 
 def _recall_messages(
-    message_question: MessageQuestion, messages: QuerySet[Message], top_k: int
+    message_question: MessageQuestion,
+    messages: QuerySet[Message],
+    top_k: int,
+    distinct: DistinctTexts | None,
 ) -> list[Hit]:
     from sessions_app.recall.message_ranking import rank_messages  # noqa: PLC0415 numpy is slow
 
-    ranked = rank_messages(message_question, messages, top_k=top_k)
+    # Some of them may be copies of memories.
+    most = top_k if distinct is None else 2 * top_k
+    ranked = rank_messages(message_question, messages, top_k=most, distinct=distinct)
     # As above: a message may have been revoked since it was ranked.
     found = messages.defer("terms").in_bulk([item.key for item in ranked])
     return [

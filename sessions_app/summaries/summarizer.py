@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 
 from cards_app.rules.extract import extractive_summary
 from cards_app.rules.lines import Line
+from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.characters import (
     CHARACTERS_A_TOKEN,
     cut_at_word,
+    cut_to_tokens,
     detect_language,
+    estimate_tokens,
 )
+from memoryproject.foundation.text.parts import halves, in_parts
 from sessions_app.summaries.skills import SKILLS, Skill, skill_prompt
-from sessions_app.summaries.text_parts import halves, in_parts
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +28,7 @@ EXCERPTS = {"en": "(excerpts)", "he": "(קטעים מתוך השיחה)"}
 MIN_LENGTH = 40
 # A model with a limit in tokens gets a number of words in its prompt.
 WORDS_A_TOKEN = 0.6
-# Four characters a token is too optimistic for Hebrew, so half of the space stays free.
+# The model may count twice as many tokens as we do, so half of the space stays free.
 SAFETY = 2
 OWN_WORDS_TOKENS = 300
 
@@ -44,12 +47,14 @@ class Summarizer:
     """Make digests and chapters.
 
     Without a ``chat_model`` all texts are extractive. ``context_tokens`` is the number of tokens
-    that the model reads at once; longer input is summarised in parts.
+    that the model reads at once; longer input is summarised in parts. ``context_limit`` remembers
+    how much its server reads, if that is less.
     """
 
     chat_model: ChatModel | None = None
     skill: Skill = field(default_factory=lambda: SKILLS["conversation-summary"])
     context_tokens: int = 8_000
+    context_limit: ContextLimit | None = None
 
     def digest(
         self, lines: Sequence[Line], *, longest: int, renew: Callable[[], None] = nothing
@@ -86,14 +91,18 @@ class Summarizer:
         renew: Callable[[], None],
     ) -> Made:
         """Summarise each part once and join the results, so that nothing is summarised twice."""
-        room = max(self.context_tokens // SAFETY - OWN_WORDS_TOKENS - longest, OWN_WORDS_TOKENS)
-        parts = in_parts(texts, room=room * CHARACTERS_A_TOKEN)
+        known = self.context_limit.learned() if self.context_limit is not None else None
+        window = min(self.context_tokens, known.tokens if known else self.context_tokens)
+        room = max(window // SAFETY - OWN_WORDS_TOKENS - longest, OWN_WORDS_TOKENS)
+        tokens = max(sum(estimate_tokens(text) for text in texts), 1)
+        characters = sum(len(text) for text in texts)
+        parts = in_parts(texts, room=max(room * characters // tokens, room))
         made = [
             self._ask_once(chat_model, task, part, max(longest // len(parts), 1), renew)
             for part in parts
         ]
         text = "\n".join(each.text for each in made)
-        return Made(cut_at_word(text, longest * CHARACTERS_A_TOKEN), made[-1].model)
+        return Made(cut_to_tokens(text, longest), made[-1].model)
 
     def _ask_once(
         self,
@@ -108,7 +117,10 @@ class Summarizer:
         try:
             completion = chat_model.complete(ChatRequest(prompt), before_attempt=renew)
         except ChatModelError as error:
-            smaller = halves(texts) if error.too_long else None
+            smaller = halves(texts) if error.overflow else None
+            if error.overflow is not None and self.context_limit is not None:
+                sent = sum(estimate_tokens(message.content) for message in prompt)
+                self.context_limit.learn(next_limit(sent=sent, overflow=error.overflow))
             if smaller is None:
                 raise
             logger.info("The text is too long for the model: it is summed up in two parts.")
@@ -117,9 +129,7 @@ class Summarizer:
                 for half in smaller
             ]
             return Made("\n".join(each.text for each in made), made[-1].model)
-        return Made(
-            cut_at_word(completion.text.strip(), longest * CHARACTERS_A_TOKEN), completion.model
-        )
+        return Made(cut_to_tokens(completion.text.strip(), longest), completion.model)
 
 
 def extract(lines: Sequence[Line], *, longest: int) -> Made:

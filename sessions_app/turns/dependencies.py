@@ -12,6 +12,7 @@ from django.conf import settings
 from memories_app.documents.dependencies import build_document_limits, documents_folder
 from memoryproject.foundation.integrations.configured import (
     configured_chat_model,
+    configured_context_limit,
     configured_providers,
     configured_transcriber,
 )
@@ -34,6 +35,7 @@ def build_answer_rules() -> AnswerRules:
         min_similarity=settings.RECALL_MIN_SIMILARITY,
         history_max_messages=settings.HISTORY_MAX_MESSAGES,
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
+        max_reply_tokens=settings.MAX_REPLY_TOKENS or None,
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
         deadline=timedelta(seconds=settings.ANSWER_DEADLINE_SECONDS),
         time_zone=settings.BUSINESS_TIME_ZONE,
@@ -49,6 +51,7 @@ def build_turn_dependencies() -> Dependencies:
         providers=configured_providers(),
         chat_memory=build_chat_memory(),
         rules=build_answer_rules(),
+        context_limit=configured_context_limit(),
         storage_notices=build_storage_notices(),
         files=build_file_dependencies(),
         transcripts=build_transcript_backups(),

@@ -10,7 +10,8 @@ from sessions_app.turns.pauses import (
     pauses_end,
     pauses_merge,
 )
-from sessions_app.turns.prompt import Line, PromptParts, Recalled, build_prompt
+from sessions_app.turns.prompt import Line, PromptParts, Recalled
+from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.queue import chat_answer, next_needs_model
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.statuses import own_send_confirm, status_apply

@@ -5,25 +5,29 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
+    NOTICE,
     History,
     messages_left_out,
     profile_current,
     text_for,
     text_of,
+    without_notice,
 )
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT
 from sessions_app.recall.facade import Hit, RecallResult, Viewer, recall
+from sessions_app.turns.ask_model import Answered, ask_model
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.prompt import (
     Earlier,
@@ -32,14 +36,37 @@ from sessions_app.turns.prompt import (
     Prompt,
     PromptParts,
     Recalled,
-    build_prompt,
 )
+from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
 SPEAKERS = {"user": "they wrote", "assistant": "you answered"}
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A prompt and the history that it was made of.
+
+    ``dropped``: how many messages of the window it doesn't hold.
+    """
+
+    prompt: Prompt
+    history: History | None
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the prompt of a turn is made of, before anything is left out."""
+
+    turn: Turn
+    text: str
+    history: History | None
+    recalled: RecallResult
+    cards: Sequence[CardHit]
 
 
 def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
@@ -49,39 +76,76 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Depend
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     cards = cards_in_reach(turn, history, dependencies)
     lease.renew()
-    prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, dependencies))
-    dropped = prompt.dropped_history
-    if history is not None and dropped and dependencies.chat_memory.strategy.fills_gaps:
-        # Messages that don't fit into the model's context also go into the shortened passage.
-        kept = history.messages[dropped:]
-        room = sum(message.tokens for message in kept) + history.summary_tokens
-        history = _history(turn, dependencies, max_tokens=room)
-        prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, dependencies))
-        dropped += prompt.dropped_history
-    _record(draft, history, recalled, cards, prompt, dropped)
-    kept_texts = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
-    request = ChatRequest(prompt.messages, recalled=kept_texts, language=turn.chat.language or "en")
-    try:
-        completion = _timed(
-            draft,
-            "model_ms",
-            lambda: dependencies.chat_model.complete(request, before_attempt=lease.renew),
-        )
-    except ChatModelError as error:
-        logger.error("The chat model gave no answer: %s", error)
-        draft.error = error_text(error)
+    material = Material(turn, text, history, recalled, cards)
+    answered = _timed(draft, "model_ms", lambda: _ask(material, lease, dependencies))
+    composed = answered.composed
+    _record(draft, material, composed, refused=answered.refused)
+    if answered.completion is None:
+        logger.error("The chat model gave no answer: %s", answered.error)
+        draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
-        draft.text = _without_model(kept_texts, turn.chat.language)
+        draft.text = _without_model(_texts(composed.prompt), turn.chat.language)
         draft.is_system_text = True
     else:
+        completion = answered.completion
         draft.text = completion.text
         draft.is_system_text = completion.is_recital
         draft.model = completion.model
         draft.prompt_tokens = completion.prompt_tokens
         draft.completion_tokens = completion.completion_tokens
     if recalled.degraded:
-        draft.text += "\n\n" + text_for("memory_unavailable", turn.chat.language)
+        draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
     return draft
+
+
+def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> Answered[Composed]:
+    """Ask the model, with shorter prompts if they are too long for it."""
+    rules = dependencies.rules
+    language = material.turn.chat.language or "en"
+
+    def complete(composed: Composed) -> Completion:
+        request = ChatRequest(
+            composed.prompt.messages,
+            recalled=_texts(composed.prompt),
+            language=language,
+            max_reply_tokens=rules.max_reply_tokens,
+        )
+        return dependencies.chat_model.complete(request, before_attempt=lease.renew)
+
+    return ask_model(
+        compose=lambda limit: _compose(material, dependencies, limit),
+        complete=complete,
+        context_limit=dependencies.context_limit,
+        reply_tokens=rules.max_reply_tokens or 0,
+    )
+
+
+def _compose(material: Material, dependencies: Dependencies, limit: int | None) -> Composed:
+    """Build the prompt; ``limit`` is the number of tokens that the model is known to read."""
+    history = material.history
+    parts = prompt_parts(
+        material.turn, material.text, history, material.recalled, material.cards, dependencies
+    )
+    parts = replace(parts, max_context_tokens=least(parts.max_context_tokens, limit))
+    prompt = build_prompt(parts)
+    before = len(parts.history)
+    fills_gaps = dependencies.chat_memory.strategy.fills_gaps
+    if history is not None and fills_gaps and prompt.dropped_history and prompt.conversation_room:
+        # Messages that don't fit also go into the shortened passage.
+        history = _history(material.turn, dependencies, max_tokens=prompt.conversation_room)
+        lines = history_lines(material.turn, material.text, history)
+        passage = history.passage if history else ""
+        prompt = build_prompt(replace(parts, history=lines, passage=passage))
+    return Composed(prompt, history, dropped=before - (len(prompt.messages) - 1))
+
+
+def _texts(prompt: Prompt) -> list[str]:
+    return [text.content for text in prompt.kept_recalled]
+
+
+def least(*limits: int | None) -> int | None:
+    """Return the lowest of the limits; None if there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _history(
@@ -130,7 +194,6 @@ def prompt_parts(
     cards: Sequence[CardHit],
     dependencies: Dependencies,
 ) -> PromptParts:
-    lines = [_line(message, turn) for message in history.messages] if history else []
     return PromptParts(
         profile=profile_for_prompt(profile_current()),
         now=timezone.now(),
@@ -142,9 +205,17 @@ def prompt_parts(
         cards=[Earlier(card.content, card.said_on) for card in cards],
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
-        history=lines or [Line("user", text)],
+        history=history_lines(turn, text, history),
+        query=text,
+        role_tokens=dependencies.chat_memory.limits.tokens_for(turn.user_role),
         max_context_tokens=dependencies.rules.max_context_tokens,
     )
+
+
+def history_lines(turn: Turn, text: str, history: History | None) -> list[Line]:
+    """Return the history; only the message where memory is off."""
+    lines = [_line(message, turn) for message in history.messages] if history else []
+    return lines or [Line("user", text)]
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:
@@ -175,26 +246,22 @@ def _line(message: Message, turn: Turn) -> Line:
 def _recalled(hit: Hit) -> Recalled:
     around = [
         f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
-        f"{hit.metadata[name]['content']}"
+        f"{without_notice(hit.metadata[name]['content'])}"
         for name in ("before", "after")
         if name in hit.metadata
     ]
     label = SPEAKERS.get(hit.metadata.get("role", ""), "memory")
-    return Recalled(content=hit.content, label=label, said_on=hit.created_at, around=around)
+    content = without_notice(hit.content)
+    return Recalled(content=content, label=label, said_on=hit.created_at, around=around)
 
 
-def _record(
-    draft: Draft,
-    history: History | None,
-    recalled: RecallResult,
-    cards: Sequence[CardHit],
-    prompt: Prompt,
-    dropped_history: int,
-) -> None:
+def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:
     """Add the replay record to the draft."""
+    prompt, history = composed.prompt, composed.history
     draft.prompt = [message.as_dict() for message in prompt.messages]
-    draft.recalled = recalled_record(recalled, cards, prompt)
-    draft.left_out = left_out_record(history, recalled, prompt, dropped_history)
+    draft.recalled = recalled_record(material.recalled, material.cards, prompt)
+    draft.left_out = left_out_record(history, material.recalled, prompt, composed.dropped)
+    draft.left_out["refused_prompts"] = refused
     draft.summary_id = history.summary.summary_message_id if history and history.summary else None
 
 
@@ -219,6 +286,9 @@ def left_out_record(
         "messages_until": history.left_out_until if history else 0,
         "messages_over_context": dropped_history,
         "recalled": prompt.dropped_recalled,
+        "messages_cut": prompt.cut_messages,
+        "recalled_cut": prompt.cut_recalled,
+        "profile_cut": prompt.cut_profile,
         "recall_degraded": recalled.degraded,
         "passage": history.passage if history else "",
         "summarized_until": history.summary.last_order if history and history.summary else 0,

@@ -18,11 +18,13 @@ from sessions_app.models.messages import Role
 from sessions_app.recall.facade import RecallResult, Viewer, recall
 from sessions_app.turns.model_reply import (
     cards_in_reach,
+    least,
     left_out_record,
     prompt_parts,
     recalled_record,
 )
-from sessions_app.turns.prompt import Line, Prompt, PromptParts, build_prompt
+from sessions_app.turns.prompt import Line, Prompt, PromptParts
+from sessions_app.turns.prompt_budget import build_prompt, least_tokens
 from sessions_app.turns.turn_dependencies import Dependencies
 
 
@@ -75,11 +77,18 @@ def context_make(
     parts = prompt_parts(turn, text, history, recalled, cards, dependencies)
     lines = _lines(parts, history, after, query)
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
-    limit = _least(max_tokens, dependencies.rules.max_context_tokens)
+    if max_tokens is not None and least_tokens(parts) > max_tokens:
+        raise BudgetTooSmallError(least_tokens(parts))
+    limit = least(max_tokens, dependencies.rules.max_context_tokens, _learned(dependencies))
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
-    if max_tokens is not None and prompt.tokens > max_tokens:
-        raise BudgetTooSmallError(prompt.tokens)
     return _to_context(prompt, history, recalled, cards)
+
+
+def _learned(dependencies: Dependencies) -> int | None:
+    """Return the number of tokens that the assistant's own model is known to read."""
+    limit = dependencies.context_limit
+    known = limit.learned() if limit is not None else None
+    return known.tokens if known else None
 
 
 def _to_context(
@@ -171,8 +180,3 @@ def _lines(
     if last is not None and last.role == Role.USER and last.content == query:
         return lines
     return [*lines, Line("user", query)]
-
-
-def _least(*limits: int | None) -> int | None:
-    given = [limit for limit in limits if limit is not None]
-    return min(given) if given else None

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
+from memoryproject.foundation.integrations.context_limit import ContextLimit
 from memoryproject.foundation.integrations.documents.base import DocumentLimits, TextExtractor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.llm.base import ChatModel
@@ -28,6 +29,7 @@ class AnswerRules:
     min_similarity: float = 0.7
     history_max_messages: int | None = None
     max_context_tokens: int | None = None
+    max_reply_tokens: int | None = None
     max_answer_age: timedelta = timedelta(hours=24)
     deadline: timedelta = timedelta(seconds=60)
     time_zone: str = "UTC"
@@ -52,9 +54,9 @@ class FileDependencies:
 class Dependencies:
     """The models and providers, the memory of conversations, and the rules.
 
-    Without ``files`` documents and recordings aren't read. ``transcripts``: the backups that
-    forgetting sweeps. ``learn`` hands a chat to a worker that learns from its turns; without it
-    nothing is learned automatically.
+    ``context_limit`` remembers how much the chat model reads. Without ``files`` documents and
+    recordings aren't read. ``transcripts``: the backups that forgetting sweeps. ``learn`` hands a
+    chat to a worker that learns from its turns; without it nothing is learned automatically.
     """
 
     chat_model: ChatModel
@@ -62,6 +64,7 @@ class Dependencies:
     providers: Mapping[str, WhatsAppProvider]
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     rules: AnswerRules = field(default_factory=AnswerRules)
+    context_limit: ContextLimit | None = None
     storage_notices: StorageNotices | None = None
     files: FileDependencies | None = None
     transcripts: Backups | None = None

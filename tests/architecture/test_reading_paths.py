@@ -61,6 +61,7 @@ def payload(recorded: dict[str, Any], text: str) -> dict[str, Any]:
 def warm(world: World) -> World:
     """A chat with a memory and an answer, so that nothing is done for the first time."""
     world.remember(CLIENT, "TestCorp pays in 30 days")
+    world.say(CLIENT, "TestCorp pays when the goods are there")
     world.say(CLIENT, QUESTION)
     return world
 

@@ -11,6 +11,7 @@ from django.core.checks import Error
 from django.test import Client
 
 from memoryproject.environment import Environment
+from memoryproject.foundation.integrations.configured import configured_context_limit
 from memoryproject.staff_site.operations.masking import address_shown, secret_shown, without_secrets
 from memoryproject.staff_site.operations.setting_meanings import ADDRESSES, GROUPS, SECRET
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
@@ -174,3 +175,23 @@ def test_origins_name_the_source_of_each_value() -> None:
         "C": "config.json",
         "D": "default",
     }
+
+
+def test_a_limit_that_the_models_server_reported_is_told_with_what_to_do(
+    admin_client: Client, settings: Any
+) -> None:
+    settings.CHAT_MODEL, settings.OPENAI_MODEL = "openai", "small-model"
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+    assert "small-model refused" not in row(
+        admin_client.get(PAGE).content.decode(), "MAX_CONTEXT_TOKENS"
+    )
+    configured_context_limit().learn(2_345)
+    shown = row(admin_client.get(PAGE).content.decode(), "MAX_CONTEXT_TOKENS")
+    assert "the server of small-model refused a prompt" in shown
+    assert "kept within 2345 tokens" in shown
+    assert "Set MAX_CONTEXT_TOKENS to 2345" in shown
+    assert "1 problem" in admin_client.get("/admin/operations/").content.decode()
+    # Where staff have set a lower one, there is nothing to do.
+    settings.MAX_CONTEXT_TOKENS = 2_000
+    shown = row(admin_client.get(PAGE).content.decode(), "MAX_CONTEXT_TOKENS")
+    assert "refused" not in shown

@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.llm.base import ChatModelError
+from memoryproject.foundation.integrations.overflow import Overflow
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.extraction.extraction_claims import (
     MAX_ATTEMPTS,
@@ -43,6 +45,19 @@ def test_a_model_that_is_down_is_asked_again_later(learning: Learning) -> None:
     learning.teach(fact(BOAT))
     assert learning.learn() == 1
     assert (work().due, work().error) == (False, "")
+
+
+def test_messages_that_are_too_long_for_the_model_are_read_in_two_parts(learning: Learning) -> None:
+    learning.lessons = [ChatModelError("too long", permanent=True, overflow=Overflow())]
+    learning.teach(fact(BOAT))
+    learning.teach(fact("I like tea"))
+    learning.world.say(CLIENT, f"{BOAT}. {'Nothing else happened. ' * 40}I like tea")
+    assert learning.learn() == 2
+    assert contents() == [BOAT, "I like tea"]
+    whole, first, second = (request.messages[1].content for request in learning.requests)
+    assert BOAT in first
+    assert "I like tea" in second
+    assert max(len(first), len(second)) < len(whole) * 0.7
 
 
 def test_it_is_given_up_with_the_error_and_the_next_turn_goes_on(learning: Learning) -> None:

@@ -79,12 +79,22 @@ def test_one_token_over_the_budget_leaves_the_oldest_out(world: World) -> None:
     assert Turn.objects.get().replay.left_out["messages_until"] == 2
 
 
-def test_the_last_two_messages_stay_however_long(world: World) -> None:
+def test_the_last_two_messages_stay_as_far_as_there_is_room(world: World) -> None:
     world.receive(message_from(CLIENT, "old", from_business=True))
-    world.receive(message_from(CLIENT, "long " * 5_000, from_business=True))
-    huge = "huge " * 10_000
-    world.say(CLIENT, huge)
-    assert conversation(world) == ["long " * 5_000, huge]
+    world.receive(message_from(CLIENT, "first " + "long " * 5_000 + "last", from_business=True))
+    world.say(CLIENT, "begin " + "huge " * 10_000 + "end")
+    before, question = conversation(world)
+    assert before.startswith("first long")
+    assert before.endswith("long last")
+    assert question.startswith("begin huge")
+    assert question.endswith("huge end")
+    assert "characters are left out here" in before
+    assert "characters are left out here" in question
+    assert sum(len(message.content) // 4 for message in world.prompt()) <= 4_000
+    # What is stored stays whole, and staff see that the model didn't read all of it.
+    stored = [message.content for message in world.messages(CLIENT)]
+    assert stored[2] == "begin " + "huge " * 10_000 + "end"
+    assert Turn.objects.get().replay.left_out["messages_cut"] == 2
 
 
 def test_messages_of_no_tokens_are_bounded_too(world: World) -> None:
@@ -115,11 +125,16 @@ def test_max_context_tokens_bounds_the_whole_prompt(world: World) -> None:
     assert Turn.objects.latest("id").replay.left_out["messages_over_context"] > 0
 
 
-def test_a_question_longer_than_the_context_is_sent_whole(world: World) -> None:
+def test_a_question_longer_than_the_context_is_cut(world: World) -> None:
     world.with_answer_rules(max_context_tokens=500)
     world.say(CLIENT, "before")
     world.say(CLIENT, "x" * 4_000)
-    assert conversation(world) == ["x" * 4_000]
+    assert sum(len(message.content) // 4 for message in world.prompt()) <= 500
+    question = conversation(world)[-1]
+    assert question.startswith("xxx")
+    assert question.endswith("xxx")
+    # The rest of the room holds what was said before.
+    assert conversation(world)[:-1] == ["before", "answer to: before"]
 
 
 def test_an_answer_counts_with_its_question_when_its_place_is_read(world: World) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryproject.foundation.integrations.context_limit import OwnContextLimit
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.overflow import Overflow
 from sessions_app.models import ChatSession, Message, SummaryWork, Turn
 from sessions_app.models.roles import Limits
 from sessions_app.summaries.skills import SKILLS
@@ -303,7 +305,7 @@ class TestLongInput:
     def test_a_model_that_says_too_long_gets_it_in_halves(self, world: World) -> None:
         def answer(request: ChatRequest) -> str:
             if len(request.messages[1].content) > 2_000:
-                raise ChatModelError("too long", permanent=True, too_long=True)
+                raise ChatModelError("too long", permanent=True, overflow=Overflow())
             return "short"
 
         model = ScriptedChatModel(answer)
@@ -313,6 +315,30 @@ class TestLongInput:
         assert world.sum_up(CLIENT) == 1
         assert not summaries()[0].is_extractive
         assert set(summaries()[0].digest.split()) == {"short"}
+
+    def test_what_is_learned_of_the_models_limit_counts_for_the_next_summary(
+        self, world: World
+    ) -> None:
+        def answer(request: ChatRequest) -> str:
+            if sum(len(message.content) for message in request.messages) > 2_600 * 4:
+                raise ChatModelError("too long", permanent=True, overflow=Overflow())
+            return "short"
+
+        model = ScriptedChatModel(answer)
+        limit = OwnContextLimit()
+        summarizer = Summarizer(chat_model=model, context_tokens=40_000, context_limit=limit)
+        world.summarizing(2, summarizer=summarizer)
+        asked = []
+        for _ in range(2):
+            world.say(GODFATHER, "b " * 8_000)
+            before = len(model.requests)
+            assert world.sum_up(GODFATHER) == 1
+            sizes = [len(request.messages[1].content) for request in model.requests[before:]]
+            asked.append(sum(size > 2_600 * 4 for size in sizes))
+        refused_first, refused_then = asked
+        assert refused_first > 0
+        assert refused_then == 0
+        assert limit.learned() is not None
 
 
 class TestWithoutAModel:

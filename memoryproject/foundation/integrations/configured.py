@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.speech.base import Transcriber
@@ -59,6 +60,11 @@ def _openai_chat(api_key: str, base_url: str, model: str, timeout: float) -> Cha
 
     guard = service_guard(str(ServiceName.CHAT_MODEL), base_url, model)
     return OpenAIChatModel(api_key, base_url, model, timeout=timeout, guard=guard)
+
+
+def configured_context_limit() -> ContextLimit:
+    """Return the limit that the configured chat model's server reported."""
+    return SharedContextLimit(base_url=settings.OPENAI_BASE_URL, model=settings.OPENAI_MODEL)
 
 
 def configured_providers() -> dict[str, WhatsAppProvider]:

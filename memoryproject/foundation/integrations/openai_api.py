@@ -16,6 +16,7 @@ import httpx2
 import openai
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.overflow import read_overflow
 from memoryproject.foundation.integrations.retry import AttemptFailed, parse_retry_after
 from memoryproject.foundation.outside_services.deadline import time_left
 from memoryproject.foundation.outside_services.guards import (
@@ -40,7 +41,6 @@ RETRIED_CLIENT_ERRORS = {408, 409, 425, 429}
 REFUSED_ACCOUNT = {401, 402, 403}
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 REFUSED_STATUSES = {400, 422}
-TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
 KEY_PATTERN = re.compile(r"\bsk-[\w*.-]+|(?<=Bearer )\S+")
 
 T = TypeVar("T")
@@ -118,7 +118,12 @@ class OpenAIConnection:
         """Convert an HTTP error status to an AttemptFailed."""
         status = error.status_code
         out_of_quota = status == 429 and bool(QUOTA_CODES & {error.code, error.type})
-        permanent = out_of_quota or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
+        overflow = read_overflow(status, error.body)
+        permanent = (
+            out_of_quota
+            or overflow is not None
+            or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
+        )
         is_sick = not permanent or out_of_quota or status in REFUSED_ACCOUNT
         text = self._without_secrets(_server_text(error))
         return AttemptFailed(
@@ -126,7 +131,7 @@ class OpenAIConnection:
             if text
             else ErrorText("model_status", status=status),
             permanent=permanent,
-            too_long=error.code in TOO_LONG_CODES,
+            overflow=overflow,
             refused=status in REFUSED_STATUSES,
             sickness=int(is_sick),
             retry_after=parse_retry_after(
@@ -150,7 +155,8 @@ def unreadable_answer() -> AttemptFailed:
 
 def _server_text(error: openai.APIStatusError) -> str:
     body = error.body
-    text = body.get("message") if isinstance(body, dict) else None
+    # LM Studio sends a text where others send an object.
+    text = body.get("message") if isinstance(body, dict) else body
     return text if isinstance(text, str) else ""
 
 

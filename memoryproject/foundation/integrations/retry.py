@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.overflow import Overflow
 from memoryproject.foundation.outside_services.deadline import time_left
 
 DELAYS = (1.0, 2.0, 4.0)
@@ -23,7 +24,7 @@ class AttemptFailed(Exception):
 
     ``permanent``: a retry can't help.
     ``retry_after``: seconds that the server asked to wait, None if it asked for no wait.
-    ``too_long``: the request is longer than the model reads.
+    ``overflow``: the request is longer than the model reads; what the server says of it.
     ``refused``: the server refuses the form of the request, so another form may succeed.
     ``sickness``: the weight of the failure as a sign of a sick service (see outside_services).
     """
@@ -34,14 +35,14 @@ class AttemptFailed(Exception):
         *,
         permanent: bool = False,
         retry_after: float | None = None,
-        too_long: bool = False,
+        overflow: Overflow | None = None,
         refused: bool = False,
         sickness: int = 0,
     ) -> None:
         super().__init__(message)
         self.permanent = permanent
         self.sickness = sickness
-        self.too_long = too_long
+        self.overflow = overflow
         self.refused = refused
         self.retry_after = retry_after
 

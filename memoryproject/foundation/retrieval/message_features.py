@@ -13,13 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.text.tokenizer import Kind
+from memoryproject.foundation.retrieval.subqueries import asks
+from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int_]
@@ -249,3 +251,77 @@ def _by_asked_speaker(question: str, lines: Sequence[Line]) -> Floats:
     if len(named) != 1:
         return np.ones(len(lines))
     return np.array([line.speaker == named[0] for line in lines], dtype=float)
+
+
+# Texts are compared up to this length; longer ones also by their length.
+COMPARED_LENGTH = 2_000
+# Questions that have so many of their words in common ask for the same.
+SAME_QUESTION = 0.75
+
+MAX_LEAD_IN_LENGTH = 100
+# A quotation such as "Echo: when do you open?". A denial isn't one.
+_LEAD_IN = re.compile(
+    r"\s*(?!(?:no|not|never|wrong|לא|אין|טעות)\b)[^\W\d]+(?:\s+[^\W\d]+)?\s*:\s+", re.IGNORECASE
+)
+
+
+Said: TypeAlias = tuple[str, tuple[str, ...]]
+
+
+class DistinctTexts:
+    """Tells which texts say something that the question and the texts before them don't say.
+
+    A question that was asked before tells nothing: it repeats the query. The answers that were
+    given then do. The same words of two ``speaker``s are two texts.
+    """
+
+    def __init__(self, query: str = "") -> None:
+        self._query_words = _words(query)
+        self._seen: set[Said] = set()
+        self._quoted: set[Said] = set()
+
+    def is_new(self, text: str, *, speaker: str = "") -> bool:
+        """Return whether the text says something new; from then on it is known."""
+        if self.repeats_query(text) or self.holds(text, speaker=speaker):
+            return False
+        words, quoted = _words(text), _words(unquoted(text))
+        self._seen.add((speaker, words))
+        if quoted != words:
+            self._quoted.add((speaker, quoted))
+        return True
+
+    def holds(self, text: str, *, speaker: str = "") -> bool:
+        """Return whether the text is one of those that were new."""
+        words = (speaker, _words(text))
+        quoted = (speaker, _words(unquoted(text)))
+        return words in self._seen or words in self._quoted or quoted in self._seen
+
+    def repeats_query(self, text: str) -> bool:
+        """Return whether the text asks what the query asks, and says nothing else."""
+        # A question is never much longer than its repetition.
+        if len(text) > 2 * COMPARED_LENGTH:
+            return False
+        return any(self._is_same_question(each) for each in {text, unquoted(text)})
+
+    def _is_same_question(self, text: str) -> bool:
+        ours, theirs = set(self._query_words), set(_words(text))
+        shared = len(ours & theirs) / max(len(ours | theirs), 1)
+        if shared < SAME_QUESTION or _numbers(ours) != _numbers(theirs):
+            return False
+        return asks(text)
+
+
+def unquoted(text: str) -> str:
+    """Return the text that a line quotes after one or two words and a colon, or the whole line."""
+    found = _LEAD_IN.match(text, 0, MAX_LEAD_IN_LENGTH)
+    return text[found.end() :] if found else text
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words in order, in the spelling in which they are compared."""
+    length = (str(len(text)),) if len(text) > COMPARED_LENGTH else ()
+    return (*(token.text for token in tokenize(text[:COMPARED_LENGTH])), *length)
+
+
+def _numbers(words: set[str]) -> set[str]:
+    return {word for word in words if any(character.isdigit() for character in word)}

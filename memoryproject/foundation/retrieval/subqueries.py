@@ -92,6 +92,11 @@ def question_parts(text: str) -> list[str]:
     return parts[-MAX_PARTS:]
 
 
+def asks(text: str) -> bool:
+    """Return whether ``text`` asks for something."""
+    return any(asking for _, asking in _clauses(text[-MAX_CHARACTERS:]))
+
+
 def _clauses(text: str) -> list[tuple[str, bool]]:
     """Return the clauses of ``text`` in order, each with whether it asks for something."""
     clauses = []

@@ -10,10 +10,13 @@ from typing import Any, cast
 from django.conf import settings
 from django.core.checks import CheckMessage
 from django.core.checks.registry import registry
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.configured import configured_context_limit
+from memoryproject.foundation.integrations.context_limit import KEPT_FOR
 from memoryproject.staff_site.operations.masking import (
     address_shown,
     is_address,
@@ -96,7 +99,22 @@ def problems_found() -> list[Problem]:
     found = [_problem(message, secrets) for check in _checks() for message in check()]
     notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
     texts = [without_secrets(translate_error(note.text), secrets) for note in notes]
-    return found + [Problem(text, "", False) for text in texts]
+    return found + [Problem(text, "", False) for text in texts] + _model_limit()
+
+
+def _model_limit() -> list[Problem]:
+    """Return the limit that the model's server reported, if prompts would be longer without it."""
+    known = configured_context_limit().learned() if settings.CHAT_MODEL == "openai" else None
+    if known is None or (settings.MAX_CONTEXT_TOKENS or known.tokens + 1) <= known.tokens:
+        return []
+    text = _(
+        "MAX_CONTEXT_TOKENS doesn't fit the model: the server of %(model)s refused a prompt, and "
+        "prompts are kept within %(tokens)s tokens until %(until)s."
+    )
+    hint = _("Set MAX_CONTEXT_TOKENS to %(tokens)s, or give the server a larger context window.")
+    until = localtime(known.learned_at + KEPT_FOR).strftime("%Y-%m-%d %H:%M")
+    values = {"model": settings.OPENAI_MODEL, "tokens": known.tokens, "until": until}
+    return [Problem(text % values, hint % values, serious=False)]
 
 
 def _checks() -> list[Callable[[], Iterable[CheckMessage]]]:

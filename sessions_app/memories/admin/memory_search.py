@@ -114,6 +114,7 @@ def _recalled(
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
         # The user waits for the page, and results below this score are not relevant.
         sure=False,
+        repeats=True,
     )
     return result.hits, result.degraded
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext_lazy
 
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
@@ -204,6 +204,39 @@ def _fence(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
     return None
 
 
+# What the budget left out, by the names of the replay record.
+_LEFT_OUT_COUNTS = {
+    "messages_over_context": ngettext_lazy(
+        "%(n)d message was too much for the model's context.",
+        "%(n)d messages were too much for the model's context.",
+        "n",
+    ),
+    "messages_cut": ngettext_lazy(
+        "%(n)d message was too long and was shortened for the model.",
+        "%(n)d messages were too long and were shortened for the model.",
+        "n",
+    ),
+    "recalled": ngettext_lazy(
+        "%(n)d recalled text found no room.", "%(n)d recalled texts found no room.", "n"
+    ),
+    "recalled_cut": ngettext_lazy(
+        "Of %(n)d recalled text only the passage that fits was sent.",
+        "Of %(n)d recalled texts only the passages that fit were sent.",
+        "n",
+    ),
+    "profile_cut": ngettext_lazy(
+        "%(n)d text of the assistant's profile was too long and was shortened.",
+        "%(n)d texts of the assistant's profile were too long and were shortened.",
+        "n",
+    ),
+    "refused_prompts": ngettext_lazy(
+        "The model refused %(n)d longer prompt before.",
+        "The model refused %(n)d longer prompts before.",
+        "n",
+    ),
+}
+
+
 def _left_out(record: dict[str, Any]) -> list[str]:
     """Return sentences that say what the budget left out."""
 
@@ -219,18 +252,8 @@ def _left_out(record: dict[str, Any]) -> list[str]:
         sentences.append(_("A summary told what was said up to message no. %(n)d.") % {"n": until})
     if record.get("passage"):
         sentences.append(_("What stood between the summary and the history was told shortened."))
-    if over := number("messages_over_context"):
-        text = ngettext(
-            "%(n)d message was too much for the model's context.",
-            "%(n)d messages were too much for the model's context.",
-            over,
-        )
-        sentences.append(text % {"n": over})
-    if dropped := number("recalled"):
-        text = ngettext(
-            "%(n)d recalled text found no room.", "%(n)d recalled texts found no room.", dropped
-        )
-        sentences.append(text % {"n": dropped})
+    counts = ((text, number(name)) for name, text in _LEFT_OUT_COUNTS.items())
+    sentences += [text % {"n": count} for text, count in counts if count]
     if record.get("recall_degraded"):
         sentences.append(_("A part of memory could not be searched at that moment."))
     return sentences

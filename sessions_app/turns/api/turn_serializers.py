@@ -22,7 +22,7 @@ class ContextQuestionSerializer(Strict):
         required=False,
         min_value=1,
         max_value=10_000_000,
-        help_text="The messages have at most so many tokens together. A token is four characters.",
+        help_text="The messages have at most so many tokens together, by the server's estimate.",
     )
 
 

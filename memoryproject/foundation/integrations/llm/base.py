@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from memoryproject.foundation.integrations.overflow import Overflow
+
 
 @dataclass(frozen=True)
 class ChatMessage:
@@ -35,12 +37,16 @@ class ChatRequest:
     ``answer_schema``: the answer must be a JSON object of this format. The model is asked for it in
     the best way that its server supports. The caller checks the answer, and the prompt also
     describes the format.
+
+    ``max_reply_tokens``: the model writes at most so many tokens; None: as many as its server lets
+    it write.
     """
 
     messages: Sequence[ChatMessage]
     recalled: Sequence[str] = field(default_factory=tuple)
     language: str = "en"
     answer_schema: AnswerSchema | None = None
+    max_reply_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,16 @@ class Completion:
 class ChatModelError(Exception):
     """The model gave no answer.
 
-    ``permanent``: a retry can't help. ``too_long``: the prompt was longer than the model reads.
+    ``permanent``: a retry can't help. ``overflow``: the prompt is longer than the model reads;
+    what its server says of it.
     """
 
-    def __init__(self, message: str, *, permanent: bool = False, too_long: bool = False) -> None:
+    def __init__(
+        self, message: str, *, permanent: bool = False, overflow: Overflow | None = None
+    ) -> None:
         super().__init__(message)
         self.permanent = permanent
-        self.too_long = too_long
+        self.overflow = overflow
 
 
 class ChatModel(Protocol):

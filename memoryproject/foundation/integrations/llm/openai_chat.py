@@ -19,6 +19,7 @@ from memoryproject.foundation.integrations.llm.base import (
     Completion,
 )
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.foundation.integrations.overflow import read_overflow
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
 from memoryproject.foundation.outside_services.guards import Guard
 
@@ -34,11 +35,26 @@ class Form(IntEnum):
     PROMPT = 2
 
 
+class ReplyLimit(IntEnum):
+    """The ways to limit the length of an answer, from the current parameter to none."""
+
+    MAX_COMPLETION_TOKENS = 0
+    MAX_TOKENS = 1
+    NONE = 2
+
+
+# A model that thinks before it answers counts its thoughts, too. If they take all the room that
+# an answer has, it gets so many times more.
+ROOM_TO_THINK = 8
+
+
 class OpenAIChatModel:
     """Asks a model with POST {base_url}/chat/completions.
 
     If a server refuses ``response_format`` with a schema, the model is asked for any JSON object.
-    If the server refuses that, too, only the prompt asks for it. The accepted way is remembered.
+    If the server refuses that, too, only the prompt asks for it. The length of the answer is
+    limited in the same manner: by ``max_completion_tokens``, ``max_tokens``, or not at all. The
+    accepted ways are remembered.
 
     api_key, base_url: may be empty (no key; OpenAI's own server).
     timeout: seconds for one attempt; ``sleep`` waits between attempts.
@@ -61,6 +77,8 @@ class OpenAIChatModel:
         self._model = model
         self._sleep = sleep
         self._form = Form.JSON_SCHEMA
+        self._reply_limit = ReplyLimit.MAX_COMPLETION_TOKENS
+        self._room_to_think = 1
 
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
@@ -72,7 +90,7 @@ class OpenAIChatModel:
             )
         except AttemptFailed as failure:
             raise ChatModelError(
-                error_text(failure), permanent=failure.permanent, too_long=failure.too_long
+                error_text(failure), permanent=failure.permanent, overflow=failure.overflow
             ) from None
         return replace(completion, attempts=attempts)
 
@@ -82,36 +100,67 @@ class OpenAIChatModel:
 
     def _ask(self, request: ChatRequest) -> Completion:
         if request.answer_schema is None:
-            return self._ask_in(Form.PROMPT, request)
+            return self._ask_limited(Form.PROMPT, request)
         form = self._form
         while True:
             try:
-                completion = self._ask_in(form, request)
+                completion = self._ask_limited(form, request)
             except AttemptFailed as failure:
-                if not failure.refused or failure.too_long or form is Form.PROMPT:
+                if not failure.refused or failure.overflow or form is Form.PROMPT:
                     raise
                 form = Form(form + 1)
             else:
                 self._form = form
                 return completion
 
-    def _ask_in(self, form: Form, request: ChatRequest) -> Completion:
+    def _ask_limited(self, form: Form, request: ChatRequest) -> Completion:
+        """Ask in one form, with the limit of the answer's length that the server accepts."""
+        if request.max_reply_tokens is None:
+            return self._ask_in(form, request, ReplyLimit.NONE)
+        limit = self._reply_limit
+        while True:
+            try:
+                completion = self._ask_in(form, request, limit)
+            except AttemptFailed as failure:
+                if not failure.refused or failure.overflow or limit is ReplyLimit.NONE:
+                    raise
+                limit = ReplyLimit(limit + 1)
+            except _NoRoomToAnswerError:
+                if self._room_to_think > 1:
+                    raise AttemptFailed(ErrorText("model_empty")) from None
+                self._room_to_think = ROOM_TO_THINK
+            else:
+                self._reply_limit = limit
+                return completion
+
+    def _ask_in(self, form: Form, request: ChatRequest, limit: ReplyLimit) -> Completion:
         messages = cast(
             "list[ChatCompletionMessageParam]", [each.as_dict() for each in request.messages]
         )
+        room = (request.max_reply_tokens or 0) * self._room_to_think
         answer = self._connection.call(
             lambda client: client.chat.completions.create(
                 model=self._model,
                 messages=messages,
                 response_format=_response_format(form, request.answer_schema),
+                max_completion_tokens=(
+                    room if limit is ReplyLimit.MAX_COMPLETION_TOKENS else openai.omit
+                ),
+                max_tokens=room if limit is ReplyLimit.MAX_TOKENS else openai.omit,
             )
         )
+        if limit is not ReplyLimit.NONE and _ended_before_text(answer):
+            raise _NoRoomToAnswerError
         return Completion(
             text=_read_text(answer),
             model=_read_model(answer) or self._model,
             prompt_tokens=_read_count(answer, "prompt_tokens"),
             completion_tokens=_read_count(answer, "completion_tokens"),
         )
+
+
+class _NoRoomToAnswerError(Exception):
+    """The limit of the answer's length was reached before the answer began."""
 
 
 def _response_format(form: Form, schema: AnswerSchema | None) -> Any:
@@ -123,11 +172,22 @@ def _response_format(form: Form, schema: AnswerSchema | None) -> Any:
     return {"type": "json_schema", "json_schema": wanted}
 
 
+def _ended_before_text(answer: ChatCompletion) -> bool:
+    try:
+        choice = answer.choices[0]
+        return choice.finish_reason == "length" and not (choice.message.content or "").strip()
+    except (AttributeError, LookupError, TypeError):
+        return False
+
+
 def _read_text(answer: ChatCompletion) -> str:
     """Return the answer's text, for any finish reason.
 
     The SDK doesn't check what it parses, so any part may be missing or of another type.
     """
+    overflow = read_overflow(200, getattr(answer, "error", None))
+    if overflow is not None:
+        raise AttemptFailed(ErrorText("model_too_long"), permanent=True, overflow=overflow)
     try:
         message = answer.choices[0].message
         text: object = message.content or message.refusal or ""

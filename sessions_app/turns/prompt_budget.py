@@ -1,0 +1,278 @@
+"""Choose what of a prompt's parts fits into its limit. Pure.
+
+The whole prompt fits ``max_context_tokens``, and the limit of the role. A small limit of a role
+counts the conversation and what is remembered only: the fixed text alone would fill it.
+
+Room is given in this order: the fixed text with the profile, the message that is answered, what
+was recalled (at least a quarter of the rest, if there is so much of it), the summary, the passage,
+the history from its end, the cards. A text that is too long for its room is cut, and a mark stands
+for what is left out; the stored text stays whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.retrieval.passages import best_passage
+from memoryproject.foundation.text.characters import (
+    characters_within,
+    cut_between_characters,
+    cut_to_tokens,
+    estimate_tokens,
+)
+from sessions_app.turns.prompt import (
+    Line,
+    Profile,
+    Prompt,
+    PromptParts,
+    Recalled,
+    card_text,
+    recalled_text,
+    system_text,
+)
+
+# A lower limit of a role doesn't count the fixed text.
+SMALL_LIMIT = 1_000
+# The least room that the profile, and then the rest, have in any prompt.
+MIN_PROFILE = 400
+MIN_ROOM = 40
+# A recalled text up to this length is whole or left out; of a longer one a passage is taken.
+PASSAGE = 300
+MIN_PASSAGE = 100
+# A message in less room than this says nothing.
+MIN_CUT = 20
+# Parts of one text are rounded down separately.
+ROUNDING = 2
+
+MAX_TORN = 40
+
+CUT_MARK = "\n[… {count} characters are left out here …]\n"
+
+
+def build_prompt(parts: PromptParts) -> Prompt:
+    """Build the prompt within its limit.
+
+    The fixed text and the message that is answered always stay, and of the message before it as
+    much as there is room for.
+    """
+    whole = _assembled(parts, parts)
+    parts, cut_profile = _with_profile_within(parts)
+    fixed = _fixed_tokens(parts)
+    limit = _limit(parts, fixed)
+    if limit is None or (whole.tokens <= limit and not _has_long_recalled(parts, limit)):
+        return whole
+    built, slack = whole, 0
+    for _ in range(3):
+        built = _within(parts, max(limit - fixed - slack, MIN_ROOM))
+        if built.tokens <= limit:
+            break
+        # What was rounded down.
+        slack += built.tokens - limit
+    return replace(built, cut_profile=cut_profile)
+
+
+def least_tokens(parts: PromptParts) -> int:
+    """Return the tokens of the fixed text and the message that is answered, both whole."""
+    last = [estimate_tokens(line.content) for line in parts.history[-1:]]
+    return _fixed_tokens(parts) + sum(last)
+
+
+def _limit(parts: PromptParts, fixed: int) -> int | None:
+    """Return the limit of the whole prompt; None without one."""
+    limits = []
+    if parts.max_context_tokens is not None:
+        limits.append(parts.max_context_tokens)
+    if parts.role_tokens is not None:
+        small = parts.role_tokens < SMALL_LIMIT
+        limits.append(parts.role_tokens + (fixed if small else 0))
+    return min(limits, default=None)
+
+
+def _fixed_tokens(parts: PromptParts) -> int:
+    bare = replace(parts, recalled=(), cards=(), summary="", passage="")
+    return estimate_tokens(system_text(bare))
+
+
+def _fence_tokens(parts: PromptParts) -> int:
+    """Return the tokens of the words around what is remembered; 0 if nothing is."""
+    if not (parts.recalled or parts.cards or parts.summary or parts.passage):
+        return 0
+    one = replace(parts, recalled=(), cards=(), summary="x", passage="x")
+    return estimate_tokens(system_text(one)) - _fixed_tokens(parts) + ROUNDING
+
+
+def _with_profile_within(parts: PromptParts) -> tuple[PromptParts, int]:
+    """Shorten the longest texts of the profile if it leaves too little room for the rest.
+
+    Returns how many of its texts were shortened.
+    """
+    given = [each for each in (parts.max_context_tokens, parts.role_tokens) if each is not None]
+    room = max(min(given, default=0) // 2, MIN_PROFILE)
+    if not given or _fixed_tokens(parts) <= room:
+        return parts, 0
+    profile = parts.profile
+    texts = [profile.persona, profile.business_facts, profile.opening_hours]
+    empty = replace(parts, profile=Profile(profile.name, languages=profile.languages))
+    widths = _widths([estimate_tokens(text) for text in texts], room - _fixed_tokens(empty) - 10)
+    short = [cut_to_tokens(text, width) for text, width in zip(texts, widths, strict=True)]
+    persona, facts, hours = short
+    shorter = replace(profile, persona=persona, business_facts=facts, opening_hours=hours)
+    cut = sum(one != other for one, other in zip(texts, short, strict=True))
+    return replace(parts, profile=shorter), cut
+
+
+def _widths(lengths: Sequence[int], room: int) -> list[int]:
+    """Share the room: short texts stay whole, and leave what they don't need to the long ones."""
+    widths = [0] * len(lengths)
+    left = max(room, 0)
+    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    for done, place in enumerate(order):
+        widths[place] = min(lengths[place], left // (len(order) - done))
+        left -= widths[place]
+    return widths
+
+
+def _has_long_recalled(parts: PromptParts, limit: int) -> bool:
+    longest = _longest_passage(limit)
+    return any(estimate_tokens(text.content) > longest for text in parts.recalled)
+
+
+def _longest_passage(room: int) -> int:
+    """Return how much of one recalled text a prompt holds: much of it only where room is plenty."""
+    return max(PASSAGE, room // 20)
+
+
+def _within(parts: PromptParts, room: int) -> Prompt:
+    """Build the prompt with at most ``room`` tokens beside the fixed text."""
+    question, cut_messages = _question_within(parts.history[-1:], room)
+    earlier = parts.history[:-1]
+    left = max(room - _tokens(question) - _fence_tokens(parts), 0)
+    texts = estimate_tokens(parts.summary) + estimate_tokens(parts.passage)
+    recalled_room = min(max(room // 4, left - texts - _tokens(earlier)), left)
+    recalled = _recalled_within(parts, recalled_room, longest=_longest_passage(room))
+    left -= sum(_tokens_of(text, parts) for text in recalled)
+    conversation_room = left + _tokens(question)
+    summary = _summary_within(parts, left, needed=_tokens(earlier))
+    left -= estimate_tokens(summary)
+    passage = parts.passage if estimate_tokens(parts.passage) <= left else ""
+    left -= estimate_tokens(passage)
+    history, cut = _newest_within(earlier, left)
+    left -= _tokens(history)
+    cards = _cards_within(parts, left)
+    chosen = replace(
+        parts,
+        recalled=recalled,
+        summary=summary,
+        passage=passage,
+        history=[*history, *question],
+        cards=parts.cards[:cards],
+    )
+    built = _assembled(parts, chosen)
+    return replace(
+        built, cut_messages=cut_messages + cut, conversation_room=max(conversation_room, 0)
+    )
+
+
+def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
+    system = ChatMessage("system", system_text(chosen))
+    messages = [system, *(ChatMessage(line.role, line.content) for line in chosen.history)]
+    pairs = zip(given.recalled, chosen.recalled, strict=False)
+    return Prompt(
+        messages=messages,
+        tokens=sum(estimate_tokens(message.content) for message in messages),
+        dropped_recalled=len(given.recalled) - len(chosen.recalled),
+        dropped_history=len(given.history) - len(chosen.history),
+        kept_recalled=tuple(chosen.recalled),
+        kept_cards=len(chosen.cards),
+        cut_recalled=sum(one.content != other.content for one, other in pairs),
+    )
+
+
+def _tokens(lines: Sequence[Line]) -> int:
+    return sum(estimate_tokens(line.content) for line in lines)
+
+
+def _tokens_of(text: Recalled, parts: PromptParts) -> int:
+    return estimate_tokens(recalled_text(text, parts.time_zone)) + ROUNDING
+
+
+def _question_within(question: Sequence[Line], room: int) -> tuple[list[Line], int]:
+    """Return the message that is answered; if it is too long, with room left for the rest."""
+    if _tokens(question) <= room:
+        return list(question), 0
+    return [_cut(line, room * 3 // 4) for line in question], 1
+
+
+def _recalled_within(parts: PromptParts, room: int, *, longest: int) -> list[Recalled]:
+    """Return the first recalled texts that fit, long ones as the passage that fits the query."""
+    kept: list[Recalled] = []
+    for place, text in enumerate(parts.recalled):
+        share = room // (len(parts.recalled) - place)
+        short = _shortened(text, parts, max(min(longest, share), MIN_PASSAGE))
+        if _tokens_of(short, parts) > room:
+            short = replace(short, around=())
+        if _tokens_of(short, parts) > room:
+            break
+        room -= _tokens_of(short, parts)
+        kept.append(short)
+    return kept
+
+
+def _shortened(text: Recalled, parts: PromptParts, tokens: int) -> Recalled:
+    if estimate_tokens(text.content) <= max(tokens, PASSAGE):
+        return text
+    return replace(text, content=best_passage(text.content, parts.query, tokens=tokens))
+
+
+def _summary_within(parts: PromptParts, left: int, *, needed: int) -> str:
+    """Return the summary; half of the room stays for the history if it needs so much."""
+    room = max(left // 2, left - needed)
+    if room < MIN_CUT:
+        return ""
+    return cut_to_tokens(parts.summary, room)
+
+
+def _newest_within(earlier: Sequence[Line], left: int) -> tuple[list[Line], int]:
+    """Return the newest messages that fit, and how many of them were shortened.
+
+    Only the message right before the question is shortened: older ones are left out.
+    """
+    kept: list[Line] = []
+    for line in reversed(earlier):
+        tokens = _tokens([line])
+        if tokens > left:
+            if not kept and left >= MIN_CUT:
+                return [_cut(line, left)], 1
+            break
+        kept.insert(0, line)
+        left -= tokens
+    return kept, 0
+
+
+def _cards_within(parts: PromptParts, left: int) -> int:
+    """Return how many of the newest cards fit."""
+    for place, card in enumerate(parts.cards):
+        left -= estimate_tokens(card_text(card, parts.time_zone)) + ROUNDING
+        if left < 0:
+            return place
+    return len(parts.cards)
+
+
+def _cut(line: Line, tokens: int) -> Line:
+    """Return the beginning and the end of a message in at most ``tokens`` tokens.
+
+    What is asked about a pasted text stands before or after it.
+    """
+    text = line.content.strip()
+    room = tokens - estimate_tokens(CUT_MARK.format(count=f"{len(text):,}")) - ROUNDING
+    if room < MIN_CUT:
+        return Line(line.role, cut_to_tokens(text, tokens))
+    head = cut_to_tokens(text, room * 2 // 3, mark="")
+    start = len(text) - characters_within(text[::-1], room - room * 2 // 3)
+    tail = text[cut_between_characters(text, start) :]
+    # A torn word says nothing, but a text may have no spaces at all.
+    tail = tail.partition(" ")[2] if " " in tail[:MAX_TORN] else tail
+    count = f"{len(text) - len(head) - len(tail):,}"
+    return Line(line.role, f"{head}{CUT_MARK.format(count=count)}{tail.lstrip()}")

@@ -1,0 +1,167 @@
+"""What was said is recalled however often it was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.retrieval.message_features import DistinctTexts
+from sessions_app.embedding.message_vectors import messages_embed
+from sessions_app.models import Turn
+from sessions_app.recall.recall import Viewer, recall
+from tests.world import CLIENT, World, message_from
+
+FACTS = [
+    "The chairs should be delivered to Herzl street 5 in Haifa",
+    "Call the guard at the gate before the chairs are delivered",
+    "The delivery address has changed: the second floor, not the first",
+    "The chairs cost 4,000 shekels without the delivery",
+    "Deliver on Mondays only, the address is closed on other days",
+]
+QUESTION = "Which address should the chairs be delivered to?"
+
+
+def end_session(world: World) -> None:
+    messages_embed(session_id=world.session(CLIENT).pk, embedder=world.dependencies.embedder)
+    world.say(CLIENT, "/reset")
+
+
+def facts_of(texts: list[str]) -> list[str]:
+    return [text for text in texts if text in FACTS]
+
+
+def recalled(world: World) -> list[str]:
+    return [entry["content"] for entry in Turn.objects.latest("id").replay.recalled]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda request: f"echo: {request.messages[-1].content}", id="it repeats"),
+        pytest.param(lambda request: "I will ask the driver.", id="it says the same each time"),
+    ],
+)
+def test_asking_ten_times_still_recalls_the_facts(world: World, answer: object) -> None:
+    model = ScriptedChatModel(answer)  # type: ignore[arg-type]
+    world.dependencies = replace(world.dependencies, chat_model=model)
+    for fact in FACTS:
+        world.say(CLIENT, fact)
+    end_session(world)
+    found = []
+    for number in range(10):
+        asked = QUESTION if number % 2 else QUESTION.lower().replace("?", " ??")
+        world.say(CLIENT, asked)
+        found.append(recalled(world))
+        end_session(world)
+    for texts in found:
+        assert not any("which address" in text.lower() for text in texts)
+        # Each text stands there once.
+        assert len({text.removeprefix("echo: ") for text in texts}) == len(texts)
+        # No fact is pushed out: the tenth time finds what the first time found.
+        assert facts_of(texts) == facts_of(found[0])
+    assert FACTS[2] in found[0]
+
+
+def test_without_a_model_the_person_is_not_told_their_own_question(world: World) -> None:
+    for fact in FACTS:
+        world.say(CLIENT, fact)
+    for _ in range(6):
+        end_session(world)
+        world.say(CLIENT, QUESTION)
+    end_session(world)
+    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
+    (reply,) = world.say(CLIENT, QUESTION)
+    assert FACTS[2] in reply
+    assert QUESTION not in reply
+
+
+def test_the_answer_that_was_given_then_is_kept(world: World) -> None:
+    model = ScriptedChatModel(lambda request: "To Herzl street 5, as agreed.")
+    world.dependencies = replace(world.dependencies, chat_model=model)
+    for _ in range(3):
+        world.say(CLIENT, QUESTION)
+        end_session(world)
+    world.say(CLIENT, QUESTION.lower())
+    assert recalled(world) == ["To Herzl street 5, as agreed."]
+
+
+def test_who_looks_for_what_to_forget_finds_every_copy(world: World) -> None:
+    for _ in range(3):
+        world.say(CLIENT, QUESTION)
+        end_session(world)
+    values = {
+        "query": QUESTION,
+        "viewer": Viewer("client", world.chat(CLIENT).pk),
+        "embedder": world.dependencies.embedder,
+    }
+    assert [hit.content for hit in recall(**values, repeats=True).hits].count(QUESTION) == 3
+    assert QUESTION not in [hit.content for hit in recall(**values).hits]
+
+
+def test_the_same_words_of_two_people_are_two_texts(world: World) -> None:
+    group = "120363000000000001"
+    for phone, name in (("15550100123", "Dana"), ("15550100456", "Omer")):
+        party = Party(phone=phone, name=name)
+        world.receive(message_from(CLIENT, "I am allergic to walnuts", party=party, group_id=group))
+    world.work()
+    found = recall(
+        query="Who is allergic to walnuts?",
+        min_similarity=0.1,
+        viewer=Viewer("client", world.chat(f"{group}@g.us").pk),
+        embedder=world.dependencies.embedder,
+    )
+    assert [hit.content for hit in found.hits] == ["I am allergic to walnuts"] * 2
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("The order is ready", "The order is not ready"),
+        ("Order 17 is for 5 chairs", "Order 18 is for 5 chairs"),
+        ("Dana owes Omer 5", "Omer owes Dana 5"),
+        ("The invoices go to Liora", "The invoices go to Noa"),
+        ("Dana: at five", "Omer: at five"),
+        ("At five", "No: at five"),
+        ("It is ready", "It is ready tomorrow"),
+        ("a" * 5_000 + " one", "a" * 5_000 + " other"),
+    ],
+)
+def test_texts_that_differ_in_what_counts_are_both_new(before: str, text: str) -> None:
+    distinct = DistinctTexts(QUESTION)
+    assert distinct.is_new(before)
+    assert distinct.is_new(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["the ORDER is ready!", "The order is ready", "Echo: the order is ready."]
+)
+def test_copies_are_not_new(text: str) -> None:
+    distinct = DistinctTexts()
+    assert distinct.is_new("The order is ready.")
+    assert not distinct.is_new(text)
+
+
+@pytest.mark.parametrize("piece", ["x", " ", "\n", "x ", ":", "x: ", "?", "what ", ", and what "])
+def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
+    distinct = DistinctTexts(QUESTION)
+    assert distinct.is_new(piece * 60_000 + "one")
+    assert distinct.is_new(piece * 60_000 + "other one")
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "new"),
+    [
+        ("What does Dana owe?", "what does dana owe", False),
+        ("What does Dana owe?", "Please, what does Dana owe?", False),
+        ("What does order 17 cost?", "What does order 18 cost?", True),
+        ("Does TestCorp owe 5,000?", "TestCorp does owe 5,000", True),
+        ("מה הסטטוס של ההזמנה?", "מה הסטטוס של ההזמנה", False),
+        ("מה הסטטוס של ההזמנה?", "הסטטוס של ההזמנה: נשלחה", True),
+    ],
+)
+def test_only_the_same_question_repeats_the_query(query: str, text: str, new: bool) -> None:
+    assert DistinctTexts(query).is_new(text) is new
