@@ -31,7 +31,7 @@ BOUNDED = {
     "memoryproject.foundation.text.tokenizer:_SENTENCE_END": "reads the 8 characters before a word",
 }
 MADE_WHEN_CALLED = {
-    "f\"({'|'.join(schemes)})://\\\\S+\"": "fixed words, matched at the beginning of a setting",
+    "f\"({'|'.join(map(re.escape, schemes))})://\\\\S+\"": "fixed words, then one repetition",
     "f'@\\\\+?{re.escape(number)}(?![0-9])'": "one literal",
     "f'(?<!\\\\w){re.escape(name.split()[0])}(?!\\\\w)'": "one literal",
     "f'(?<!\\\\w){re.escape(text)}(?!\\\\w)'": "one literal",
