@@ -183,7 +183,7 @@ def test_the_command_says_what_is_missing(settings: Any, receiver: Receiver, cap
         call_command("send_test_alert")
     settings.ALERT_WEBHOOK_URL = receiver.url
     call_command("send_test_alert")
-    assert "1 channel(s) were told." in capsys.readouterr().out
+    assert "1 channel(s) were notified." in capsys.readouterr().out
     receiver.status = 500
     with pytest.raises(CommandError, match="ALERT_WEBHOOK_URL answered 500"):
         call_command("send_test_alert")

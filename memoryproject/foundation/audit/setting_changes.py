@@ -16,13 +16,17 @@ _LOCK = 0xA0D1782
 
 # All settings of the product except those below.
 TRACKED_SETTINGS = (
+    "ALERT_EMAILS",
+    "ALERT_FROM",
+    "ALERT_WEBHOOK_URL",
+    "ALLOWED_HOSTS",
+    "ANSWER_DEADLINE_SECONDS",
     "API_RATE_BULK",
     "API_RATE_CHAT",
     "API_RATE_FORGET",
     "API_RATE_READ",
     "API_RATE_WRITE",
     "BACKUP_KEY",
-    "ALLOWED_HOSTS",
     "BUSINESS_TIME_ZONE",
     "CARDS_IN_PROMPT",
     "CHAT_MEMORY_STRATEGY",
@@ -33,6 +37,7 @@ TRACKED_SETTINGS = (
     "DELETE_SUMMARIZED_MESSAGES",
     "DOCUMENT_MAX_MB",
     "DOCUMENT_MAX_PAGES",
+    "EMAIL_URL",
     "EMBEDDER",
     "EMBEDDING_MODEL",
     "ENABLE_MEMORY_SYSTEM",
@@ -48,15 +53,16 @@ TRACKED_SETTINGS = (
     "GROUP_POLICY",
     "HISTORY_MAX_MESSAGES",
     "HTTPS_ONLY",
-    "LOG_DIR",
     "LOGIN_FAILURES",
     "LOGIN_LOCK_MINUTES",
+    "LOG_DIR",
     "LONGTERM_ENABLED",
     "MAX_ANSWER_AGE_HOURS",
     "MAX_CONTEXT_TOKENS",
     "MAX_REPLY_TOKENS",
     "MEMORY_DOCUMENTS_CONTEXT_DAYS",
     "MODEL_PRICES",
+    "MODEL_TIMEOUT_SECONDS",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     "OPENAI_MODEL",
@@ -87,8 +93,15 @@ TRACKED_SETTINGS = (
     "WHATSAPP_PROVIDER",
 )
 # AUDIT_KEY is detected separately: see settings_note. ADMIN_PASSWORD is used once, by ensure_admin.
-# A port doesn't affect anybody's data, and the values of MEMORY_CONFIG are in the other settings.
-UNTRACKED_SETTINGS = ("ADMIN_PASSWORD", "AUDIT_KEY", "DATA_DIR", "MEMORY_CONFIG", "PORT")
+# A port and the log's form don't affect anybody's data, and the values of MEMORY_CONFIG are in the other settings.
+UNTRACKED_SETTINGS = (
+    "ADMIN_PASSWORD",
+    "AUDIT_KEY",
+    "DATA_DIR",
+    "LOG_FORMAT",
+    "MEMORY_CONFIG",
+    "PORT",
+)
 KEY_ITSELF = "AUDIT_KEY"
 
 

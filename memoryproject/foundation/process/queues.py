@@ -19,7 +19,7 @@ from django_q.queues import Queue
 
 # The longer nothing came, the longer are the pauses: waiting workers must not use a CPU.
 FIRST_PAUSE = 0.01
-LONGEST_PAUSE = 0.06
+MAX_PAUSE = 0.06
 
 
 @lru_cache(maxsize=4)
@@ -43,7 +43,7 @@ class RecoveringQueue(Queue):  # type: ignore[misc]
             if os.getppid() != parent:
                 raise SystemExit("The cluster is gone.")
             time.sleep(pause)
-            pause = min(pause * 1.1, LONGEST_PAUSE)
+            pause = min(pause * 1.1, MAX_PAUSE)
 
 
 def use_recovering_queues() -> None:

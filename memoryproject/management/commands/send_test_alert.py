@@ -18,15 +18,15 @@ class Command(BaseCommand):
         notice = Notice(
             "test", str(ErrorText("alert_test")), f"{timezone.now():%Y-%m-%d %H:%M}", False
         )
-        told, failed = 0, []
+        count, failed = 0, []
         for channel in configured_channels():
             try:
                 channel.tell(notice)
-                told += 1
+                count += 1
             except ChannelError as error:
                 failed.append(str(error))
         if failed:
-            raise CommandError(f"Not every channel could be told. {'; '.join(failed)}.")
-        if not told:
+            raise CommandError(f"Not every channel could be reached. {'; '.join(failed)}.")
+        if not count:
             raise CommandError("No channel is set: set ALERT_WEBHOOK_URL or ALERT_EMAILS.")
-        self.stdout.write(f"{told} channel(s) were told.")
+        self.stdout.write(f"{count} channel(s) were notified.")

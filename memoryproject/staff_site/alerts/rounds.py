@@ -39,31 +39,31 @@ def alerts_update(found: Iterable[Condition], channels: Iterable[Channel], now: 
         if key not in wrong:
             Alert.objects.filter(pk=alert.pk, over_at=None).update(over_at=now)
             logger.warning("Over: %s", alert.text)
-    _tell(list(channels), now)
+    _notify(list(channels), now)
     Alert.objects.filter(over_at__lt=now - KEPT).delete()
     return len(wrong)
 
 
-def _tell(channels: list[Channel], now: datetime) -> None:
+def _notify(channels: list[Channel], now: datetime) -> None:
     for alert in Alert.objects.filter(told_at=None).order_by("id"):
         if alert.over_at is not None:
             # It was over before anybody could be told.
             Alert.objects.filter(pk=alert.pk).update(told_at=now, told_over_at=now)
-        elif _told(channels, alert, is_over=False):
+        elif _notify_all(channels, alert, is_over=False):
             Alert.objects.filter(pk=alert.pk).update(told_at=now)
     ended = Alert.objects.filter(over_at__isnull=False, told_over_at=None, told_at__isnull=False)
     for alert in ended.order_by("id"):
-        if _told(channels, alert, is_over=True):
+        if _notify_all(channels, alert, is_over=True):
             Alert.objects.filter(pk=alert.pk).update(told_over_at=now)
 
 
-def _told(channels: list[Channel], alert: Alert, *, is_over: bool) -> bool:
+def _notify_all(channels: list[Channel], alert: Alert, *, is_over: bool) -> bool:
     notice = Notice(alert.key, str(alert.text), f"{alert.since:%Y-%m-%d %H:%M}", is_over)
-    all_told = True
+    all_notified = True
     for channel in channels:
         try:
             channel.tell(notice)
         except ChannelError as error:
             logger.warning("An alert could not be told: %s", error)
-            all_told = False
-    return all_told
+            all_notified = False
+    return all_notified
