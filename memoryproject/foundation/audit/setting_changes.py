@@ -93,7 +93,7 @@ TRACKED_SETTINGS = (
     "WHATSAPP_PROVIDER",
 )
 # AUDIT_KEY is detected separately: see settings_note. ADMIN_PASSWORD is used once, by ensure_admin.
-# A port and the log's form don't affect anybody's data, and the values of MEMORY_CONFIG are in the other settings.
+# A port and the log's form don't affect anybody's data; MEMORY_CONFIG's values are in the others.
 UNTRACKED_SETTINGS = (
     "ADMIN_PASSWORD",
     "AUDIT_KEY",
