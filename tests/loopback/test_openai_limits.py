@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from memoryproject.foundation.integrations.context_limit import SharedContextLimit
 from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 from memoryproject.foundation.integrations.overflow import MAX_WORDS_LENGTH, Overflow, read_overflow
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import Behaviour, fails, raw, says
 from tests.loopback.openai_server import OpenAIServer
+from tests.world import GODFATHER, World, message_from
 
 MESSAGES = [ChatMessage("user", "hello")]
 LIMITED = ChatRequest(messages=MESSAGES, max_reply_tokens=50)
@@ -225,3 +228,38 @@ def test_an_answer_with_words_that_are_like_a_refusal_is_an_answer(
     assert chat_model.complete(LIMITED).text == "The context length is 4096."
     server.script_chat(raw(b'{"error": null, "choices": []}'), says("good"))
     assert chat_model.complete(LIMITED).text == "good"
+
+
+@pytest.mark.django_db
+def test_an_answer_over_http_comes_after_one_refusal(
+    server: OpenAIServer, chat_model: OpenAIChatModel, world: World, waits: list[float]
+) -> None:
+    """The server's numbers are used: the second prompt fits, and so does each one after it."""
+    limit = SharedContextLimit(base_url=server.base_url, model="gpt-4o-mini")
+    world.dependencies = replace(world.dependencies, chat_model=chat_model, context_limit=limit)
+    world.with_answer_rules(max_reply_tokens=200)
+    for number in range(40):
+        text = f"Line {number}: " + "nothing else happened on that day. " * 20
+        world.receive(message_from(GODFATHER, text, from_business=True))
+    server.script_chat(
+        fails(
+            400,
+            "This model's maximum context length is 4096 tokens. However, your messages resulted "
+            "in 7200 tokens.",
+            code="context_length_exceeded",
+        )
+    )
+    (reply,) = world.say(GODFATHER, "And now?")
+    assert reply.startswith("You said: And now?")
+    (again,) = world.say(GODFATHER, "And then?")
+    assert again.startswith("You said: And then?")
+    refused, *read = [
+        sum(len(message["content"]) // 4 for message in body["messages"])
+        for body in server.chat_bodies
+    ]
+    assert len(read) == 2
+    # 4,096 less the answer's 200, by the server's count, with a margin.
+    assert max(read) <= refused * 3_896 / 7_200
+    assert min(read) > refused * 3_896 / 7_200 * 0.85
+    assert {body["max_completion_tokens"] for body in server.chat_bodies} == {200}
+    assert waits == []
