@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm.prices import model_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +142,18 @@ def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     else:
         text = ErrorText("openai_key_missing", names=names)
     return [Error(text, hint=ErrorText("openai_hint"), id="memory.E003")]
+
+
+@register(SETTINGS)
+def budget_can_be_counted(**_: Any) -> list[CheckMessage]:
+    """Check that the model has a price if there is a budget: without one it would never end."""
+    if not settings.CLIENTS_DAILY_BUDGET or settings.CHAT_MODEL == "offline":
+        return []
+    model = settings.OPENAI_MODEL
+    if model_tokens(model, 1, 1, settings.MODEL_PRICES).cost is not None:
+        return []
+    text = ErrorText("budget_without_price", model=model)
+    return [Error(text, hint=ErrorText("budget_hint", model=model), id="memory.E006")]
 
 
 @register(SETTINGS)

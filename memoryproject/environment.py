@@ -18,6 +18,7 @@ import re
 import secrets
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -127,6 +128,16 @@ class Environment:
             return number
         self._refuse(name, word, "setting_fraction")
         return default
+
+    def amount(self, name: str) -> Decimal | None:
+        """Return the amount of money, or None if the setting is unset or wrong."""
+        if not self.is_set(name):
+            return None
+        word = str(self._found(name, "")).strip()
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", word):
+            return Decimal(word)
+        self._refuse(name, word, "setting_amount")
+        return None
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
         word = self.text(name, default)

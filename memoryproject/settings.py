@@ -91,6 +91,16 @@ TRANSCRIPT_BACKUP_DAYS = env.integer("TRANSCRIPT_BACKUP_DAYS", 30, minimum=1, ma
 EXPIRED_RETENTION_DAYS = env.integer("EXPIRED_RETENTION_DAYS", 30, minimum=1, maximum=36_500)
 GROUP_POLICY = env.choice("GROUP_POLICY", "mention", ["mention", "always", "never"])
 
+# --- limits of clients' chats ---------------------------------------------------------------
+# 0: no limit. The owner is never limited.
+CLIENT_MESSAGES_PER_HOUR = env.integer("CLIENT_MESSAGES_PER_HOUR", 120)
+CLIENT_MODEL_CALLS_PER_DAY = env.integer("CLIENT_MODEL_CALLS_PER_DAY", 0)
+CLIENT_TOKENS_PER_DAY = env.integer("CLIENT_TOKENS_PER_DAY", 200_000)
+CLIENTS_DAILY_BUDGET = env.amount("CLIENTS_DAILY_BUDGET")
+ALLOW_LIST_ONLY = env.boolean("ALLOW_LIST_ONLY", False)
+STOP_WORDS = env.names("STOP_WORDS", ["stop", "unsubscribe", "הסר", "עצור"])
+START_WORDS = env.names("START_WORDS", ["start", "התחל"])
+
 # --- long conversations -------------------------------------------------------------------
 CHAT_MEMORY_STRATEGY = env.choice("CHAT_MEMORY_STRATEGY", "summarize", ["summarize", "none"])
 SUMMARIZE_EVERY_N = env.integer("SUMMARIZE_EVERY_N", 20, minimum=1)

@@ -27,6 +27,7 @@ PLANNED = (
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5, BACKGROUND),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
+    Planned("Drop old usage", "sessions_app.tasks.drop_old_usage", 24 * 60),
     Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
     Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
     Planned("Seal audit events", "memoryproject.foundation.audit.tasks.seal", 1),

@@ -27,6 +27,8 @@ from sessions_app.forgetting.facade import run_work
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.history.facade import sessions_archive, sessions_expire
 from sessions_app.inbound.facade import raw_deliveries_drop
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.limits.facade import usage_drop
 from sessions_app.sweeps import leased_kinds, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
@@ -40,13 +42,19 @@ from sessions_app.turns.dependencies import (
     enqueue_answers,
     enqueue_chat,
 )
-from sessions_app.turns.facade import chat_answer, next_needs_model, pauses_end, turns_sweep
+from sessions_app.turns.facade import (
+    chat_answer,
+    next_needs_model,
+    pauses_end,
+    queued_chat_answer,
+    turns_sweep,
+)
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 
 
 def answer_chat(chat_id: str) -> int:
     """Answer the waiting messages of a chat."""
-    return chat_answer(
+    return queued_chat_answer(
         chat_id=UUID(chat_id),
         dependencies=build_turn_dependencies(),
         debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
@@ -180,6 +188,11 @@ def drop_transcript_backups() -> int:
     leftovers_remove(transcript_texts_folder())
     before = timezone.now() - transcript_retention()
     return build_transcript_backups().prune(before=before)
+
+
+def drop_old_usage() -> int:
+    """Remove the usage of chats on days that are long past."""
+    return usage_drop(today=build_usage_limits().day_of(timezone.now()))
 
 
 def send_webhooks(endpoint_id: int) -> int:

@@ -29,6 +29,28 @@ TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "Sorry, I can't answer right now. Please try again in a few minutes.",
         HEBREW: "סליחה, אני לא מצליח לענות כרגע. נסו שוב בעוד כמה דקות.",
     },
+    "limit_hour": {
+        ENGLISH: "You have sent many messages in a short time. I can answer again in about an "
+        "hour. Your messages are kept, and our team can read them.",
+        HEBREW: "נשלחו כאן הרבה הודעות בזמן קצר. אפשר יהיה לקבל תשובות שוב בעוד כשעה. "
+        "ההודעות נשמרות, והצוות שלנו יכול לקרוא אותן.",
+    },
+    "limit_day": {
+        ENGLISH: "I can't answer any more today. I can answer again tomorrow. "
+        "Your messages are kept, and our team can read them.",
+        HEBREW: "אין אפשרות לענות יותר היום. אפשר יהיה לקבל תשובות שוב מחר. "
+        "ההודעות נשמרות, והצוות שלנו יכול לקרוא אותן.",
+    },
+    "opted_out": {
+        ENGLISH: "The assistant is off for you: it no longer answers or reads your messages. "
+        "To turn it on again, write: {word}",
+        HEBREW: "העוזר כבוי עבורך: הוא כבר לא עונה להודעות שלך ולא קורא אותן. "
+        "כדי להפעיל אותו שוב, אפשר לכתוב: {word}",
+    },
+    "opted_in": {
+        ENGLISH: "The assistant is on again. To turn it off, write: {word}",
+        HEBREW: "העוזר פועל שוב. כדי לכבות אותו, אפשר לכתוב: {word}",
+    },
     "received_image": {
         ENGLISH: "I received your picture, but I can't look at pictures yet. "
         "Please tell me in words what it is about.",

@@ -11,6 +11,7 @@ from memoryproject.foundation.integrations.configured import configured_chat_mod
 from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.extract import Extractor
+from sessions_app.limits.dependencies import build_usage_limits
 
 
 def is_learning_enabled() -> bool:
@@ -31,6 +32,7 @@ def build_extractor() -> Extractor | None:
         min_confidence=settings.EXTRACTION_MIN_CONFIDENCE,
         time_zone=settings.BUSINESS_TIME_ZONE,
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
+        limits=build_usage_limits(),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from sessions_app.extraction.extraction_prompt import Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.model_facts import FactsFormError
 from sessions_app.extraction.source_text import SourceText, source_text_of
+from sessions_app.limits.facade import LimitReachedError, MeteredChatModel, UsageLimits
 
 if TYPE_CHECKING:
     from sessions_app.extraction.facts_form import Fact
@@ -59,6 +60,7 @@ class Extractor:
     min_confidence: float = 0.7
     time_zone: str = "UTC"
     memory_enabled: bool = True
+    limits: UsageLimits = field(default_factory=UsageLimits)
 
 
 def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
@@ -74,6 +76,8 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
             fact_count += outcome.learned + outcome.waiting
         except LeaseLostError as lost:
             logger.warning("%s", lost)
+        except LimitReachedError as limit:
+            lease.wait(limit)
         except FAILURES as error:
             logger.warning("Nothing was learned from turn %s: %s", lease.turn_id, error)
             lease.postpone(named_error_text(error))
@@ -117,7 +121,7 @@ def _facts(
 
     request = _request(written, source, extractor)
     try:
-        completion = extractor.chat_model.complete(request, before_attempt=lease.renew)
+        completion = _metered(source, extractor).complete(request, before_attempt=lease.renew)
     except ChatModelError as error:
         smaller = _halves(written) if error.overflow else None
         if smaller is None:
@@ -125,6 +129,17 @@ def _facts(
         logger.info("The messages are too long for the model: they are read in two parts.")
         return [fact for half in smaller for fact in _facts(half, source, lease, extractor)]
     return read_facts(completion.text)
+
+
+def _metered(source: SourceText, extractor: Extractor) -> ChatModel:
+    """Return the chat model, counted for the chat of the messages."""
+    return MeteredChatModel(
+        extractor.chat_model,
+        source.chat_id,
+        source.is_owners,
+        extractor.limits,
+        in_background=True,
+    )
 
 
 def _halves(written: Sequence[Written]) -> list[list[Written]] | None:

@@ -10,9 +10,10 @@ from uuid import UUID
 from django.db.models import F, Q
 from django.utils import timezone
 
-from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import Lease
 from sessions_app.conversations.facade import is_knowledge
+from sessions_app.limits.facade import LimitReachedError
 from sessions_app.models import ExtractionWork, Message, Turn
 from sessions_app.models.turns import TurnState
 
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10), timedelta(hours=1))
 MAX_ATTEMPTS = len(WAITS) + 1
 DIED = ErrorText("worker_died")
+NOT_LEARNED = "not learned from: the chat isn't answered"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ class ExtractionLease(Lease[ExtractionWork]):
         """End the work with an error that staff see."""
         logger.error("Turn %s is not learned from: %s", self.turn_id, error)
         self.release(due=False, error=error, done_at=timezone.now())
+
+    def wait(self, limit: LimitReachedError) -> None:
+        """Leave the work until the chat's limit ends, which doesn't count as an attempt.
+
+        A chat that isn't answered at all is not learned from.
+        """
+        if limit.until is None:
+            self.finish(NOT_LEARNED)
+        else:
+            before = F("attempts") - 1
+            self.release(error=error_text(limit), not_before=limit.until, attempts=before)
 
     def postpone(self, error: str) -> None:
         """Store a failure; the delay grows each time, up to a maximum number of attempts."""

@@ -142,6 +142,12 @@ _table(
     safe="provider number_id language",
     why="which provider, and the language",
 )
+_table(
+    "sessions_app_chataccess",
+    safe="standing reason",
+    why="words of ours: what staff decided",
+)
+_table("sessions_app_usageday", safe="reached", why="the name of a limit")
 _table("sessions_app_chataddress", swept="address", safe="provider", why="which provider")
 _table("sessions_app_chatsession", safe="status", why="a state")
 _table("sessions_app_note", swept="text", safe="author_name", why="who of the staff")
@@ -157,7 +163,7 @@ _table(
 )
 _table(
     "sessions_app_assistantprofile",
-    safe="name persona business_facts opening_hours languages",
+    safe="name persona business_facts opening_hours languages privacy_notice_en privacy_notice_he",
     why="what staff wrote about the business; they change it themselves",
 )
 _table(

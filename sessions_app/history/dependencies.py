@@ -15,6 +15,7 @@ from sessions_app.history.strategies import (
     NoStrategy,
     SummarizationStrategy,
 )
+from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models.roles import Limits
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import Summarizer, skill_named
@@ -46,4 +47,5 @@ def build_strategy() -> MemoryManagementStrategy:
         summarize_every_n_messages=settings.SUMMARIZE_EVERY_N,
         delete_summarized_messages=settings.DELETE_SUMMARIZED_MESSAGES,
         enqueue=enqueue_summary,
+        limits=build_usage_limits(),
     )

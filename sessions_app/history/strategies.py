@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
+from sessions_app.limits.facade import MeteredChatModel, UsageLimits
 from sessions_app.models import ChatSession
+from sessions_app.models.roles import GODFATHER
 from sessions_app.summaries.facade import (
     Summarizer,
     SummaryRules,
@@ -74,6 +76,7 @@ class SummarizationStrategy:
     enqueue: Callable[[UUID], None] = _nothing
     name: str = "summarize"
     fills_gaps: bool = True
+    limits: UsageLimits = field(default_factory=UsageLimits)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a number of messages below 1."""
@@ -93,4 +96,15 @@ class SummarizationStrategy:
             token_limit=token_limit,
             user_role=user_role,
         )
-        return session_summarize(session_id=session_id, summarizer=self.summarizer, rules=rules)
+        summarizer = self._metered(session_id, is_owner=user_role == GODFATHER)
+        return session_summarize(session_id=session_id, summarizer=summarizer, rules=rules)
+
+    def _metered(self, session_id: UUID, *, is_owner: bool) -> Summarizer:
+        """Return the summarizer, which makes excerpts where a limit forbids to ask the model."""
+        model = self.summarizer.chat_model
+        chats = ChatSession.objects.filter(pk=session_id).values_list("chat_id", flat=True)
+        chat_id = chats.first()
+        if model is None or chat_id is None:
+            return self.summarizer
+        metered = MeteredChatModel(model, chat_id, is_owner, self.limits, in_background=True)
+        return replace(self.summarizer, chat_model=metered)

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.limits.dependencies import build_usage_limits
 
 
 def build_intake_rules() -> IntakeRules:
@@ -17,4 +18,5 @@ def build_intake_rules() -> IntakeRules:
         session_timeout=timedelta(hours=settings.SESSION_TIMEOUT_HOURS),
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
         group_policy=settings.GROUP_POLICY,
+        limits=build_usage_limits(),
     )

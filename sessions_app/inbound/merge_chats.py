@@ -15,6 +15,7 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_move
 from memoryproject.foundation.rest_kit.tokens import tokens_move
 from sessions_app.conversations.facade import activity_recount, session_end
 from sessions_app.inbox.facade import review_move
+from sessions_app.limits.facade import access_merge, usage_merge
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -64,6 +65,8 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
     pauses_merge(old=old, young=young, now=timezone.now())
+    access_merge(old=old, young=young)
+    usage_merge(old=old, young=young)
     # Before its memories: endpoints that were notified of the younger chat are notified that they
     # moved.
     endpoints_move(from_chat=young.pk, to_chat=old.pk)

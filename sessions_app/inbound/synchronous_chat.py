@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from sessions_app.conversations.facade import party_of, unstored_forget
 from sessions_app.inbound.receive import events_receive
-from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.models import Message, Turn
+from sessions_app.inbound.take_message import NOT_ANSWERED, IntakeRules
+from sessions_app.models import InboundDelivery, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.facade import Dependencies, chat_answer
 
@@ -67,6 +67,11 @@ def talk_begin(
     turn = turns.filter(provider=CONSOLE, provider_message_id=event.provider_message_id).first()
     if turn is not None:
         return turn
+    delivery = InboundDelivery.objects.filter(
+        provider=CONSOLE, subject_id=event.provider_message_id
+    ).first()
+    if delivery is not None and delivery.outcome.startswith(NOT_ANSWERED):
+        raise NoAnswerError(f"The message is {delivery.outcome}")
     if not Message.objects.filter(
         provider=CONSOLE, provider_message_id=event.provider_message_id
     ).exists():

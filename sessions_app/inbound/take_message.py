@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import (
@@ -19,16 +20,21 @@ from sessions_app.conversations.facade import (
     session_end,
     session_open,
     session_start,
+    unstored_forget,
 )
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.message_changes import early_changes_apply
+from sessions_app.limits.facade import ANSWERED, Entry, UsageLimits, entry_count, entry_decide
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
+from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import pause_in_force
 
-HELD = "not answered: the assistant is paused in this chat"
+NOT_ANSWERED = "not answered: "
+HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class IntakeRules:
     session_timeout: timedelta = timedelta(hours=24)
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
+    limits: UsageLimits = field(default_factory=UsageLimits)
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -69,32 +76,128 @@ def message_take(
     _learn_language(chat, event)
     role = rules.chat_memory.role_in(chat)
     due = not event.from_business and _is_for_us(event, rules)
+    entry = _decide(event, chat, role, rules, now)
+    if not entry.is_kept:
+        return _leave_in_delivery(delivery, chat, entry, rules)
     if not rules.remember(chat):
-        return _take_without_memory(event, delivery, chat, role, now, due=due)
+        return _take_without_memory(event, delivery, chat, role, rules, entry, now, due=due)
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
     message = _store(event, chat, session, role, rules, now)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
     if not due or message.revoked_at:
         return Taken("stored, not to be answered", chat, message.message_id)
-    too_old = now - event.timestamp > rules.max_answer_age
-    turn = turn_create(
-        **_turn_values(event, chat, role),
-        session=session,
-        message=message,
-        state=TurnState.MISSED if too_old else _state(event, chat, now),
-        finished_at=now if too_old else None,
-    )
-    if too_old:
-        return Taken("stored, too old to be answered", chat, message.message_id)
-    if turn.state == TurnState.HELD:
-        return Taken(HELD, chat, message.message_id, turn=turn)
-    if _resets(event):
+    turn = _turn_open(event, chat, role, rules, entry, now, session=session, message=message)
+    if turn.state != TurnState.PENDING:
+        return Taken(_outcome(turn), chat, message.message_id, turn=turn)
+    if _resets(event) and "notice" not in turn.context:
         # The session ends here and not when the answer is made, so that a message which follows at
         # once is part of the new conversation.
         person = Actor("person", chat_id=chat.pk)
         session_end(session=session, at=now, actor=person)
         session_start(chat=chat, now=now, actor=person)
     return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
+
+
+def _decide(
+    event: InboundMessage, chat: Chat, role: str, rules: IntakeRules, now: datetime
+) -> Entry:
+    if event.from_business:
+        return ANSWERED
+    return entry_decide(
+        chat=chat,
+        text=event.text,
+        command=parse_command(event.text, in_group=chat.is_group),
+        is_owner=role == GODFATHER,
+        limits=rules.limits,
+        now=now,
+    )
+
+
+def _leave_in_delivery(
+    delivery: InboundDelivery, chat: Chat, entry: Entry, rules: IntakeRules
+) -> Taken:
+    """Keep the message in its delivery alone, where no model, embedder or summary reads it.
+
+    Where memory is off not even that: nothing is kept then of what isn't answered.
+    """
+    if not rules.remember(chat):
+        delivery.raw = None
+        delivery.save(update_fields=["raw"])
+    return Taken(_not_answered(entry.reason), chat)
+
+
+def _not_answered(code: str) -> str:
+    return f"{NOT_ANSWERED}{ErrorText(code)}"
+
+
+def _outcome(turn: Turn) -> str:
+    """Return why the new turn isn't answered, for staff."""
+    if turn.state == TurnState.MISSED:
+        return "stored, too old to be answered"
+    return HELD if turn.state == TurnState.HELD else _not_answered(turn.error.code)
+
+
+def _turn_open(
+    event: InboundMessage,
+    chat: Chat,
+    role: str,
+    rules: IntakeRules,
+    entry: Entry,
+    now: datetime,
+    **stored: Any,
+) -> Turn:
+    """Create the turn of the message.
+
+    Only a message that would be answered counts for the limits. Callers of the API and the terminal
+    have throttles of their own.
+    """
+    state = _state(event, chat, rules, entry, now)
+    is_limited = role != GODFATHER and event.provider != str(Provider.CONSOLE)
+    if state == TurnState.PENDING and is_limited:
+        is_command = _is_command(event, chat)
+        entry = entry_count(
+            chat=chat, entry=entry, is_command=is_command, limits=rules.limits, now=now
+        )
+        state = _state(event, chat, rules, entry, now)
+    context: dict[str, Any] = {"kind": event.kind}
+    if entry.notice:
+        context |= {"notice": entry.notice, "reason": entry.reason}
+    if event.media and "message" not in stored:
+        context["media"] = event.media.as_dict()
+    return turn_create(
+        state=state,
+        finished_at=now if state in (TurnState.MISSED, TurnState.REFUSED) else None,
+        error=ErrorText(entry.reason) if state == TurnState.REFUSED else "",
+        context=context,
+        chat=chat,
+        provider=event.provider,
+        number_id=event.number_id,
+        provider_message_id=event.provider_message_id,
+        user_role=role,
+        asked_at=event.timestamp,
+        **stored,
+    )
+
+
+def _state(
+    event: InboundMessage, chat: Chat, rules: IntakeRules, entry: Entry, now: datetime
+) -> str:
+    """Return the first state of the turn.
+
+    Commands and notices are never held where staff have paused the assistant.
+    """
+    if now - event.timestamp > rules.max_answer_age:
+        return str(TurnState.MISSED)
+    if entry.notice or (not entry.reason and _is_command(event, chat)):
+        return str(TurnState.PENDING)
+    if entry.reason:
+        return str(TurnState.REFUSED)
+    paused = pause_in_force(chat.pk, now) is not None
+    return str(TurnState.HELD if paused else TurnState.PENDING)
+
+
+def _is_command(event: InboundMessage, chat: Chat) -> bool:
+    return parse_command(event.text, in_group=chat.is_group) is not None
 
 
 def _chat_of(event: InboundMessage) -> Chat:
@@ -146,32 +249,9 @@ def _quotes_our_message(event: InboundMessage) -> bool:
     )
 
 
-def _state(event: InboundMessage, chat: Chat, now: datetime) -> str:
-    """Return the first state of the turn: held where staff have paused the assistant.
-
-    Commands are never held.
-    """
-    if parse_command(event.text, in_group=chat.is_group) is not None:
-        return str(TurnState.PENDING)
-    paused = pause_in_force(chat.pk, now) is not None
-    return str(TurnState.HELD if paused else TurnState.PENDING)
-
-
 def _resets(event: InboundMessage) -> bool:
     command = parse_command(event.text, in_group=bool(event.group_id))
     return command is not None and command.name == "reset"
-
-
-def _turn_values(event: InboundMessage, chat: Chat, role: str) -> dict[str, Any]:
-    return {
-        "chat": chat,
-        "provider": event.provider,
-        "number_id": event.number_id,
-        "provider_message_id": event.provider_message_id,
-        "user_role": role,
-        "asked_at": event.timestamp,
-        "context": {"kind": event.kind},
-    }
 
 
 def _take_without_memory(
@@ -179,6 +259,8 @@ def _take_without_memory(
     delivery: InboundDelivery,
     chat: Chat,
     role: str,
+    rules: IntakeRules,
+    entry: Entry,
     now: datetime,
     *,
     due: bool,
@@ -191,12 +273,12 @@ def _take_without_memory(
         delivery.raw = None
         delivery.save(update_fields=["raw"])
         return Taken("memory is off, not to be answered", chat)
-    values = _turn_values(event, chat, role)
-    if event.media:
-        values["context"] = {"kind": event.kind, "media": event.media.as_dict()}
-    turn = turn_create(state=_state(event, chat, now), unstored_text=event.text, **values)
-    if turn.state == TurnState.HELD:
-        return Taken(HELD, chat, turn=turn)
+    turn = _turn_open(event, chat, role, rules, entry, now, unstored_text=event.text)
+    if turn.finished_at is not None:
+        unstored_forget(turn)
+        delivery.raw = None
+    if turn.state != TurnState.PENDING:
+        return Taken(_outcome(turn), chat, turn=turn)
     return Taken("memory is off, answered from the message alone", chat, None, True, turn)
 
 

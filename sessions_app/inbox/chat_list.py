@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,10 +27,12 @@ from sessions_app.inbox.read_markers import (
     news_there,
     place_marked,
 )
+from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import (
     Assignment,
     Bookmark,
     Chat,
+    ChatAccess,
     ChatAddress,
     ChatLabel,
     ChatPause,
@@ -49,7 +51,8 @@ class Wanted:
     """The filters of a list; empty fields don't filter.
 
     ``assigned``: me, nobody, somebody, or a user's id. ``kind``: person or group. ``memory``: on or
-    off. ``active``: a message or a turn in this period, as the dashboard counts it.
+    off. ``access``: a name of limits.FILTERS. ``active``: a message or a turn in this period, as
+    the dashboard counts it.
     """
 
     query: str = ""
@@ -63,6 +66,7 @@ class Wanted:
     provider: str = ""
     kind: str = ""
     memory: str = ""
+    access: str = ""
     active: tuple[datetime, datetime] | None = None
 
     def __bool__(self) -> bool:
@@ -87,11 +91,15 @@ class Row:
     failed: int
     unconfirmed: int
     paused: bool = False
+    standing: str = ""
+    opted_out: bool = False
     labels: Sequence[Any] = field(default=())
 
 
-def chats_wanted(wanted: Wanted, user: User, *, memory_default: bool) -> QuerySet[Chat]:
-    """Return the filtered chats, the newest first."""
+def chats_wanted(
+    wanted: Wanted, user: User, *, memory_default: bool, today: date
+) -> QuerySet[Chat]:
+    """Return the filtered chats, the newest first. ``today``: the business's day."""
     chats = Chat.objects.filter(activity__isnull=False).select_related("activity")
     if wanted.query:
         chats = chats.filter(_named(wanted.query))
@@ -113,6 +121,8 @@ def chats_wanted(wanted: Wanted, user: User, *, memory_default: bool) -> QuerySe
         on = wanted.memory == "on"
         own = Q(memory_enabled=on)
         chats = chats.filter(own | Q(memory_enabled=None) if on == memory_default else own)
+    if wanted.access:
+        chats = chats_with_access(chats, wanted.access, today=today)
     if wanted.active:
         chats = chats.filter(_active(*wanted.active))
     if wanted.unread:
@@ -149,6 +159,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
         Bookmark.objects.filter(chat__in=keys, user=user).values_list("chat", flat=True)
     )
     paused = set(_pauses().filter(chat__in=keys).values_list("chat", flat=True))
+    access = ChatAccess.objects.filter(chat__in=keys).in_bulk()
     assigned = Assignment.objects.filter(chat__in=keys).select_related("assignee").in_bulk()
     labels: dict[UUID, list[Any]] = {}
     for each in ChatLabel.objects.filter(chat__in=keys).select_related("label").order_by("pk"):
@@ -164,6 +175,8 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             failed=wrong.get((chat.pk, str(TurnState.FAILED)), 0),
             unconfirmed=wrong.get((chat.pk, str(TurnState.UNCONFIRMED)), 0),
             paused=chat.pk in paused,
+            standing=access[chat.pk].standing if chat.pk in access else "",
+            opted_out=chat.pk in access and access[chat.pk].opted_out_at is not None,
             labels=labels.get(chat.pk, []),
         )
         for chat in chats

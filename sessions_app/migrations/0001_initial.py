@@ -54,6 +54,8 @@ class Migration(migrations.Migration):
                 ('business_facts', models.TextField(blank=True, help_text='What anybody may know: services, prices, address, policies.', verbose_name='business facts')),
                 ('opening_hours', models.TextField(blank=True, help_text='In words, such as “Sunday to Thursday 9:00–18:00”.', verbose_name='opening hours')),
                 ('languages', models.CharField(default='en, he', help_text='Codes separated by commas. The first one is used where a chat shows none.', max_length=64, verbose_name='languages')),
+                ('privacy_notice_en', models.TextField(blank=True, help_text='Stands before the first answer to each person. Empty: nothing is added.', verbose_name='privacy notice in English')),
+                ('privacy_notice_he', models.TextField(blank=True, help_text='For chats in Hebrew. Empty: the English one is sent.', verbose_name='privacy notice in Hebrew')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
             ],
             options={
@@ -134,7 +136,7 @@ class Migration(migrations.Migration):
                 ('unstored_text', models.TextField(blank=True, help_text='The message itself, where memory is off; gone once it is answered.', verbose_name='unstored text')),
                 ('unstored_reply', models.TextField(blank=True, help_text='The answer, where memory is off; gone once it is sent.', verbose_name='unstored reply')),
                 ('context', models.JSONField(blank=True, default=dict, help_text="The message's kind, and its session's end by /reset.", verbose_name='context')),
-                ('state', models.CharField(choices=[('pending', 'Pending'), ('running', 'Running'), ('replied', 'Replied'), ('sending', 'Sending'), ('sent', 'Sent'), ('unconfirmed', 'Unconfirmed'), ('missed', 'Missed'), ('merged', 'Merged'), ('held', 'Held'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], default='pending', max_length=16, verbose_name='state')),
+                ('state', models.CharField(choices=[('pending', 'Pending'), ('running', 'Running'), ('replied', 'Replied'), ('sending', 'Sending'), ('sent', 'Sent'), ('unconfirmed', 'Unconfirmed'), ('missed', 'Missed'), ('refused', 'Refused'), ('merged', 'Merged'), ('held', 'Held'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], default='pending', max_length=16, verbose_name='state')),
                 ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
                 ('not_before', models.DateTimeField(blank=True, null=True, verbose_name='not before')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
@@ -831,11 +833,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='turn',
-            index=models.Index(condition=models.Q(('state__in', ('unconfirmed', 'missed', 'merged', 'held', 'cancelled', 'failed'))), fields=['state', '-id'], name='turns_unusual'),
+            index=models.Index(condition=models.Q(('state__in', ('unconfirmed', 'missed', 'refused', 'merged', 'held', 'cancelled', 'failed'))), fields=['state', '-id'], name='turns_unusual'),
         ),
         migrations.AddConstraint(
             model_name='turn',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'running', 'replied', 'sending', 'sent', 'unconfirmed', 'missed', 'merged', 'held', 'cancelled', 'failed'])), name='turn_state_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'running', 'replied', 'sending', 'sent', 'unconfirmed', 'missed', 'refused', 'merged', 'held', 'cancelled', 'failed'])), name='turn_state_known'),
         ),
         migrations.AddConstraint(
             model_name='turn',
@@ -964,5 +966,75 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='turnreplay',
             index=django.contrib.postgres.indexes.GinIndex(models.Func(models.F('recalled'), models.F('shown'), template="(jsonb_path_query_array(recalled, '$[*].id') || shown)"), name='turns_telling'),
+        ),
+        migrations.CreateModel(
+            name='ChatAccess',
+            fields=[
+                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='access', serialize=False, to='sessions_app.chat', verbose_name='chat')),
+                ('standing', models.CharField(blank=True, choices=[('', 'not decided'), ('allowed', 'allowed'), ('blocked', 'blocked')], default='', max_length=8, verbose_name='standing')),
+                ('reason', models.CharField(blank=True, choices=[('', 'no reason'), ('client', 'a client'), ('spam', 'spam'), ('abuse', 'abuse'), ('cost', 'writes too much'), ('other', 'another reason')], default='', max_length=8, verbose_name='reason')),
+                ('decided_at', models.DateTimeField(blank=True, null=True, verbose_name='decided at')),
+                ('opted_out_at', models.DateTimeField(blank=True, null=True, verbose_name='opted out at')),
+                ('noticed_turn', models.BigIntegerField(null=True, verbose_name='answer with the privacy notice')),
+                ('hour_began_at', models.DateTimeField(blank=True, null=True, verbose_name='hour began at')),
+                ('hour_messages', models.PositiveIntegerField(default=0, verbose_name='messages of the hour')),
+                ('hour_commands', models.PositiveIntegerField(default=0, verbose_name='commands of the hour')),
+                ('hour_told', models.BooleanField(default=False, verbose_name='told in the hour')),
+            ],
+            options={
+                'verbose_name': 'chat access',
+                'verbose_name_plural': 'chat accesses',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='UsageDay',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('day', models.DateField(verbose_name='day')),
+                ('is_owner', models.BooleanField(default=False, verbose_name="the owner's")),
+                ('model_calls', models.PositiveIntegerField(default=0, verbose_name='model calls')),
+                ('prompt_tokens', models.PositiveBigIntegerField(default=0, verbose_name='prompt tokens')),
+                ('completion_tokens', models.PositiveBigIntegerField(default=0, verbose_name='completion tokens')),
+                ('cost', models.DecimalField(decimal_places=8, default=0, max_digits=16, verbose_name='cost')),
+                ('reached', models.CharField(blank=True, max_length=32, verbose_name='reached limit')),
+                ('reached_at', models.DateTimeField(blank=True, null=True, verbose_name='reached at')),
+                ('told_turn', models.BigIntegerField(null=True, verbose_name='answer that told of it')),
+            ],
+            options={
+                'verbose_name': 'usage of a day',
+                'verbose_name_plural': 'usage of days',
+                'default_permissions': (),
+            },
+        ),
+        migrations.AddField(
+            model_name='chataccess',
+            name='decided_by',
+            field=models.ForeignKey(blank=True, help_text='Gone with the account.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='decided by'),
+        ),
+        migrations.AddField(
+            model_name='usageday',
+            name='chat',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='usage', to='sessions_app.chat', verbose_name='chat'),
+        ),
+        migrations.AddIndex(
+            model_name='chataccess',
+            index=models.Index(condition=models.Q(('standing', ''), _negated=True), fields=['standing'], name='chats_with_a_standing'),
+        ),
+        migrations.AddIndex(
+            model_name='chataccess',
+            index=models.Index(condition=models.Q(('opted_out_at__isnull', False)), fields=['opted_out_at'], name='chats_opted_out'),
+        ),
+        migrations.AddConstraint(
+            model_name='chataccess',
+            constraint=models.CheckConstraint(condition=models.Q(('standing__in', ['', 'allowed', 'blocked'])), name='chat_standing_known'),
+        ),
+        migrations.AddIndex(
+            model_name='usageday',
+            index=models.Index(fields=['day'], name='usage_by_day'),
+        ),
+        migrations.AddConstraint(
+            model_name='usageday',
+            constraint=models.UniqueConstraint(fields=('chat', 'day'), name='usage_once_a_day'),
         ),
     ]

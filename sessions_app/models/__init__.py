@@ -6,6 +6,7 @@ from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.extraction import ExtractionWork
 from sessions_app.models.forget_runs import ForgetItem, ForgetRun
+from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.receipts import ForgetEpoch, ForgetReceipt, ForgottenKind
@@ -31,6 +32,7 @@ __all__ = [
     "Bookmark",
     "CardWork",
     "Chat",
+    "ChatAccess",
     "ChatActivity",
     "ChatAddress",
     "ChatLabel",
@@ -55,4 +57,5 @@ __all__ = [
     "TranscriptBatch",
     "Turn",
     "TurnReplay",
+    "UsageDay",
 ]

@@ -38,6 +38,16 @@ class AssistantProfile(models.Model):
         default="en, he",
         help_text=_("Codes separated by commas. The first one is used where a chat shows none."),
     )
+    privacy_notice_en = models.TextField(
+        _("privacy notice in English"),
+        blank=True,
+        help_text=_("Stands before the first answer to each person. Empty: nothing is added."),
+    )
+    privacy_notice_he = models.TextField(
+        _("privacy notice in Hebrew"),
+        blank=True,
+        help_text=_("For chats in Hebrew. Empty: the English one is sent."),
+    )
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     class Meta:

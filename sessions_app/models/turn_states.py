@@ -14,7 +14,13 @@ from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
 INITIAL_STATES: frozenset[str] = frozenset(
-    {TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED}
+    {
+        TurnState.PENDING,
+        TurnState.REPLIED,
+        TurnState.HELD,
+        TurnState.MISSED,
+        TurnState.REFUSED,
+    }
 )
 
 # docs/architecture.md describes when each transition happens.
@@ -27,6 +33,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
             TurnState.PENDING,
             TurnState.REPLIED,
             TurnState.MISSED,
+            TurnState.REFUSED,
             TurnState.MERGED,
             TurnState.HELD,
             TurnState.CANCELLED,
@@ -56,6 +63,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
     TurnState.FAILED: frozenset({TurnState.PENDING, TurnState.REPLIED}),
     TurnState.SENT: frozenset(),
     TurnState.MISSED: frozenset(),
+    TurnState.REFUSED: frozenset(),
     TurnState.MERGED: frozenset(),
     TurnState.CANCELLED: frozenset(),
 }

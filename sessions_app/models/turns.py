@@ -20,9 +20,10 @@ from sessions_app.models.sessions import ChatSession
 class TurnState(models.TextChoices):
     """pending → running → replied → sending → sent.
 
-    The others end a turn early: missed (too old to answer), merged (answered with the next
-    message of its burst), held (staff had paused the assistant), cancelled (the message was
-    revoked), unconfirmed (it may have been sent), failed.
+    The others end a turn early: missed (too old to answer), refused (a limit, or the chat isn't
+    answered; the error says why), merged (answered with the next message of its burst), held
+    (staff had paused the assistant), cancelled (the message was revoked), unconfirmed (it may have
+    been sent), failed.
     """
 
     PENDING = labelled("pending", _("Pending"))
@@ -32,6 +33,7 @@ class TurnState(models.TextChoices):
     SENT = labelled("sent", _("Sent"))
     UNCONFIRMED = labelled("unconfirmed", _("Unconfirmed"))
     MISSED = labelled("missed", _("Missed"))
+    REFUSED = labelled("refused", _("Refused"))
     MERGED = labelled("merged", _("Merged"))
     HELD = labelled("held", _("Held"))
     CANCELLED = labelled("cancelled", _("Cancelled"))
@@ -46,6 +48,7 @@ ANSWERABLE_STATES = (*WAITING_STATES, TurnState.HELD)
 UNUSUAL_STATES = (
     TurnState.UNCONFIRMED,
     TurnState.MISSED,
+    TurnState.REFUSED,
     TurnState.MERGED,
     TurnState.HELD,
     TurnState.CANCELLED,

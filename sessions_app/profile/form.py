@@ -64,14 +64,37 @@ class ProfileForm(StampedForm):
         ),
     )
 
+    privacy_notice_en = _area(
+        gettext_lazy("Privacy notice in English"),
+        gettext_lazy(
+            "Stands before the first answer to each person, except the owner. Empty: nothing is "
+            "added. Tell people here how they stop the assistant: by writing “stop”."
+        ),
+        rows=3,
+    )
+    privacy_notice_he = _area(
+        gettext_lazy("Privacy notice in Hebrew"),
+        gettext_lazy("For chats in Hebrew. Empty: the English one is sent."),
+        rows=3,
+    )
+
     class Meta:
         model = AssistantProfile
-        fields: ClassVar = ["name", "persona", "business_facts", "opening_hours", "languages"]
+        fields: ClassVar = [
+            "name",
+            "persona",
+            "business_facts",
+            "opening_hours",
+            "languages",
+            "privacy_notice_en",
+            "privacy_notice_he",
+        ]
 
     SECTIONS: ClassVar = (
         (gettext_lazy("Who it is"), ("name", "persona")),
         (gettext_lazy("What it may tell"), ("business_facts", "opening_hours")),
         (gettext_lazy("How it speaks"), ("languages",)),
+        (gettext_lazy("Privacy notice"), ("privacy_notice_en", "privacy_notice_he")),
     )
 
     def clean_languages(self) -> str:

@@ -22,6 +22,7 @@ from memoryproject.foundation.outside_services.deadline import deadline
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
+    EpochSnapshot,
     ForgottenMeanwhileError,
     Reader,
     epoch_read,
@@ -30,6 +31,14 @@ from sessions_app.conversations.facade import (
     text_for,
     turn_failed,
     unstored_forget,
+)
+from sessions_app.limits.facade import (
+    DAY_CODES,
+    LimitReachedError,
+    answer_check,
+    day_notice_due,
+    notice_for,
+    word_for,
 )
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
@@ -154,7 +163,27 @@ def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
         _end(turn, lease, TurnState.MISSED)
         return
-    _show_as_read(turn, dependencies)
+    try:
+        answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
+        _show_as_read(turn, dependencies)
+        _draft_until_stored(turn, lease, dependencies)
+    except LimitReachedError as limit:
+        _refuse(turn, lease, limit.code, dependencies)
+
+
+def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies) -> None:
+    """End a turn that a limit forbids to answer; the first of a day says so to the person."""
+    reason = ErrorText(code)
+    limits = dependencies.limits
+    if code not in DAY_CODES or not day_notice_due(
+        turn=turn, code=code, limits=limits, now=timezone.now()
+    ):
+        _end(turn, lease, TurnState.REFUSED, error=reason)
+        return
+    _store(turn, lease, _say("limit_day", turn, error=reason), dependencies)
+
+
+def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
     for attempt in range(1, DRAFTS + 1):
         try:
             _draft_and_store(turn, lease, dependencies)
@@ -179,19 +208,34 @@ def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -
     draft = _draft(turn, lease, dependencies)
     draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
+    _store(turn, lease, draft, dependencies, epoch)
+
+
+def _store(
+    turn: Turn,
+    lease: TurnLease,
+    draft: Draft,
+    dependencies: Dependencies,
+    epoch: EpochSnapshot | None = None,
+) -> None:
+    if notice := notice_for(turn=turn):
+        draft.text = f"{notice}\n\n{draft.text}"
+    is_notice = epoch is None or "notice" in turn.context
     reply_store(
         lease=lease,
         draft=draft,
         provider=dependencies.providers[turn.provider],
         chat_memory=dependencies.chat_memory,
         epoch=epoch if draft.uses_memory else None,
-        learn=dependencies.learn,
+        learn=None if is_notice else dependencies.learn,
     )
 
 
 def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """Make the answer without storing it."""
     _check_role(turn, dependencies)
+    if notice := turn.context.get("notice"):
+        return _notice(notice, turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
@@ -241,8 +285,18 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
     return model_reply(turn=turn, text=text, lease=lease, dependencies=dependencies)
 
 
-def _say(name: str, turn: Turn) -> Draft:
-    return Draft(text=text_for(name, turn.chat.language), is_system_text=True)
+def _say(name: str, turn: Turn, *, error: str = "", **values: str) -> Draft:
+    text = text_for(name, turn.chat.language, **values)
+    return Draft(text=text, is_system_text=True, error=error)
+
+
+def _notice(name: str, turn: Turn, dependencies: Dependencies) -> Draft:
+    """Return the system text that answers the message instead of the model."""
+    limits = dependencies.limits
+    words = limits.stop_words if name == "opted_in" else limits.start_words
+    reason = turn.context.get("reason")
+    error = ErrorText(reason) if reason else ""
+    return _say(name, turn, error=error, word=word_for(turn.chat.language, words))
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
@@ -260,10 +314,10 @@ def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(turn: Turn, lease: TurnLease, state: str) -> None:
+def _end(turn: Turn, lease: TurnLease, state: str, **noted: Any) -> None:
     """End a turn without an answer."""
     held = lease.held()
-    if turns_move(held, state, finished_at=timezone.now()) and turn.session_id is None:
+    if turns_move(held, state, finished_at=timezone.now(), **noted) and turn.session_id is None:
         unstored_forget(turn)
 
 

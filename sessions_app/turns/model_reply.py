@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
+from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
@@ -23,9 +23,10 @@ from sessions_app.conversations.facade import (
     text_of,
     without_notice,
 )
+from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT
+from sessions_app.models.roles import CLIENT, GODFATHER
 from sessions_app.recall.facade import Hit, RecallResult, Viewer, recall
 from sessions_app.turns.ask_model import Answered, ask_model
 from sessions_app.turns.draft import Draft
@@ -81,6 +82,8 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Depend
     composed = answered.composed
     _record(draft, material, composed, refused=answered.refused)
     if answered.completion is None:
+        if isinstance(answered.error, LimitReachedError):
+            raise answered.error
         logger.error("The chat model gave no answer: %s", answered.error)
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
@@ -102,6 +105,7 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
     """Ask the model, with shorter prompts if they are too long for it."""
     rules = dependencies.rules
     language = material.turn.chat.language or "en"
+    chat_model = _metered(material.turn, dependencies)
 
     def complete(composed: Composed) -> Completion:
         request = ChatRequest(
@@ -110,7 +114,7 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
             language=language,
             max_reply_tokens=rules.max_reply_tokens,
         )
-        return dependencies.chat_model.complete(request, before_attempt=lease.renew)
+        return chat_model.complete(request, before_attempt=lease.renew)
 
     return ask_model(
         compose=lambda limit: _compose(material, dependencies, limit),
@@ -146,6 +150,12 @@ def _texts(prompt: Prompt) -> list[str]:
 def least(*limits: int | None) -> int | None:
     """Return the lowest of the limits; None if there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:
+    """Return the chat model, counted for the turn's chat."""
+    is_owner = turn.user_role == GODFATHER
+    return MeteredChatModel(dependencies.chat_model, turn.chat_id, is_owner, dependencies.limits)
 
 
 def _history(

@@ -170,7 +170,9 @@ def has_words(turn: Turn) -> bool:
 
 
 def is_command(turn: Turn) -> bool:
-    """Return whether the turn's message is one of the commands."""
+    """Return whether the turn needs no model: a command, or a notice of ours answers it."""
+    if "notice" in turn.context:
+        return True
     text = turn.message.content if turn.message else turn.unstored_text
     return parse_command(text, in_group=turn.chat.is_group) is not None
 

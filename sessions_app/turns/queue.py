@@ -15,6 +15,7 @@ from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.log_context import log_context
 from sessions_app.conversations.facade import parse_command
 from sessions_app.embedding.facade import messages_embed
+from sessions_app.limits.facade import is_known, known_chats_waiting
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
@@ -28,6 +29,26 @@ logger = logging.getLogger(__name__)
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 
+def queued_chat_answer(
+    *, chat_id: UUID, dependencies: Dependencies, debounce: timedelta = timedelta(0)
+) -> int:
+    """Answer the chat as the queue's workers do: the owner and known chats before strangers.
+
+    A worker at a stranger's chat looks before each answer for known chats that wait, and answers
+    those first. Returns how many turns of this chat were worked on.
+    """
+
+    def answer_known() -> None:
+        now = timezone.now()
+        if not is_known(chat_id, now=now):
+            for known in known_chats_waiting(now=now):
+                chat_answer(chat_id=known, dependencies=dependencies, debounce=debounce)
+
+    return chat_answer(
+        chat_id=chat_id, dependencies=dependencies, debounce=debounce, before_each=answer_known
+    )
+
+
 def chat_answer(
     *,
     chat_id: UUID,
@@ -35,6 +56,7 @@ def chat_answer(
     debounce: timedelta = timedelta(0),
     may_ask_model: bool = True,
     embed: Callable[[UUID], object] | None = None,
+    before_each: Callable[[], None] | None = None,
 ) -> int:
     """Answer every turn that waits in the chat; return how many were worked on.
 
@@ -43,10 +65,13 @@ def chat_answer(
     leaves at the first turn that needs a model.
 
     ``embed`` makes the vectors of a session's messages; by default the worker does, at the end.
+    ``before_each`` is called before a turn is claimed.
     """
     worked = 0
     sessions: set[UUID | None] = set()
     while may_ask_model or not next_needs_model(chat_id):
+        if before_each is not None:
+            before_each()
         lease = turn_claim(chat_id=chat_id)
         if lease is None:
             break
@@ -73,10 +98,13 @@ def chat_answer(
 def next_needs_model(chat_id: UUID) -> bool:
     """Return whether the chat's next turn may ask a model, or read a file, which takes as long.
 
-    A command needs none, and an answer that is stored is only sent. False without a turn.
+    A command and a notice need none, and an answer that is stored is only sent. False without a
+    turn.
     """
     turn = turn_next(chat_id)
     if turn is None or turn.state not in OPEN_STATES:
+        return False
+    if "notice" in turn.context:
         return False
     if _has_file(turn):
         return True
@@ -131,6 +159,9 @@ def _text(turn: Turn) -> str:
 
 
 def _is_command(turn: Turn) -> bool:
+    if "notice" in turn.context:
+        # Answered by a text of ours: no other message is answered with it.
+        return True
     return parse_command(_text(turn), in_group=turn.chat.is_group) is not None
 
 

@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.speech.base import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.limits.facade import UsageLimits
 from sessions_app.transcript_files.facade import Backups
 from sessions_app.turns.storage_notices import StorageNotices
 
@@ -69,4 +70,5 @@ class Dependencies:
     files: FileDependencies | None = None
     transcripts: Backups | None = None
     learn: Callable[[UUID], None] | None = None
+    limits: UsageLimits = field(default_factory=UsageLimits)
     sleep: Callable[[float], None] = time.sleep

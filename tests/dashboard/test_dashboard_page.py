@@ -149,7 +149,7 @@ def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> No
     ("right", "keys"),
     [
         ("sessions_app.view_message", {"messages"}),
-        ("sessions_app.view_chat", {"chats"}),
+        ("sessions_app.view_chat", {"chats", "limits"}),
         (
             "sessions_app.view_turn",
             {"answers", "failed", "missed", "time", "tokens", "waiting"},

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
+from django.utils.timezone import localdate
 
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergeProposal
 from memoryproject.foundation.audit.models import AuditEvent
@@ -82,7 +83,7 @@ def test_answers_are_those_of_the_story(story: Story) -> None:
 
 def rows_of(user: User) -> dict[str, Row]:
     """The inbox as somebody sees it, by address."""
-    chats = chats_wanted(Wanted(), user, memory_default=True)
+    chats = chats_wanted(Wanted(), user, memory_default=True, today=localdate())
     return {row.chat.whatsapp_chat: row for row in inbox_rows(list(chats), user)}
 
 

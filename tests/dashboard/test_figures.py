@@ -22,9 +22,9 @@ from memoryproject.foundation.admin_kit.periods import (
     span_of,
 )
 from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.integrations.llm.prices import model_tokens
 from memoryproject.staff_site import tasks
 from memoryproject.staff_site.dashboard.figures import figures_of
-from memoryproject.staff_site.dashboard.prices import model_tokens
 from memoryproject.staff_site.dashboard.rollups import quarters_recount, rollups_recount, slots_read
 from memoryproject.staff_site.models import Day, Mark, Quarter
 from sessions_app.forgetting.execute import ForgetDependencies

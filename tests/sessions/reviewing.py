@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
+from django.utils.timezone import localdate
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
@@ -21,7 +22,7 @@ STAFF = Actor("staff", "dana")
 
 
 def inbox(user: User, **wanted: Any) -> list[Row]:
-    chats = chats_wanted(Wanted(**wanted), user, memory_default=True)
+    chats = chats_wanted(Wanted(**wanted), user, memory_default=True, today=localdate())
     return inbox_rows(list(chats), user)
 
 

@@ -20,7 +20,13 @@ from sessions_app.models.turn_states import (
 from sessions_app.models.turns import UNUSUAL_STATES, WAITING_STATES, TurnState
 from tests.docs.sources import read
 
-FINAL = {TurnState.SENT, TurnState.MISSED, TurnState.MERGED, TurnState.CANCELLED}
+FINAL = {
+    TurnState.SENT,
+    TurnState.MISSED,
+    TurnState.REFUSED,
+    TurnState.MERGED,
+    TurnState.CANCELLED,
+}
 ROW = re.compile(r"^\| `(\w+)` \| `(\w+)` \| (.+) \|$", re.MULTILINE)
 DRAWN = re.compile(r"^    (\w+(?: ──→ \w+)+)$", re.MULTILINE)
 BEGINS = re.compile(r"A turn begins as (.+?)\. Every transition")

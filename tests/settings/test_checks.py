@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def test_listening_through_openai_needs_a_key(settings: Any) -> None:
     assert found.msg == "TRANSCRIPTION_MODEL is set, but OPENAI_API_KEY is not set."
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9000/v1"
     assert checks.models_are_reachable_by_settings() == []
+
+
+def test_a_budget_needs_the_price_of_the_model(settings: Any) -> None:
+    settings.CLIENTS_DAILY_BUDGET, settings.MODEL_PRICES = Decimal("2.50"), {}
+    settings.CHAT_MODEL, settings.OPENAI_MODEL = "openai", "gpt-4o-mini-2024-07-18"
+    (message,) = checks.budget_can_be_counted()
+    assert (message.id, message.level) == ("memory.E006", ERROR)
+    assert "MODEL_PRICES has no price of gpt-4o-mini-2024-07-18" in message.msg
+    settings.MODEL_PRICES = {"gpt-4o-mini": (0.15, 0.6)}
+    assert checks.budget_can_be_counted() == []
+    settings.CHAT_MODEL, settings.MODEL_PRICES = "offline", {}
+    assert checks.budget_can_be_counted() == []
 
 
 def test_a_group_is_no_godfather(settings: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "7": lambda env: env.integer("X", 3, maximum=5),
     "1.2": lambda env: env.fraction("X", 0.5),
     "nan": lambda env: env.fraction("X", 0.5),
+    "-2.50": lambda env: env.amount("X"),
+    "1e3": lambda env: env.amount("X"),
     "red": lambda env: env.choice("X", "blue", ["blue", "green"]),
     "ftp://host": lambda env: env.url("X", "http://default"),
     "Mars/Base": lambda env: env.time_zone("X", "UTC"),
@@ -60,6 +63,13 @@ READERS: dict[str, Callable[[Environment], Any]] = {
 def test_prices_of_models() -> None:
     env = Environment(values={"X": "gpt-4o-mini=0.15/0.60, local/model:7b = 0/0"})
     assert env.prices("X") == {"gpt-4o-mini": (0.15, 0.6), "local/model:7b": (0.0, 0.0)}
+    assert env.errors == []
+
+
+@pytest.mark.parametrize(("word", "amount"), [("5", 5), ("2.50", 2.5), ("0", 0)])
+def test_an_amount_of_money(word: str, amount: float) -> None:
+    env = Environment(values={"X": word})
+    assert env.amount("X") == Decimal(str(amount))
     assert env.errors == []
 
 

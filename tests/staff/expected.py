@@ -55,7 +55,16 @@ class Page:
 
 LISTS: Mapping[str, Rows] = {
     # --- conversations
-    "sessions_app.chat": Rows(READ, change=ADMINISTER, actions={"forget_selected": MANAGE}),
+    "sessions_app.chat": Rows(
+        READ,
+        change=ADMINISTER,
+        actions={
+            "allow_selected": REVIEW,
+            "block_selected": REVIEW,
+            "undecide_selected": REVIEW,
+            "forget_selected": MANAGE,
+        },
+    ),
     "sessions_app.chataddress": Rows(READ),
     "sessions_app.label": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
     "sessions_app.chatsession": Rows(
@@ -139,6 +148,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_review_many": Page(None, REVIEW),
+    "sessions_app_chat_access": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_note": Page(None, REVIEW, args={"note_id": UUID(int=0)}),
     "sessions_app_chat_takeover": Page(REVIEW, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -45,6 +46,11 @@ def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()
 def shown_mark(text: str, tone: str = "") -> SafeString:
     """Return a translated word as a mark. ``tone``: good, warn, bad or nothing."""
     return format_html('<span class="state {}">{}</span>', tone, text)
+
+
+def cost_shown(cost: float) -> str:
+    """Return a cost to the hundredth, or to its first significant digits."""
+    return number_format(cost, 2 if cost >= 0.1 or not cost else 5, force_grouping=True)
 
 
 def shown_json(value: Any) -> SafeString:

@@ -163,12 +163,26 @@ SENDING = {
     "disk_full": _("The disk is full."),
 }
 
+LIMITS = {
+    "chat_blocked": _("Staff have blocked this chat."),
+    "chat_opted_out": _("The person has stopped the assistant."),
+    "chat_not_allowed": _("Only chats that staff allow are answered (ALLOW_LIST_ONLY)."),
+    "limit_messages": _("The chat has reached its messages an hour (CLIENT_MESSAGES_PER_HOUR)."),
+    "limit_commands": _("The chat has reached its commands an hour."),
+    "limit_model_calls": _(
+        "The chat has reached its model calls a day (CLIENT_MODEL_CALLS_PER_DAY)."
+    ),
+    "limit_tokens": _("The chat has reached its tokens a day (CLIENT_TOKENS_PER_DAY)."),
+    "limit_budget": _("The day's budget for all clients is spent (CLIENTS_DAILY_BUDGET)."),
+}
+
 SETTINGS = {
     "setting_wrong": _("%(problem)s; it is %(word)s."),
     "setting_wrong_default": _("%(problem)s; it is %(word)s. The default is used."),
     "setting_boolean": _("%(name)s must be true or false"),
     "setting_integer": _("%(name)s must be a whole number from %(least)s to %(most)s"),
     "setting_fraction": _("%(name)s must be a number from 0 to 1"),
+    "setting_amount": _("%(name)s must be an amount of money such as 5 or 2.50"),
     "setting_choice": _("%(name)s must be one of %(choices)s"),
     "setting_url": _("%(name)s must be a URL that starts with %(schemes)s"),
     "setting_time_zone": _("%(name)s must be a time zone such as Asia/Jerusalem or UTC"),
@@ -180,6 +194,11 @@ SETTINGS = {
     "setting_prices": _(
         "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
     ),
+    "budget_without_price": _(
+        "CLIENTS_DAILY_BUDGET is set, but MODEL_PRICES has no price of %(model)s: its cost "
+        "can't be counted."
+    ),
+    "budget_hint": _("Add its price to MODEL_PRICES, such as %(model)s=0.15/0.60."),
     "config_unusable": _("cannot use %(path)s: %(why)s. Using defaults."),
     "python_untested": _(
         "Python %(version)s is newer than what this version was tested with (3.10 to 3.13)."
@@ -297,6 +316,7 @@ CATALOGUE: dict[str, str] = {
     **DOCUMENTS,
     **MODELS,
     **SENDING,
+    **LIMITS,
     **SETTINGS,
     **AUDIT,
 }

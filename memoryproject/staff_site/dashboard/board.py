@@ -13,21 +13,23 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.periods import period_named, span_key
 from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.llm.prices import ModelTokens
 from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.dashboard import figure_links, health
 from memoryproject.staff_site.dashboard.figure_links import Places
 from memoryproject.staff_site.dashboard.figures import Figures, PeriodFigures, figures_of
 from memoryproject.staff_site.dashboard.number_format import (
-    cost_shown,
     count_shown,
     seconds_shown,
     since_shown,
     slot_shown,
 )
-from memoryproject.staff_site.dashboard.prices import ModelTokens
 from sessions_app.inbound.facade import unprocessed_count
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.limits.facade import clients_day
 
 # Staff with one of these permissions see figures; all others see links to their pages.
 RIGHTS = (
@@ -186,6 +188,11 @@ def _costs(by_model: Sequence[ModelTokens]) -> Iterator[str]:
     priced = [one.cost for one in by_model if one.cost is not None]
     if priced:
         yield _("estimated cost %(cost)s") % {"cost": cost_shown(sum(priced))}
+    if len(priced) > 1:
+        for one in by_model:
+            if one.cost is not None:
+                values = {"model": one.model, "cost": cost_shown(one.cost)}
+                yield _("%(model)s: %(cost)s") % values
     unpriced = [one.model or _("a model without a name") for one in by_model if one.cost is None]
     if unpriced:
         yield _("no price set for %(models)s") % {"models": ", ".join(unpriced)}
@@ -273,6 +280,28 @@ def _cell(series: Series, slot: Figures) -> Note:
     return Note(series.shown(value), series.link(span_key(slot.start, slot.end)) if value else "")
 
 
+def _limits(to: Places, now: datetime) -> Tile:
+    """Return the tile of the chats that reached a limit, with what all clients used today."""
+    limits = build_usage_limits()
+    found = clients_day(limits.day_of(now))
+    calls = ngettext("%(number)s model call", "%(number)s model calls", found.used.calls) % {
+        "number": count_shown(found.used.calls)
+    }
+    tokens = _("%(number)s tokens") % {"number": count_shown(found.used.tokens)}
+    notes = [Note(_("clients today: %(calls)s, %(tokens)s") % {"calls": calls, "tokens": tokens})]
+    cost = cost_shown(float(found.used.cost))
+    budget = limits.daily_budget
+    if budget:
+        values = {"cost": cost, "budget": cost_shown(float(budget))}
+        notes.append(Note(_("%(cost)s of the budget of %(budget)s") % values))
+    elif limits.prices:
+        notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}))
+    is_spent = bool(budget) and found.used.cost >= budget
+    tone = "bad" if is_spent else "warn" if found.limited else ""
+    address = to.list_of(figure_links.CHATS, **figure_links.LIMITED)
+    return Tile("limits", _("Limits reached"), count_shown(found.limited), address, notes, tone)
+
+
 def _now(to: Places, now: datetime) -> Iterator[Tile]:
     if to.may("sessions_app.view_turn"):
         found = health.waiting()
@@ -282,6 +311,8 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
             notes.append(Note(_("the oldest for %(time)s") % {"time": oldest}))
         address = to.list_of(figure_links.TURNS, **figure_links.WAITING)
         yield Tile("waiting", _("Awaiting answer"), count_shown(found.turns), address, notes)
+    if to.may("sessions_app.view_chat"):
+        yield _limits(to, now)
     if to.may("sessions_app.view_inbounddelivery") and (failed := unprocessed_count()):
         address = to.list_of(figure_links.DELIVERIES, **figure_links.UNPROCESSED)
         hint = [Note(_("tried again by themselves for 17 hours"))]

@@ -22,6 +22,7 @@ DELIVERIES = "sessions_app_inbounddelivery"
 # Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
 UNPROCESSED = {"processed": "no"}
+LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from memoryproject.foundation.admin_kit.periods import Period
+from memoryproject.foundation.integrations.llm.prices import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.durations import percentile
-from memoryproject.staff_site.dashboard.prices import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import slots_read
 
 SUMS = (

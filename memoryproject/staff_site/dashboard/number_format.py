@@ -36,11 +36,6 @@ def seconds_shown(seconds: float | None) -> str:
     return ngettext("%(number)s day", "%(number)s days", days) % {"number": days}
 
 
-def cost_shown(cost: float) -> str:
-    """Return a cost to the hundredth, or to its first significant digits."""
-    return number_format(cost, 2 if cost >= 0.1 or not cost else 5, force_grouping=True)
-
-
 def since_shown(since: datetime, *, now: datetime) -> str:
     return seconds_shown(max((now - since) / timedelta(seconds=1), 0.0))
 

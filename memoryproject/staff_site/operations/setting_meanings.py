@@ -93,6 +93,17 @@ MEMORY: Meanings = {
     "EXTRACT_MEMORIES": _("Learns facts from what people say, without /remember."),
     "EXTRACTION_MIN_CONFIDENCE": _("Facts that the model is less sure of wait for staff."),
 }
+LIMITS: Meanings = {
+    "CLIENT_MESSAGES_PER_HOUR": _(
+        "Messages of a client's chat that are answered in an hour. 0: any number."
+    ),
+    "CLIENT_MODEL_CALLS_PER_DAY": _("Model calls for a client's chat in a day. 0: any number."),
+    "CLIENT_TOKENS_PER_DAY": _("Tokens for a client's chat in a day. 0: any number."),
+    "CLIENTS_DAILY_BUDGET": _("What all clients' chats may cost in a day, by MODEL_PRICES."),
+    "ALLOW_LIST_ONLY": _("Answers only the owner and the chats that staff allow."),
+    "STOP_WORDS": _("Words by which a person stops the assistant in their chat."),
+    "START_WORDS": _("Words by which they start it again."),
+}
 MODELS: Meanings = {
     "CHAT_MODEL": _("Who answers: offline (from memory alone) or openai."),
     "OPENAI_API_KEY": _("The key of OpenAI or of the compatible server."),
@@ -141,6 +152,7 @@ GROUPS: tuple[tuple[_StrPromise, Meanings], ...] = (
     (_("Server"), SERVER),
     (_("Who may come in"), ACCESS),
     (_("Memory"), MEMORY),
+    (_("Limits of clients' chats"), LIMITS),
     (_("Models"), MODELS),
     (_("WhatsApp"), WHATSAPP),
     (_("Integrations and documents"), INTEGRATIONS),

@@ -22,6 +22,7 @@ from memoryproject.foundation.audit.staff import staff_edit_record
 from sessions_app.conversation_views.admin.conversation_page import conversation_page
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import chosen_chats, inbox_page, review_urls
+from sessions_app.limits.presentation import AccessActions, access_urls
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import chat_links
@@ -65,14 +66,14 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Chat)
-class ChatAdmin(ForgetAction, ConversationAdmin):
+class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     """Admin pages of chats: staff read conversations, and switch memory on and off.
 
     The addresses of a chat come from the provider and can't be edited.
     """
 
     list_title = gettext_lazy("Inbox")
-    actions = ("forget_selected",)
+    actions = ("allow_selected", "block_selected", "undecide_selected", "forget_selected")
     form = ChatForm
     read_as = "chat"
     # The list itself is the inbox; this one serves its actions.
@@ -97,7 +98,8 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.conversation)
         own = path("<uuid:chat_id>/conversation/", page, name="sessions_app_chat_conversation")
-        return [own, *review_urls(self.admin_site.admin_view), *super().get_urls()]
+        wrap = self.admin_site.admin_view
+        return [own, *review_urls(wrap), *access_urls(wrap), *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -46,6 +46,7 @@ from sessions_app.inbox.facade import (
     news_first,
     place_marked,
 )
+from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, Message, ReadMark
 from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.page_timestamp import made_stamp
@@ -115,6 +116,7 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
         **sidebar_context(request, chat),
         **review_of(request, chat, user),
         **takeover_context(request, chat),
+        **access_context(request, chat),
         "title": chat.client_name or chat.whatsapp_chat,
         "opts": Chat._meta,
         "original": chat,

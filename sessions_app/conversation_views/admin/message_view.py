@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.timezone import localdate
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import (
     Bookmark,
     Chat,
@@ -31,6 +32,7 @@ from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
 TROUBLED = {
     TurnState.FAILED: gettext_lazy("the answer failed"),
     TurnState.MISSED: gettext_lazy("not answered: past WhatsApp's 24 h"),
+    TurnState.REFUSED: gettext_lazy("not answered"),
     TurnState.HELD: gettext_lazy("not answered: the assistant was paused"),
     TurnState.UNCONFIRMED: gettext_lazy("it isn't known whether the answer went out"),
     TurnState.PENDING: gettext_lazy("waiting for an answer"),
@@ -40,6 +42,14 @@ TROUBLED = {
 }
 
 LONG, LINES = 700, 15
+
+
+def _trouble(turn: Turn) -> Any:
+    """Return the problem of the message's turn in words, or ""."""
+    words = TROUBLED.get(turn.state, "")
+    if turn.state == TurnState.REFUSED and turn.error:
+        return f"{words}: {translate_error(turn.error)}"
+    return words
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ def _bubble(
         quoted=around.quoted.get(str(message.metadata.get("reply_to_id", ""))),
         reactions=[str(emoji) for emoji in message.metadata.get("reactions", {}).values()],
         why=reverse("admin:sessions_app_turn_change", args=[turn.pk]) if turn else "",
-        trouble="" if turn is None or answered else TROUBLED.get(turn.state, ""),
+        trouble="" if turn is None or answered else _trouble(turn),
         is_news=message.pk == news,
         bookmarked=message.pk in around.bookmarked,
         notes=around.notes[message.pk],
@@ -154,7 +164,7 @@ def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:
     messages = list(messages)
     quoted = {str(message.metadata.get("reply_to_id", "")) for message in messages} - {""}
     keys = [message.pk for message in messages]
-    turns = Turn.objects.only("pk", "state", "message_id", "reply_id")
+    turns = Turn.objects.only("pk", "state", "message_id", "reply_id", "error")
     about = _Around()
     # By the index over provider, number and id: a chat may hold a hundred thousand messages.
     senders = {(message.provider, message.number_id) for message in messages}

@@ -24,6 +24,8 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.limits.facade import FILTERS
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
@@ -48,6 +50,21 @@ PERIODS = (
     ("today", gettext_lazy("Today")),
     ("7", gettext_lazy("Past 7 days")),
     ("30", gettext_lazy("Past 30 days")),
+)
+
+
+ACCESSES = tuple(
+    zip(
+        FILTERS,
+        (
+            gettext_lazy("blocked"),
+            gettext_lazy("allowed"),
+            gettext_lazy("neither blocked nor allowed"),
+            gettext_lazy("opted out"),
+            gettext_lazy("limit reached today"),
+        ),
+        strict=True,
+    )
 )
 
 
@@ -92,7 +109,12 @@ def inbox_page(
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
     wanted = wanted_of(request)
-    chats = chats_wanted(wanted, user, memory_default=settings.ENABLE_MEMORY_SYSTEM)
+    chats = chats_wanted(
+        wanted,
+        user,
+        memory_default=settings.ENABLE_MEMORY_SYSTEM,
+        today=build_usage_limits().day_of(timezone.now()),
+    )
     page = inbox_pages(chats).get_page(request.GET.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     hits, more, in_part = _hits(request, wanted) if reads and wanted.query else ([], "", False)
@@ -117,6 +139,7 @@ def inbox_page(
         "assignees": staff_choices(also=_number(wanted.assigned)),
         "labels": list(Label.objects.all()),
         "providers": Provider.choices,
+        "accesses": ACCESSES,
         "when": request.GET.get(WHEN, ""),
         "periods": PERIODS,
         "newer": _moved(request, page.number - 1) if page.has_previous() else "",
@@ -141,6 +164,7 @@ def wanted_of(request: HttpRequest) -> Wanted:
         label=_number(parameters.get("label", "")),
         provider=_one_of(parameters.get("provider", ""), Provider.values),
         kind=_one_of(parameters.get("kind", ""), ("person", "group")),
+        access=_one_of(parameters.get("access", ""), FILTERS),
         memory=_one_of(parameters.get("memory", ""), ("on", "off")),
         active=_span(parameters.get(WHEN, "")),
     )

@@ -12,7 +12,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
+from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.text.characters import estimate_tokens
+from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR
 from sessions_app.presentation.author_names import SOMEBODY, names_of
@@ -78,6 +80,7 @@ class Replay:
     summary_link: str
     spans: Sequence[Span]
     whole: str
+    cost: str
     parts: Sequence[OutboundPart]
     learned: SafeString | str
     learning: SafeString | str
@@ -113,10 +116,20 @@ def replay_of(turn: Turn) -> Replay:
         summary_link=_link(replay.summary),
         spans=spans,
         whole=duration(sum(span.ms for span in spans)) if spans else "",
+        cost=_cost(replay),
         parts=list(turn.parts.order_by("number").defer("content")),
         learned="" if turn.by_hand else learned_table(turn),
         learning="" if turn.by_hand else learning_state(turn),
     )
+
+
+def _cost(replay: TurnReplay) -> str:
+    """Return the cost of the answer by today's prices, or "" where there is no price."""
+    if replay.prompt_tokens is None:
+        return ""
+    limits = build_usage_limits()
+    cost = limits.cost_of(replay.model, replay.prompt_tokens, replay.completion_tokens or 0)
+    return "" if cost is None else cost_shown(cost)
 
 
 def question_of(turn: Turn) -> Utterance:

@@ -8,6 +8,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from sessions_app.limits.facade import REASONS
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
@@ -20,6 +21,7 @@ STATES: dict[str, Promise] = {
     TurnState.SENT: gettext_lazy("answered"),
     TurnState.UNCONFIRMED: gettext_lazy("unconfirmed"),
     TurnState.MISSED: gettext_lazy("missed"),
+    TurnState.REFUSED: gettext_lazy("not answered"),
     TurnState.MERGED: gettext_lazy("answered with a later one"),
     TurnState.HELD: gettext_lazy("held"),
     TurnState.CANCELLED: gettext_lazy("cancelled"),
@@ -42,6 +44,7 @@ _MEANS: dict[str, Promise] = {
     TurnState.MISSED: gettext_lazy(
         "The message was not answered: it was past WhatsApp's 24 hours."
     ),
+    TurnState.REFUSED: gettext_lazy("The message was not answered."),
     TurnState.MERGED: gettext_lazy("The message was answered together with a later one."),
     TurnState.HELD: gettext_lazy(
         "The message was not answered by the assistant: staff had paused it."
@@ -72,6 +75,8 @@ def trouble_means(turn: Turn) -> str:
     """Return what an error means where the turn went on in spite of it, or an empty text."""
     if not turn.error:
         return ""
+    if getattr(turn.error, "code", "") in REASONS:
+        return _("Why the assistant didn't answer:")
     if turn.state == TurnState.SENT:
         return _("The chat model gave no answer: what was sent says so, or tells what is known.")
     if turn.state in (TurnState.PENDING, TurnState.REPLIED):

@@ -50,6 +50,7 @@ def quick_links() -> list[QuickLink]:
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
         _link(_("Held"), TurnState.HELD),
         _link(_("Missed"), TurnState.MISSED),
+        _link(_("Not answered"), TurnState.REFUSED),
         _link(_("Waiting"), TurnState.PENDING),
         QuickLink(_("By hand"), list_address("sessions_app_turn", by_hand__exact=1)),
     ]

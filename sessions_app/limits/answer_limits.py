@@ -1,0 +1,202 @@
+"""Check the limits before the chat model is asked, count what it used, and add the privacy notice.
+
+The counters are raised by conditional updates, so that several workers never pass a limit on calls
+together. Tokens and cost are known only after a call: calls that are under way when the limit is
+reached are finished.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.db.models import F, Q, Sum
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
+from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.text.characters import estimate_tokens
+from sessions_app.conversations.facade import parse_command, profile_current
+from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, hour_runs
+from sessions_app.limits.usage_limits import (
+    BLOCKED,
+    BUDGET,
+    DAY_CODES,
+    MESSAGES,
+    MODEL_CALLS,
+    NOT_ALLOWED,
+    OPTED_OUT,
+    TOKENS,
+    LimitReachedError,
+    UsageLimits,
+)
+from sessions_app.models import ChatAccess, Turn, UsageDay
+from sessions_app.models.chats import Provider
+from sessions_app.models.limits import Standing
+from sessions_app.models.roles import GODFATHER
+from sessions_app.models.turns import TurnState
+
+logger = logging.getLogger(__name__)
+
+# Turns that ended without an answer: a notice that was meant for one was not sent.
+UNSENT = (TurnState.CANCELLED, TurnState.MISSED, TurnState.REFUSED, TurnState.MERGED)
+
+
+def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
+    """Check whether the turn may be answered at this moment.
+
+    Notices and commands need no model: no limit of the day holds for them. Raises
+    LimitReachedError.
+    """
+    if turn.user_role == GODFATHER:
+        return
+    text = turn.message.content if turn.message else turn.unstored_text
+    command = parse_command(text, in_group=turn.chat.is_group)
+    notice = turn.context.get("notice")
+    code = _access_refusal(turn.chat_id, limits)
+    may_pass = notice or (command is not None and command.name in OPTED_OUT_COMMANDS)
+    if code and not (code == OPTED_OUT and may_pass):
+        raise LimitReachedError(code)
+    if command is None and not notice:
+        _day_check(turn.chat_id, limits, now)
+
+
+def day_notice_due(*, turn: Turn, code: str, limits: UsageLimits, now: datetime) -> bool:
+    """Record that the turn reached a limit of the day; return whether its answer says so.
+
+    That is the case once a day and chat, however often the turn is tried; and always where a
+    caller in the terminal or at the API waits for an answer.
+    """
+    day, _made = UsageDay.objects.get_or_create(chat_id=turn.chat_id, day=limits.day_of(now))
+    this_day = UsageDay.objects.filter(pk=day.pk)
+    if this_day.exclude(reached__in=DAY_CODES).update(reached=code, reached_at=now):
+        logger.warning("Chat %s reached a limit: %s.", turn.chat_id, code)
+    if turn.provider == str(Provider.CONSOLE):
+        return True
+    untold = this_day.filter(Q(told_turn=None) | Q(told_turn=turn.pk))
+    return bool(untold.update(told_turn=turn.pk))
+
+
+@dataclass(frozen=True)
+class MeteredChatModel:
+    """A chat model that counts a chat's calls and tokens, and isn't asked beyond its limits.
+
+    ``in_background``: for summaries and extraction, which also stop while the chat writes more than
+    is answered.
+    """
+
+    chat_model: ChatModel
+    chat_id: UUID
+    is_owner: bool
+    limits: UsageLimits
+    in_background: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.chat_model.name
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+    ) -> Completion:
+        """See ChatModel.complete. Raises LimitReachedError."""
+        now = timezone.now()
+        if self.in_background and not self.is_owner:
+            _background_check(self.chat_id, self.limits, now)
+        day = self._count_call(now)
+        completion = self.chat_model.complete(request, before_attempt=before_attempt)
+        if not completion.is_recital:
+            self._count_tokens(day, request, completion)
+        return completion
+
+    def _count_call(self, now: datetime) -> int:
+        if not self.is_owner:
+            _day_check(self.chat_id, self.limits, now)
+        day, _made = UsageDay.objects.get_or_create(
+            chat_id=self.chat_id, day=self.limits.day_of(now)
+        )
+        below = UsageDay.objects.filter(pk=day.pk)
+        if self.limits.model_calls_per_day and not self.is_owner:
+            below = below.filter(model_calls__lt=self.limits.model_calls_per_day)
+        if not below.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner):
+            raise LimitReachedError(MODEL_CALLS, until=self.limits.day_ends(now))
+        return day.pk
+
+    def _count_tokens(self, day: int, request: ChatRequest, completion: Completion) -> None:
+        """Add the tokens and their cost; tokens that the server didn't report are estimated."""
+        prompt, answer = completion.prompt_tokens, completion.completion_tokens
+        if prompt is None:
+            prompt = sum(estimate_tokens(message.content) for message in request.messages)
+        if answer is None:
+            answer = estimate_tokens(completion.text)
+        cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0
+        UsageDay.objects.filter(pk=day).update(
+            prompt_tokens=F("prompt_tokens") + prompt,
+            completion_tokens=F("completion_tokens") + answer,
+            cost=F("cost") + Decimal(f"{cost:.8f}"),
+        )
+
+
+def spent_on(day: object) -> Decimal:
+    """Return what all clients' chats cost on a day."""
+    clients = UsageDay.objects.filter(day=day, is_owner=False)
+    return clients.aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
+
+
+def notice_for(*, turn: Turn) -> str:
+    """Return the privacy notice if the turn's answer is the first to this chat, or "".
+
+    The turn that carries it is recorded first: tried again, it carries it again, and no other does
+    unless this one ends without an answer.
+    """
+    profile = profile_current()
+    hebrew = turn.chat.language == "he" and profile.privacy_notice_he
+    notice = (hebrew or profile.privacy_notice_en).strip()
+    if not notice or turn.user_role == GODFATHER:
+        return ""
+    access, _made = ChatAccess.objects.get_or_create(chat_id=turn.chat_id)
+    before = access.noticed_turn
+    if before not in (None, turn.pk):
+        went_out = not Turn.objects.filter(pk=before, state__in=UNSENT).exists()
+        if went_out:
+            return ""
+    unchanged = ChatAccess.objects.filter(pk=access.pk, noticed_turn=before)
+    return notice if unchanged.update(noticed_turn=turn.pk) else ""
+
+
+def _access_refusal(chat_id: UUID, limits: UsageLimits) -> str:
+    """Return the code of why the chat isn't answered at all, or ""."""
+    access = ChatAccess.objects.filter(chat=chat_id).first()
+    standing = access.standing if access else ""
+    if standing == Standing.BLOCKED:
+        return BLOCKED
+    if access and access.opted_out_at is not None:
+        return OPTED_OUT
+    return NOT_ALLOWED if limits.allow_list_only and standing != Standing.ALLOWED else ""
+
+
+def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
+    if code := _access_refusal(chat_id, limits):
+        raise LimitReachedError(code)
+    access = ChatAccess.objects.filter(chat=chat_id).first()
+    if not limits.messages_per_hour or access is None or access.hour_began_at is None:
+        return
+    if hour_runs(access, now) and access.hour_messages > limits.messages_per_hour:
+        raise LimitReachedError(MESSAGES, until=access.hour_began_at + HOUR)
+
+
+def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
+    today = limits.day_of(now)
+    used = UsageDay.objects.filter(chat=chat_id, day=today).first() or UsageDay()
+    code = ""
+    if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
+        code = MODEL_CALLS
+    elif limits.tokens_per_day and used.tokens >= limits.tokens_per_day:
+        code = TOKENS
+    elif limits.daily_budget and spent_on(today) >= limits.daily_budget:
+        code = BUDGET
+    if code:
+        raise LimitReachedError(code, until=limits.day_ends(now))

@@ -1,0 +1,38 @@
+"""Build the limits of clients' chats from the settings."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+
+from sessions_app.limits.usage_limits import UsageLimits, folded
+from sessions_app.models import Chat
+from sessions_app.models.roles import GODFATHER, user_role
+
+
+def build_usage_limits() -> UsageLimits:
+    return UsageLimits(
+        messages_per_hour=settings.CLIENT_MESSAGES_PER_HOUR,
+        model_calls_per_day=settings.CLIENT_MODEL_CALLS_PER_DAY,
+        tokens_per_day=settings.CLIENT_TOKENS_PER_DAY,
+        daily_budget=settings.CLIENTS_DAILY_BUDGET or Decimal(0),
+        allow_list_only=settings.ALLOW_LIST_ONLY,
+        prices=settings.MODEL_PRICES,
+        model=settings.OPENAI_MODEL,
+        time_zone=settings.BUSINESS_TIME_ZONE,
+        stop_words=[folded(word) for word in settings.STOP_WORDS],
+        start_words=[folded(word) for word in settings.START_WORDS],
+    )
+
+
+def is_owners(chat: Chat) -> bool:
+    """Return whether the chat is the owner's, who is never limited."""
+    addresses = chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True)
+    role = user_role(
+        addresses=addresses,
+        is_group=chat.is_group,
+        whatsapp_chat=chat.whatsapp_chat,
+        godfather=settings.GODFATHER_PHONE,
+    )
+    return role == GODFATHER

@@ -1,0 +1,47 @@
+"""Public face of the limits: what other packages may use."""
+
+from sessions_app.limits.answer_limits import (
+    MeteredChatModel,
+    answer_check,
+    day_notice_due,
+    notice_for,
+    spent_on,
+)
+from sessions_app.limits.figures import FILTERS, chats_with_access, clients_day
+from sessions_app.limits.intake import ANSWERED, Entry, entry_count, entry_decide
+from sessions_app.limits.priority import is_known, known_chats_waiting
+from sessions_app.limits.standing import access_merge, standing_set
+from sessions_app.limits.usage_limits import (
+    DAY_CODES,
+    REASONS,
+    LimitReachedError,
+    UsageLimits,
+    word_for,
+)
+from sessions_app.limits.usage_store import usage_drop, usage_merge
+
+__all__ = [
+    "ANSWERED",
+    "DAY_CODES",
+    "Entry",
+    "FILTERS",
+    "LimitReachedError",
+    "MeteredChatModel",
+    "REASONS",
+    "UsageLimits",
+    "access_merge",
+    "answer_check",
+    "chats_with_access",
+    "clients_day",
+    "day_notice_due",
+    "entry_count",
+    "entry_decide",
+    "is_known",
+    "known_chats_waiting",
+    "notice_for",
+    "spent_on",
+    "standing_set",
+    "usage_drop",
+    "usage_merge",
+    "word_for",
+]

@@ -1,0 +1,142 @@
+"""Decide at intake whether a client's message is stored and answered.
+
+Call these functions in the transaction that takes the message in, with the chat's row locked: then
+two messages at once, in several processes, count as two, and a repeated delivery not at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from sessions_app.conversations.facade import Command
+from sessions_app.limits.usage_limits import (
+    BLOCKED,
+    COMMANDS,
+    DAY_CODES,
+    MESSAGES,
+    NOT_ALLOWED,
+    OPTED_OUT,
+    UsageLimits,
+    folded,
+)
+from sessions_app.models import Chat, ChatAccess, UsageDay
+from sessions_app.models.limits import Standing
+
+logger = logging.getLogger(__name__)
+
+HOUR = timedelta(hours=1)
+
+# A person who stopped the assistant can still see, take and erase what is stored.
+OPTED_OUT_COMMANDS = ("memories", "export", "forget", "help")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The decision about a message.
+
+    ``reason``: the code of why it isn't answered by the model, or "". ``notice``: the name of the
+    system text that answers it instead, or "". ``is_kept`` is false where it doesn't become part
+    of the conversation: only the delivery keeps it, so that no model, embedder or summary reads it.
+    """
+
+    reason: str = ""
+    notice: str = ""
+    is_kept: bool = True
+
+
+ANSWERED = Entry()
+
+
+def entry_decide(
+    *,
+    chat: Chat,
+    text: str,
+    command: Command | None,
+    is_owner: bool,
+    limits: UsageLimits,
+    now: datetime,
+) -> Entry:
+    """Return what staff and the person themselves decided about the chat's messages.
+
+    A stop word stops the assistant, a start word starts it again. In a group nobody can stop it
+    for the others.
+    """
+    if is_owner:
+        return ANSWERED
+    access = ChatAccess.objects.filter(chat=chat).first() or ChatAccess(chat=chat)
+    if access.standing == Standing.BLOCKED:
+        return Entry(BLOCKED, is_kept=False)
+    word = "" if chat.is_group else folded(text)
+    if access.opted_out_at is not None:
+        if word and word in limits.start_words:
+            _opt(chat, None)
+            return Entry(notice="opted_in")
+        allowed = command is not None and command.name in OPTED_OUT_COMMANDS
+        return ANSWERED if allowed else Entry(OPTED_OUT, is_kept=False)
+    if word and word in limits.stop_words:
+        _opt(chat, now)
+        return Entry(notice="opted_out")
+    if limits.allow_list_only and access.standing != Standing.ALLOWED:
+        return Entry(NOT_ALLOWED)
+    return ANSWERED
+
+
+def _opt(chat: Chat, at: datetime | None) -> None:
+    """Note that the person stopped the assistant at this time, or that they started it."""
+    ChatAccess.objects.update_or_create(chat=chat, defaults={"opted_out_at": at})
+    audit_record(
+        action="chat.opt_out" if at else "chat.opt_in",
+        actor=Actor("person", chat_id=chat.pk),
+        object_type="chat",
+        object_id=chat.pk,
+    )
+
+
+def entry_count(
+    *, chat: Chat, entry: Entry, is_command: bool, limits: UsageLimits, now: datetime
+) -> Entry:
+    """Count a client's message that would be answered; return the entry, refused over the limit.
+
+    Commands and notices, which need no model, have a limit of their own. The first message over a
+    limit in an hour carries the notice that says so.
+    """
+    if not limits.messages_per_hour:
+        return entry
+    access, _made = ChatAccess.objects.get_or_create(chat=chat)
+    if not hour_runs(access, now):
+        access.hour_began_at, access.hour_told = now, False
+        access.hour_messages = access.hour_commands = 0
+    if is_command or entry.notice:
+        access.hour_commands += 1
+        code = COMMANDS if access.hour_commands > limits.commands_per_hour else ""
+    else:
+        access.hour_messages += 1
+        code = MESSAGES if access.hour_messages > limits.messages_per_hour else ""
+    if code:
+        notice = "" if access.hour_told else "limit_hour"
+        access.hour_told = True
+        entry = Entry(code, notice)
+        if notice:
+            reached_mark(chat=chat, code=code, limits=limits, now=now)
+    access.save(
+        update_fields=["hour_began_at", "hour_told", "hour_messages", "hour_commands"],
+    )
+    return entry
+
+
+def hour_runs(access: ChatAccess, now: datetime) -> bool:
+    """Return whether the hour that is counted is still running."""
+    return access.hour_began_at is not None and now - access.hour_began_at < HOUR
+
+
+def reached_mark(*, chat: Chat, code: str, limits: UsageLimits, now: datetime) -> None:
+    """Record for staff that a chat reached a limit."""
+    day, _made = UsageDay.objects.get_or_create(chat=chat, day=limits.day_of(now))
+    # A limit of the day, which lasts longer, stays.
+    UsageDay.objects.filter(pk=day.pk).exclude(reached__in=DAY_CODES).update(
+        reached=code, reached_at=now
+    )
+    logger.warning("Chat %s reached a limit: %s.", chat.pk, code)

@@ -1,0 +1,33 @@
+"""A world whose clients have limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sessions_app.limits.usage_limits import UsageLimits
+from tests.sessions.conftest import desk
+from tests.world import World
+
+__all__ = ["desk"]
+
+Limiting = Callable[..., World]
+
+
+@pytest.fixture
+def limited(world: World) -> Limiting:
+    """Set the limits of intake and answers from here on."""
+
+    def limit(**changes: Any) -> World:
+        limits = UsageLimits(**changes)
+        world.with_rules(limits=limits)
+        strategy = world.rules.chat_memory.strategy
+        if hasattr(strategy, "limits"):
+            world.with_chat_memory(strategy=replace(strategy, limits=limits))
+        world.dependencies = replace(world.dependencies, limits=limits)
+        return world
+
+    return limit

@@ -1,0 +1,148 @@
+"""Blocked chats, and chats that staff allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memoryproject.foundation.audit.audit_events import Actor
+from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
+from sessions_app.limits.facade import standing_set
+from sessions_app.models import ChatAccess, InboundDelivery, Message, MessageEmbedding, Turn
+from sessions_app.models.limits import Standing
+from sessions_app.turns.queue import chat_answer
+from tests.limits.conftest import Limiting
+from tests.limits.seen import audited, calls, ends, sent
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+
+pytestmark = pytest.mark.django_db
+BLOCKED, ALLOWED, NONE = (str(each) for each in (Standing.BLOCKED, Standing.ALLOWED, Standing.NONE))
+
+
+def decide(world: World, standing: str, whatsapp_chat: str = CLIENT, reason: str = "spam") -> bool:
+    return standing_set(
+        chat_id=world.chat(whatsapp_chat).pk,
+        standing=standing,
+        reason=reason,
+        by=None,
+        actor=Actor("staff", "dana"),
+        now=timezone.now(),
+    )
+
+
+def outcomes() -> list[str]:
+    return list(InboundDelivery.objects.order_by("id").values_list("outcome", flat=True))
+
+
+def test_a_blocked_chat_is_left_in_its_deliveries(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    assert decide(world, BLOCKED)
+    vectors = MessageEmbedding.objects.count()
+    for text in ("Buy my coins", "/help", "stop", "Buy them now"):
+        assert world.say(CLIENT, text) == []
+    assert calls(world) == 1
+    assert Message.objects.count() == 2
+    assert MessageEmbedding.objects.count() == vectors
+    assert outcomes()[1:] == ["not answered: Staff have blocked this chat."] * 4
+    assert InboundDelivery.objects.latest("id").raw == {"text": "Buy them now"}
+    assert world.say(OTHER_CLIENT, "Hi") == ["answer to: Hi"]
+
+
+def test_unblocked_it_is_answered_again_and_the_audit_log_tells(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    decide(world, BLOCKED)
+    assert not decide(world, BLOCKED), "nothing changed"
+    decide(world, NONE, reason="")
+    assert world.say(CLIENT, "Again") == ["answer to: Again"]
+    assert audited("chat.block", "chat.undecide") == ["chat.block", "chat.undecide"]
+
+
+def test_what_waits_when_the_chat_is_blocked_is_not_answered(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "/help"))
+    decide(world, BLOCKED)
+    world.work()
+    assert ends() == [("sent", ""), ("refused", "chat_blocked"), ("refused", "chat_blocked")]
+    assert len(sent(world)) == 1
+
+
+def test_with_memory_off_nothing_is_kept_of_a_blocked_chat(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    decide(world, BLOCKED)
+    world.with_rules(memory_enabled=False)
+    world.say(CLIENT, "Buy my coins")
+    assert InboundDelivery.objects.latest("id").raw is None
+
+
+def test_the_owner_cant_be_blocked(world: World) -> None:
+    world.say(GODFATHER, "Hi")
+    decide(world, BLOCKED, GODFATHER)
+    assert world.say(GODFATHER, "Again") == ["answer to: Again"]
+
+
+def test_a_caller_of_the_api_is_told_that_the_chat_is_blocked(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    decide(world, BLOCKED)
+    with pytest.raises(NoAnswerError, match="Staff have blocked this chat"):
+        talk(
+            whatsapp_chat=CLIENT,
+            content="Hi",
+            dependencies=world.dependencies,
+            rules=world.rules,
+            now=timezone.now(),
+        )
+
+
+def test_with_an_allow_list_only_the_owner_and_allowed_chats_are_answered(
+    limited: Limiting,
+) -> None:
+    world = limited(allow_list_only=True)
+    assert world.say(GODFATHER, "Hi") == ["answer to: Hi"]
+    assert world.say(CLIENT, "May I ask something?") == []
+    assert world.say(CLIENT, "/help") == []
+    assert [message.content for message in world.messages(CLIENT)][0] == "May I ask something?"
+    assert ends()[1:] == [("refused", "chat_not_allowed")] * 2
+    decide(world, ALLOWED, reason="client")
+    assert world.say(CLIENT, "And now?") == ["answer to: And now?"]
+    decide(world, NONE, reason="")
+    assert world.say(CLIENT, "Still?") == []
+    assert calls(world) == 2
+
+
+def test_strangers_can_stop_the_assistant_with_an_allow_list(limited: Limiting) -> None:
+    world = limited(allow_list_only=True)
+    (confirmation,) = world.say(CLIENT, "stop")
+    assert confirmation.startswith("The assistant is off for you")
+    assert world.say(CLIENT, "start") == []
+
+
+@pytest.mark.parametrize("blocked", [CLIENT, OTHER_CLIENT])
+def test_a_blocked_person_stays_blocked_when_two_chats_turn_out_to_be_theirs(
+    world: World, blocked: str
+) -> None:
+    for chat in (CLIENT, OTHER_CLIENT):
+        world.say(chat, "Hi")
+        decide(world, ALLOWED, chat)
+    decide(world, BLOCKED, blocked)
+    merged = chat_merge(world.chat(CLIENT), world.chat(OTHER_CLIENT))
+    assert ChatAccess.objects.get().standing == BLOCKED
+    assert world.say(merged.whatsapp_chat, "Hi") == []
+
+
+def test_a_worker_that_meets_a_message_of_a_chat_that_is_off_the_list(limited: Limiting) -> None:
+    world = limited()
+    world.receive(message_from(CLIENT, "Hi"))
+    world = limited(allow_list_only=True)
+    assert chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies) == 1
+    assert ends() == [("refused", "chat_not_allowed")]
+    assert Turn.objects.get().finished_at
+
+
+def test_a_standing_is_one_of_three(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    unknown: Any = "liked"
+    with pytest.raises(KeyError):
+        decide(world, unknown)
