@@ -21,7 +21,8 @@ MAX_SOCKET_PATH_BYTES = 100
 # Written into a configuration where words end at spaces and braces have a meaning.
 UNSAFE_IN_SOCKET_PATH = set(" \"'`{}\\#\n\t|")
 EVERYBODY = "0.0.0.0/0 ::/0"
-NOBODY = "127.0.0.1/32"
+# An address for examples, which no machine has: Caddy needs at least one.
+NOBODY = "192.0.2.1/32"
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 

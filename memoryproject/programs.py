@@ -63,9 +63,10 @@ class Program:
 
 def all_programs(front_door: FrontDoor) -> list[Program]:
     """Return the programs that serve one installation, in the order in which they start."""
-    web = web_command(front_door.web_address, WEB_PROCESSES, WEB_THREADS, front_door.run_dir)
+    folder = front_door.run_dir
+    web = web_command(front_door.web_address, WEB_PROCESSES, WEB_THREADS, worker_folder=folder)
     webhooks = web_command(
-        front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS, front_door.run_dir
+        front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS, worker_folder=folder
     )
     return [
         Program("webhooks", webhooks, stop_seconds=15),
@@ -82,14 +83,18 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
     ]
 
 
-def web_command(address: str, processes: int, threads: int, run_dir: Path) -> list[str]:
-    """Return the command of a web server. ``address``: what gunicorn binds to."""
+def web_command(address: str, processes: int, threads: int, *, worker_folder: Path) -> list[str]:
+    """Return the command of a web server.
+
+    ``address``: what gunicorn binds to. ``worker_folder``: where its processes keep their
+    heartbeats, on a disk of this machine.
+    """
     return [
         *(sys.executable, "-m", "gunicorn", "memoryproject.wsgi", "--bind", address),
         *("--workers", str(processes), "--worker-class", "gthread", "--threads", str(threads)),
         *("--timeout", "120", "--graceful-timeout", "10"),
         *("--keep-alive", str(KEEP_ALIVE_SECONDS)),
-        *("--worker-tmp-dir", str(run_dir), "--no-control-socket"),
+        *("--worker-tmp-dir", str(worker_folder), "--no-control-socket"),
         *("--limit-request-line", "8190", "--preload"),
     ]
 
