@@ -79,8 +79,7 @@ def test_a_client_that_never_ends_its_request_is_sent_away(front: Stage, begun: 
     with held_sockets(front.installation.url, begun, 1) as (client,):
         client.settimeout(60)
         # Either a response that says so, or just the end.
-        while client.recv(1024):
-            pass
+        assert client.recv(1024)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 499", b"")
 
 
 def test_webhooks_are_answered_while_forty_calls_wait_for_a_slow_model(front: Stage) -> None:
