@@ -101,12 +101,7 @@ def prepare() -> None:
 
     call_command("check", stdout=StringIO())
     refuse_taken_port(settings.PORT)
-    call_command("migrate", verbosity=0)
-    call_command("createcachetable", verbosity=0)
-    call_command("install_schedules", stdout=StringIO())
-    call_command("check", databases=["default"], stdout=StringIO())
-    call_command("memories_reembed", init=True, stdout=StringIO())
-    call_command("ensure_admin")
+    call_command("prepare")
     # This process stays a user of the embedded server, but no longer needs a connection.
     connections.close_all()
 
