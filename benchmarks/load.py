@@ -27,6 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import psutil  # noqa: E402
 
 from benchmarks.load_traffic import Outcome, posts, send_at  # noqa: E402
+from memoryproject.foundation.embedded_postgres.places import places_for  # noqa: E402
+from memoryproject.foundation.embedded_postgres.processes import postmaster_of  # noqa: E402
 from tests.loopback.openai_behaviours import slow  # noqa: E402
 from tests.processes.installation import Installation  # noqa: E402
 from tests.processes.stage import Stage, stage  # noqa: E402
@@ -66,7 +68,7 @@ def server(model_seconds: float) -> Iterator[Stage]:
     def start(installation: Installation) -> None:
         installation.migrate()
         installation.start_front_door()
-        installation.start_workers()
+        installation.start_program("workers")
         installation.wait_until_ready()
 
     with stage(run=start, EMBEDDER="wordllama") as started:
@@ -76,16 +78,19 @@ def server(model_seconds: float) -> Iterator[Stage]:
 
 def find_the_rate(started: Stage, options: argparse.Namespace) -> None:
     """Raise the rate until the webhooks are no longer fast, and say what the queue does."""
-    print("| webhooks/s | done/s | median ms | p95 ms | p99 ms | max ms | refused |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| webhooks/s | done/s | median ms | p95 ms | p99 ms | max ms | refused | of a core |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     traffic = posts(options.chats)
     sustained = 0.0
     outcomes: list[Outcome] = []
     backlog: list[str] = []
     for rate in options.rates:
+        before = busy_seconds(started)
         outcome = asyncio.run(send_at(started.installation.url, rate, options.seconds, traffic))
         outcomes.append(outcome)
-        print(outcome.row(), flush=True)
+        busy = {name: now - before[name] for name, now in busy_seconds(started).items()}
+        used = ", ".join(f"{name} {share / options.seconds:.0%}" for name, share in busy.items())
+        print(f"{outcome.row()} {used} |", flush=True)
         backlog.append(f"{rate:g}/s: {open_turns(started)} open, {drain(started)}")
         if outcome.percentile(0.95) < TARGET_MS and not outcome.refused:
             sustained = max(sustained, rate)
@@ -145,9 +150,18 @@ def soak(started: Stage, options: argparse.Namespace) -> None:
 
 
 def programs(started: Stage) -> dict[str, psutil.Process]:
-    installation = started.installation
-    assert installation.workers is not None
-    return {**installation.programs, "workers": installation.workers}
+    """Return the first process of each program, and of PostgreSQL."""
+    postmaster = postmaster_of(places_for(started.installation.data_dir))
+    assert postmaster is not None
+    return {**started.installation.programs, "database": psutil.Process(postmaster.pid)}
+
+
+def busy_seconds(started: Stage) -> dict[str, float]:
+    """Return the processor time of each program so far, of the processes that still run."""
+    return {
+        name: sum(sum(each.cpu_times()[:4]) for each in [root, *root.children(recursive=True)])
+        for name, root in programs(started).items()
+    }
 
 
 def megabytes(root: psutil.Process) -> int:

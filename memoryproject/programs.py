@@ -51,7 +51,8 @@ stdout_logfile_backups=3
 class Program:
     """One program. Its output is in ``LOG_DIR/<name>.log``.
 
-    ``priority``: programs with smaller numbers start first and stop last.
+    ``priority``: programs with smaller numbers start first and stop last. ``niceness``: above 0,
+    the others get the processor first.
     """
 
     name: str
@@ -59,6 +60,13 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     stop_seconds: int = 30
     priority: int = 100
+    niceness: int = 0
+
+    @property
+    def full_command(self) -> list[str]:
+        """The command with its niceness; the program `nice` becomes the other one."""
+        before = ["nice", "-n", str(self.niceness)] if self.niceness else []
+        return [*before, *self.command]
 
 
 def all_programs(front_door: FrontDoor) -> list[Program]:
@@ -71,7 +79,8 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
     return [
         Program("webhooks", webhooks, stop_seconds=15),
         Program("web", web, stop_seconds=15),
-        Program("workers", [sys.executable, "manage.py", "qcluster"]),
+        # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
+        Program("workers", [sys.executable, "manage.py", "qcluster"], niceness=10),
         # Last, so that it answers when the others are there; on the way down it is the first.
         Program(
             "front",
@@ -115,7 +124,7 @@ def supervisor_conf(
         parts.append(
             PROGRAM.format(
                 name=program.name,
-                command=_escape(shlex.join(program.command)),
+                command=_escape(shlex.join(program.full_command)),
                 environment=environment,
                 directory=_escape(directory),
                 priority=program.priority,

@@ -60,7 +60,7 @@ class Installation:
         self.web: psutil.Process | None = None
         self.workers: psutil.Process | None = None
         self.programs: dict[str, psutil.Process] = {}
-        self._front_programs: dict[str, Program] = {}
+        self._programs: dict[str, Program] = {}
         self._commands: CommandServer | None = None
 
     @property
@@ -111,20 +111,16 @@ class Installation:
             socket_dir=sockets,
             behind_proxies=behind_proxies,
         )
-        self._front_programs = {
-            program.name: program
-            for program in all_programs(front_door)
-            if program.name in ("webhooks", "web", "front")
-        }
-        for name in self._front_programs:
-            self.restart_program(name)
+        self._programs = {program.name: program for program in all_programs(front_door)}
+        for name in ("webhooks", "web", "front"):
+            self.start_program(name)
         wait_until(lambda: self.answer("/healthz") == httpx.codes.OK, "webhooks are served")
         wait_until(lambda: self.answer("/api/schema/") == httpx.codes.OK, "the API is served")
 
-    def restart_program(self, name: str) -> None:
-        """Start webhooks, web or front (the programs of the front door), which don't run."""
-        program = self._front_programs[name]
-        self.programs[name] = self._start(*program.command, **program.environment)
+    def start_program(self, name: str) -> None:
+        """Start one program of `make run`, which doesn't run, after ``start_front_door``."""
+        program = self._programs[name]
+        self.programs[name] = self._start(*program.full_command, **program.environment)
 
     def start_workers(self) -> None:
         self.workers = self._start(sys.executable, "manage.py", "qcluster")

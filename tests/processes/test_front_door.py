@@ -152,7 +152,7 @@ def test_a_webhook_waits_for_a_web_server_that_restarts(front: Stage) -> None:
     with ThreadPoolExecutor(1) as pool:
         said = pool.submit(front.post.say, new_phone(), "hello again")
         assert installation.answer("/admin/login/") == 200
-        installation.restart_program("webhooks")
+        installation.start_program("webhooks")
         assert said.result().startswith("wamid.")
 
 
@@ -174,7 +174,7 @@ def test_an_upgrade_loses_no_webhook(front: Stage) -> None:
         for name in ("webhooks", "web"):
             installation.programs[name].send_signal(signal.SIGTERM)
             installation.programs[name].wait(timeout=60)
-            installation.restart_program(name)
+            installation.start_program(name)
             wait_until(lambda: installation.answer("/api/schema/") == 200, "it is back")
         stack.close()
         assert sum(talker.result() for talker in talkers) > 0
@@ -191,7 +191,7 @@ def test_without_its_web_server_the_answer_is_still_an_error_of_the_api(front: S
         assert answer.json()["errors"][0]["code"] == "unavailable"
         front.post.say(new_phone(), "webhooks go on")
     finally:
-        installation.restart_program("web")
+        installation.start_program("web")
 
 
 @pytest.mark.parametrize("forwarded", [None, "203.0.113.9"])
