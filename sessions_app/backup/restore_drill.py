@@ -101,8 +101,8 @@ def _manage(step: str, words: Sequence[str], environment: Mapping[str, str]) -> 
         check=False,
     )
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip())[-SHOWN_OF_OUTPUT:]
-        raise DrillError(f"{step} failed: {said}")
+        output = (done.stderr.strip() or done.stdout.strip())[-SHOWN_OF_OUTPUT:]
+        raise DrillError(f"{step} failed: {output}")
     return done.stdout
 
 
