@@ -57,9 +57,7 @@ def test_a_damaged_backup_fails_the_drill(
 ) -> None:
     archive = tmp_path / "damaged.zip"
     installation.manage("backup", str(archive))
-    content = bytearray(archive.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    archive.write_bytes(content)
+    archive.write_bytes(archive.read_bytes()[:-500])
 
     failed = installation.attempt("restore_drill", "--scratch", str(scratch), str(archive))
     assert failed.returncode == 1
