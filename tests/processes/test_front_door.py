@@ -194,26 +194,39 @@ def test_without_its_web_server_the_answer_is_still_an_error_of_the_api(front: S
         installation.start_program("web")
 
 
-@pytest.mark.parametrize("forwarded", [None, "203.0.113.9"])
-def test_nobody_can_invent_an_address(front: Stage, forwarded: str | None) -> None:
-    """Without proxies of one's own, X-Forwarded-For and X-Forwarded-Proto count for nothing."""
-    headers = {"X-Forwarded-For": forwarded, "X-Forwarded-Proto": "https"} if forwarded else {}
+def fail_to_log_in(front: Stage, **headers: str) -> set[str]:
+    """Type a wrong password; return the addresses of all failed logins so far."""
     url = f"{front.installation.url}/admin/login/"
-    with httpx.Client(trust_env=False, verify=False, headers=headers) as browser:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with httpx.Client(trust_env=False, verify=False, headers=named) as browser:
         browser.get(url)
+        typed = {"username": f"nobody-{len(named)}", "password": "wrong"}
+        token = browser.cookies["csrftoken"]
         posted = browser.post(
-            url,
-            data={
-                "username": f"nobody-{forwarded}",
-                "password": "wrong",
-                "csrfmiddlewaretoken": browser.cookies["csrftoken"],
-            },
+            url, data={**typed, "csrfmiddlewaretoken": token}, headers={"Referer": url}
         )
     assert posted.status_code == 200
     rows = front.database.rows(
         "SELECT DISTINCT ip_address::text AS address FROM axes_accessattempt"
     )
-    assert {row["address"].partition("/")[0] for row in rows} == {"127.0.0.1"}
+    return {row["address"].partition("/")[0] for row in rows}
+
+
+def test_nobody_can_invent_an_address(front: Stage) -> None:
+    """Without proxies of one's own, X-Forwarded-For and X-Forwarded-Proto count for nothing."""
+    assert fail_to_log_in(front) == {"127.0.0.1"}
+    invented = {"X_Forwarded_For": "203.0.113.9", "X_Forwarded_Proto": "https"}
+    assert fail_to_log_in(front, **invented) == {"127.0.0.1"}
+
+
+def test_a_proxy_of_ones_own_gives_the_address() -> None:
+    def behind_a_proxy(installation: Installation) -> None:
+        installation.prepare()
+        installation.start_front_door(behind_proxies=True)
+
+    with stage(run=behind_a_proxy, TRUSTED_PROXIES="1") as started:
+        forwarded = {"X_Forwarded_For": "198.51.100.1, 203.0.113.9"}
+        assert fail_to_log_in(started, **forwarded) == {"203.0.113.9"}
 
 
 def test_the_log_has_neither_searches_nor_keys(front: Stage) -> None:
