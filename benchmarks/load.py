@@ -35,6 +35,7 @@ from tests.processes.stage import Stage, stage  # noqa: E402
 
 TARGET_MS = 50.0
 PATIENCE_SECONDS = 1_800
+WARM_UP_RATE, WARM_UP_SECONDS = 10, 5
 OPEN = "SELECT count(*) AS open FROM sessions_app_turn WHERE state IN"
 STATES = "('pending', 'running', 'replied', 'sending')"
 
@@ -81,6 +82,8 @@ def find_the_rate(started: Stage, options: argparse.Namespace) -> None:
     print("| webhooks/s | done/s | median ms | p95 ms | p99 ms | max ms | refused | of a core |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     traffic = posts(options.chats)
+    # The first request of each thread connects to the database.
+    asyncio.run(send_at(started.installation.url, WARM_UP_RATE, WARM_UP_SECONDS, traffic))
     sustained = 0.0
     outcomes: list[Outcome] = []
     backlog: list[str] = []
