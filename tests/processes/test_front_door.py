@@ -224,7 +224,7 @@ def test_a_proxy_of_ones_own_gives_the_address() -> None:
         installation.prepare()
         installation.start_front_door(behind_proxies=True)
 
-    with stage(run=behind_a_proxy, TRUSTED_PROXIES="1") as started:
+    with stage(run=behind_a_proxy, TRUSTED_PROXIES="1", HTTPS_ONLY="false") as started:
         forwarded = {"X_Forwarded_For": "198.51.100.1, 203.0.113.9"}
         assert fail_to_log_in(started, **forwarded) == {"203.0.113.9"}
 
