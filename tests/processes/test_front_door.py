@@ -117,7 +117,7 @@ def test_webhooks_are_answered_while_forty_calls_wait_for_a_slow_model(front: St
 def test_an_unsigned_flood_reaches_no_database(front: Stage) -> None:
     """PostgreSQL counts the transactions: there is none, even with a cookie that looks real."""
     before = transactions(front)
-    with httpx.Client(trust_env=False, verify=False) as client:
+    with httpx.Client(trust_env=False, verify=False, timeout=60) as client:
         for _ in range(200):
             answer = client.post(
                 front.installation.url + CLOUD,
@@ -198,7 +198,7 @@ def fail_to_log_in(front: Stage, **headers: str) -> set[str]:
     """Type a wrong password; return the addresses of all failed logins so far."""
     url = f"{front.installation.url}/admin/login/"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    with httpx.Client(trust_env=False, verify=False, headers=named) as browser:
+    with httpx.Client(trust_env=False, verify=False, headers=named, timeout=60) as browser:
         browser.get(url)
         typed = {"username": f"nobody-{len(named)}", "password": "wrong"}
         token = browser.cookies["csrftoken"]
