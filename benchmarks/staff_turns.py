@@ -59,9 +59,10 @@ def _replays_add() -> None:
     )
     source = f"""
     sessions_app_turn t
-    JOIN (SELECT {", ".join(columns)}, row_number() OVER (ORDER BY turn_id) - 1 AS place
-          FROM sessions_app_turnreplay JOIN sessions_app_turn ON id = turn_id
-          WHERE error = '' AND prompt <> '[]') AS replay
+    JOIN (SELECT {", ".join(f"r.{name}" for name in columns)},
+                 row_number() OVER (ORDER BY r.turn_id) - 1 AS place
+          FROM sessions_app_turnreplay r JOIN sessions_app_turn t ON t.id = r.turn_id
+          WHERE t.error = '' AND r.prompt <> '[]') AS replay
         ON replay.place = mod(abs(hashtextextended(t.message_id::text, 3)), {max(real, 1)})
     WHERE t.state <> 'pending'
         AND NOT EXISTS (SELECT FROM sessions_app_turnreplay WHERE turn_id = t.id)

@@ -1,6 +1,6 @@
 """`make run`: start everything from a fresh clone and keep it running until Ctrl-C.
 
-Writes `.env` once, prepares the database, then lets supervisor run the web server and the workers.
+Writes `.env` once, prepares the database, then lets supervisor run the programs of `programs.py`.
 Every process that uses the embedded PostgreSQL keeps it running; this process is its last user.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,44 +23,11 @@ import django
 from django.core.management import CommandError, call_command
 
 from memoryproject.foundation.embedded_postgres import embedded_postgres
+from memoryproject.front_door import FrontDoor, FrontDoorError, socket_folder
+from memoryproject.programs import all_programs, supervisor_conf
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 READY_WITHIN_SECONDS = 90
-
-SUPERVISOR_CONF = """\
-[supervisord]
-nodaemon=true
-logfile=/dev/null
-logfile_maxbytes=0
-pidfile={run_dir}/supervisord.pid
-loglevel=error
-{as_root}
-
-[program:web]
-command={python} -m gunicorn memoryproject.wsgi --bind 127.0.0.1:{port}
-  --workers 2 --worker-class gthread --threads 8 --timeout 120 --graceful-timeout 10
-  --worker-tmp-dir {run_dir} --no-control-socket --limit-request-line 8190 --preload
-stdout_logfile={log_dir}/web.log
-{common}
-
-[program:workers]
-command={python} manage.py qcluster
-stopwaitsecs=30
-stdout_logfile={log_dir}/workers.log
-{common}
-"""
-
-COMMON = """\
-directory={directory}
-autostart=true
-autorestart=true
-startretries=20
-stopsignal=TERM
-stopasgroup=false
-killasgroup=true
-redirect_stderr=true
-stdout_logfile_maxbytes=10MB
-stdout_logfile_backups=3"""
 
 ENV_FILE = """\
 # Written once by `make run`; it is yours to edit. The environment wins over this file.
@@ -96,6 +64,9 @@ def main() -> int:
         return 1
     try:
         return run_until_stopped()
+    except FrontDoorError as error:
+        print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
+        return 1
     finally:
         release_database()
 
@@ -130,12 +101,7 @@ def prepare() -> None:
 
     call_command("check", stdout=StringIO())
     refuse_taken_port(settings.PORT)
-    call_command("migrate", verbosity=0)
-    call_command("createcachetable", verbosity=0)
-    call_command("install_schedules", stdout=StringIO())
-    call_command("check", databases=["default"], stdout=StringIO())
-    call_command("memories_reembed", init=True, stdout=StringIO())
-    call_command("ensure_admin")
+    call_command("prepare")
     # This process stays a user of the embedded server, but no longer needs a connection.
     connections.close_all()
 
@@ -152,37 +118,45 @@ def refuse_taken_port(port: int) -> None:
 
 
 def run_until_stopped() -> int:
-    """Run web and workers under supervisor. Return when supervisor ends."""
+    """Run all programs under supervisor. Return when supervisor ends. Raises FrontDoorError."""
     from django.conf import settings  # noqa: PLC0415 configured by now
 
     run_dir = settings.DATA_DIR / "run"
     run_dir.mkdir(mode=0o700, exist_ok=True)
-    conf = run_dir / "supervisord.conf"
-    common = COMMON.format(directory=_escape(BASE_DIR))
-    conf.write_text(
-        SUPERVISOR_CONF.format(
-            run_dir=_escape(run_dir),
-            log_dir=_escape(settings.LOG_DIR),
-            as_root="user=root" if os.geteuid() == 0 else "",
-            python=_escape(sys.executable),
-            port=settings.PORT,
-            common=common,
-        )
+    sockets = socket_folder(run_dir)
+    front_door = FrontDoor(
+        port=settings.PORT,
+        run_dir=run_dir,
+        socket_dir=sockets,
+        behind_proxies=settings.TRUSTED_PROXIES > 0,
     )
-    conf.chmod(0o600)
+    try:
+        conf = run_dir / "supervisord.conf"
+        conf.write_text(
+            supervisor_conf(
+                all_programs(front_door),
+                run_dir=run_dir,
+                log_dir=settings.LOG_DIR,
+                directory=BASE_DIR,
+            )
+        )
+        conf.chmod(0o600)
+        return supervise(conf, port=settings.PORT, log_dir=settings.LOG_DIR)
+    finally:
+        if sockets != run_dir:
+            shutil.rmtree(sockets, ignore_errors=True)
+
+
+def supervise(conf: Path, *, port: int, log_dir: Path) -> int:
+    """Run supervisor until it ends."""
     command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", str(conf)]
     supervisor = subprocess.Popen(command, umask=0o077)  # noqa: S603
     # Ctrl-C reaches the whole group, `kill` only this process: supervisor stops either way.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.terminate())
-    announce(settings.PORT, settings.LOG_DIR, supervisor)
+    announce(port, log_dir, supervisor)
     supervisor.wait()
     return 0
-
-
-def _escape(path: Path | str) -> str:
-    """Escape % for supervisor's configuration, where it marks variables."""
-    return str(path).replace("%", "%%")
 
 
 def announce(port: int, log_dir: Path, supervisor: subprocess.Popen[bytes]) -> None:

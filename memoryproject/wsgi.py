@@ -12,8 +12,10 @@ from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
 from django.db import connections
 
+from memoryproject.front_door import PeerAddress
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
-application = get_wsgi_application()
+application = PeerAddress(get_wsgi_application())
 # manage.py runs the checks for its commands; a web server has to run them itself.
 call_command("check", stdout=StringIO())
 

@@ -23,6 +23,14 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
     stop_postmaster,
 )
+from memoryproject.front_door import FrontDoor, socket_folder
+from memoryproject.programs import (
+    WEB_PROCESSES,
+    WEB_THREADS,
+    Program,
+    all_programs,
+    web_command,
+)
 from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
@@ -51,6 +59,8 @@ class Installation:
         }
         self.web: psutil.Process | None = None
         self.workers: psutil.Process | None = None
+        self.programs: dict[str, psutil.Process] = {}
+        self._programs: dict[str, Program] = {}
         self._commands: CommandServer | None = None
 
     @property
@@ -86,22 +96,41 @@ class Installation:
         self.wait_until_ready()
 
     def start_web(self) -> None:
-        self.web = self._start(
-            *("-m", "gunicorn", "memoryproject.wsgi", "--bind", f"127.0.0.1:{self.port}"),
-            *("--workers", "2", "--worker-class", "gthread", "--threads", "8"),
-            *("--timeout", "120", "--graceful-timeout", "10", "--no-control-socket"),
-            "--preload",
+        """One web server for everything, without the front door."""
+        command = web_command(
+            f"127.0.0.1:{self.port}", WEB_PROCESSES, WEB_THREADS, worker_folder=self.folder
         )
+        self.web = self._start(*command)
+
+    def start_front_door(self, *, behind_proxies: bool = False) -> None:
+        """The web servers and the front door, as `make run` has them; no workers."""
+        sockets = socket_folder(self.folder)
+        front_door = FrontDoor(
+            port=self.port,
+            run_dir=self.folder,
+            socket_dir=sockets,
+            behind_proxies=behind_proxies,
+        )
+        self._programs = {program.name: program for program in all_programs(front_door)}
+        for name in ("webhooks", "web", "front"):
+            self.start_program(name)
+        wait_until(lambda: self.answer("/healthz") == httpx.codes.OK, "webhooks are served")
+        wait_until(lambda: self.answer("/api/schema/") == httpx.codes.OK, "the API is served")
+
+    def start_program(self, name: str) -> None:
+        """Start one program of `make run`, which doesn't run, after ``start_front_door``."""
+        program = self._programs[name]
+        self.programs[name] = self._start(*program.full_command, **program.environment)
 
     def start_workers(self) -> None:
-        self.workers = self._start("manage.py", "qcluster")
+        self.workers = self._start(sys.executable, "manage.py", "qcluster")
 
-    def _start(self, *arguments: str) -> psutil.Process:
+    def _start(self, *command: str, **environment: str) -> psutil.Process:
         with (self.folder / "output.log").open("ab") as output:
             return psutil.Popen(
-                [sys.executable, *arguments],
+                command,
                 cwd=REPOSITORY,
-                env=self.environment,
+                env={**self.environment, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -150,7 +179,7 @@ class Installation:
         if self._commands is not None:
             self._commands.stop()
             self._commands = None
-        for process in (self.workers, self.web):
+        for process in (self.workers, self.web, *self.programs.values()):
             if process is not None:
                 kill(family(process))
                 process.wait()

@@ -26,6 +26,7 @@ from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit.callers import caller_of
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, refuse
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from memoryproject.foundation.rest_kit.waiting_calls import waiting_calls
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +34,10 @@ KEPT = timedelta(hours=24)
 MAX_KEY_LENGTH = 255
 # Printable ASCII. HTTP itself strips spaces from the ends of a header.
 PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
-# How long a duplicate call waits for the first one, and how often it checks.
-PATIENCE_SECONDS = 90.0
+# How long a duplicate call waits for the first one: at first, and then as one of a limited number;
+# and how often it checks.
+SHORT_WAIT_SECONDS = 10.0
+PATIENCE_SECONDS = 80.0
 LOOK_AGAIN_SECONDS = 0.05
 KEPT_HEADERS = ("ETag", "Location", "Retry-After")
 REPLAYED = "Idempotent-Replayed"
@@ -116,22 +119,34 @@ class Once:
             raise
 
     def _claim_or_wait(self) -> IdempotentAnswer:
-        """Return our own new row, or the row that holds the response."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            ours = self._claim()
-            if ours is not None:
-                return ours
-            row = self._others()
-            if row is not None and row.request_hash != self.request_hash:
-                raise AnotherBody(
-                    "This Idempotency-Key was used for another call. Take a new key for each."
-                )
-            if row is not None and row.status is not None:
-                return row
-            if time.monotonic() > until:
-                raise StillRunning
+        """Return our own new row, or the row that holds the response. Raises TooManyWaiting."""
+        row = self._wait(SHORT_WAIT_SECONDS)
+        if row is None:
+            # The first call is a slow one. Its duplicates must not hold all threads.
+            with waiting_calls.place():
+                row = self._wait(PATIENCE_SECONDS)
+        if row is None:
+            raise StillRunning
+        return row
+
+    def _wait(self, seconds: float) -> IdempotentAnswer | None:
+        """Return the row as soon as there is one; None if there is none after so long."""
+        until = time.monotonic() + seconds
+        while (row := self._claim_or_read()) is None and time.monotonic() < until:
             time.sleep(LOOK_AGAIN_SECONDS)
+        return row
+
+    def _claim_or_read(self) -> IdempotentAnswer | None:
+        """Return our own new row, the row that holds the response, or None while it is awaited."""
+        ours = self._claim()
+        if ours is not None:
+            return ours
+        row = self._others()
+        if row is not None and row.request_hash != self.request_hash:
+            raise AnotherBody(
+                "This Idempotency-Key was used for another call. Take a new key for each."
+            )
+        return row if row is not None and row.status is not None else None
 
     def _claim(self) -> IdempotentAnswer | None:
         """Return a new row, or one that a dead process left; None if another call was first."""

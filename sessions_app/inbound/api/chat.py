@@ -17,6 +17,7 @@ from memoryproject.foundation.rest_kit.idempotency import Once, idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.renderers import EventStream, Json
 from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit.waiting_calls import PlacedIterator, waiting_calls
 from sessions_app.inbound.api.chat_serializers import AnswerSerializer, AskSerializer, answer_of
 from sessions_app.inbound.api.event_stream import answer_events
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -69,7 +70,8 @@ class AskView(ApiView):
             ),
             Refusal(
                 503,
-                "Others keep the chat busy.",
+                "Others keep the chat busy; or `overloaded`: too many calls wait for an answer, "
+                "and nothing was stored.",
                 kind="server_error",
                 code="busy",
                 detail="The answer isn't there yet. Ask again with the same Idempotency-Key: it "
@@ -110,19 +112,28 @@ class AskView(ApiView):
     # After a crash, a retry finds the turn by the key and continues with it.
     @idempotent(atomic=False)
     def _whole(self, request: Request) -> Response:
-        turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
-        talk = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
+        with waiting_calls.place():
+            turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
+            talk = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
         return Response(answer_of(talk))
 
     def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
         """Stream the answer; requests with the same key get the answer of the same turn."""
         key = self.request.headers.get("Idempotency-Key")
-        turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
-        if turn.message is not None and turn.message.content != body["content"]:
-            raise AnotherBody("This Idempotency-Key was used for something else that was said.")
+        waiting_calls.take_place()
+        try:
+            turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
+            if turn.message is not None and turn.message.content != body["content"]:
+                raise AnotherBody("This Idempotency-Key was used for something else that was said.")
+        except BaseException:
+            waiting_calls.leave_place()
+            raise
         events = answer_events(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
+        return StreamingHttpResponse(
+            PlacedIterator(events, waiting_calls),
+            content_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
 
     def _begin(self, body: dict[str, Any], ref: str | None) -> Turn:
         turn = talk_begin(

@@ -16,7 +16,11 @@ from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud, verify_signature
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import (
+    is_signature,
+    parse_cloud,
+    verify_signature,
+)
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from memoryproject.foundation.integrations.whatsapp.green.access import verify_token
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
@@ -30,6 +34,7 @@ logger = logging.getLogger(__name__)
 DRAIN_BLOCK = 1024 * 1024
 
 DRAIN_BLOCKS = 64
+UNSIGNED = "X-Hub-Signature-256 is missing or does not match the body."
 
 
 def body_of(request: HttpRequest) -> bytes | HttpResponse:
@@ -110,12 +115,16 @@ def cloud_webhook(request: HttpRequest) -> HttpResponse:
     """
     if request.method == "GET":
         return _handshake(request)
+    secret = settings.WHATSAPP_CLOUD_APP_SECRET
+    header = request.headers.get("X-Hub-Signature-256")
+    if not secret or not is_signature(header):
+        # The body isn't read: a flood of unsigned posts costs next to nothing.
+        return refuse(401, UNSIGNED)
     body = body_of(request)
     if isinstance(body, HttpResponse):
         return body
-    header = request.headers.get("X-Hub-Signature-256")
-    if not verify_signature(secret=settings.WHATSAPP_CLOUD_APP_SECRET, body=body, header=header):
-        return refuse(401, "X-Hub-Signature-256 is missing or does not match the body.")
+    if not verify_signature(secret=secret, body=body, header=header):
+        return refuse(401, UNSIGNED)
     payload = read_json(body)
     if isinstance(payload, HttpResponse):
         return payload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from datetime import datetime, timezone
 from typing import Any
 
@@ -163,6 +164,12 @@ def _metadata(
 
 
 _PREFIX = "sha256="
+_SIGNATURE = re.compile(r"sha256=\s*[0-9a-fA-F]{64}\s*")
+
+
+def is_signature(header: str | None) -> bool:
+    """Return whether the header (``X-Hub-Signature-256``) may be a signature at all."""
+    return header is not None and _SIGNATURE.fullmatch(header) is not None
 
 
 def verify_signature(*, secret: str, body: bytes, header: str | None) -> bool:

@@ -1,0 +1,23 @@
+"""Settings of gunicorn in a deployment; `make run` gives the same on the command line.
+
+WEB_PROCESSES and WEB_THREADS in the environment: see docs/deploy.md.
+"""
+
+import os
+
+wsgi_app = "memoryproject.wsgi"
+bind = os.environ.get("WEB_BIND", "0.0.0.0:8000")
+workers = int(os.environ.get("WEB_PROCESSES", "2"))
+worker_class = "gthread"
+# More than the calls that may wait for a model: memoryproject/foundation/rest_kit/waiting_calls.py.
+threads = int(os.environ.get("WEB_THREADS", "12"))
+timeout = 120
+graceful_timeout = 20
+# Longer than the proxy keeps an idle connection, which deploy/Caddyfile limits to 30 seconds.
+keepalive = 75
+limit_request_line = 8190
+# The processes share what was loaded once.
+preload_app = True
+# The heartbeats of the processes, in memory.
+worker_tmp_dir = "/dev/shm"
+control_socket_disable = True

@@ -1,0 +1,54 @@
+"""Write a backup with the time in its name into a folder, and remove old ones of the same form.
+
+    python deploy/scheduled_backup.py DIR [--keep-days 30]
+
+Exits with 1 if the backup failed; then nothing is removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+FORM = "memory-%Y%m%dT%H%M%SZ.zip"
+OURS = re.compile(r"memory-\d{8}T\d{6}Z\.zip")
+MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the backups are")
+    parser.add_argument("--keep-days", type=int, default=30, help="remove those that are older")
+    options = parser.parse_args()
+    if not options.folder.is_dir():
+        print(f"There is no folder {options.folder}: create it first.", file=sys.stderr)
+        return 1
+    now = datetime.now(timezone.utc)
+    made = subprocess.run(
+        [sys.executable, str(MANAGE), "backup", str(options.folder / now.strftime(FORM))],
+        check=False,
+    )
+    if made.returncode:
+        return 1
+    for old in expired(options.folder, now=now, kept=timedelta(days=options.keep_days)):
+        old.unlink()
+        print(f"{old.name} was removed.")
+    return 0
+
+
+def expired(folder: Path, *, now: datetime, kept: timedelta) -> list[Path]:
+    """Return the backups that were made longer ago, by their names; never other files."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if OURS.fullmatch(path.name)
+        and now - datetime.strptime(path.name, FORM).replace(tzinfo=timezone.utc) > kept
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

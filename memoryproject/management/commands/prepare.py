@@ -1,0 +1,26 @@
+"""Prepare the database of an installation."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Prepare the database, at the first start and after an upgrade: tables, schedules, the "
+        "admin user, and the embedding model. Repeating it changes nothing. Start the web servers "
+        "and the workers afterwards."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        call_command("check", stdout=StringIO())
+        call_command("migrate", verbosity=0)
+        call_command("createcachetable", verbosity=0)
+        call_command("install_schedules", stdout=StringIO())
+        call_command("check", databases=["default"], stdout=StringIO())
+        call_command("memories_reembed", init=True, stdout=StringIO())
+        call_command("ensure_admin", stdout=self.stdout)

@@ -1,0 +1,140 @@
+"""The programs that `make run` keeps running, and supervisor's configuration for them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memoryproject.front_door import FrontDoor
+
+WEB_PROCESSES, WEB_THREADS = 2, 12
+WEBHOOK_PROCESSES, WEBHOOK_THREADS = 2, 4
+# Longer than the front door keeps an idle connection to them: if the web server closed it first, a
+# request could be lost on the way.
+KEEP_ALIVE_SECONDS = 75
+
+SUPERVISOR = """\
+[supervisord]
+nodaemon=true
+logfile=/dev/null
+logfile_maxbytes=0
+pidfile={run_dir}/supervisord.pid
+loglevel=error
+{as_root}
+"""
+
+PROGRAM = """
+[program:{name}]
+command={command}
+environment={environment}
+directory={directory}
+priority={priority}
+stopwaitsecs={stop_seconds}
+stdout_logfile={log_dir}/{name}.log
+autostart=true
+autorestart=true
+startretries=20
+stopsignal=TERM
+stopasgroup=false
+killasgroup=true
+redirect_stderr=true
+stdout_logfile_maxbytes=10MB
+stdout_logfile_backups=3
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program. Its output is in ``LOG_DIR/<name>.log``.
+
+    ``priority``: programs with smaller numbers start first and stop last. ``niceness``: above 0,
+    the others get the processor first.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stop_seconds: int = 30
+    priority: int = 100
+    niceness: int = 0
+
+    @property
+    def full_command(self) -> list[str]:
+        """The command with its niceness; the program `nice` becomes the other one."""
+        before = ["nice", "-n", str(self.niceness)] if self.niceness else []
+        return [*before, *self.command]
+
+
+def all_programs(front_door: FrontDoor) -> list[Program]:
+    """Return the programs that serve one installation, in the order in which they start."""
+    folder = front_door.run_dir
+    web = web_command(front_door.web_address, WEB_PROCESSES, WEB_THREADS, worker_folder=folder)
+    webhooks = web_command(
+        front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS, worker_folder=folder
+    )
+    return [
+        Program("webhooks", webhooks, stop_seconds=15),
+        Program("web", web, stop_seconds=15),
+        # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
+        Program("workers", [sys.executable, "manage.py", "qcluster"], niceness=10),
+        # Last, so that it answers when the others are there; on the way down it is the first.
+        Program(
+            "front",
+            front_door.command(),
+            environment=front_door.environment(),
+            stop_seconds=10,
+            priority=200,
+        ),
+    ]
+
+
+def web_command(address: str, processes: int, threads: int, *, worker_folder: Path) -> list[str]:
+    """Return the command of a web server.
+
+    ``address``: what gunicorn binds to. ``worker_folder``: where its processes keep their
+    heartbeats, on a disk of this machine.
+    """
+    return [
+        *(sys.executable, "-m", "gunicorn", "memoryproject.wsgi", "--bind", address),
+        *("--workers", str(processes), "--worker-class", "gthread", "--threads", str(threads)),
+        *("--timeout", "120", "--graceful-timeout", "10"),
+        *("--keep-alive", str(KEEP_ALIVE_SECONDS)),
+        *("--worker-tmp-dir", str(worker_folder), "--no-control-socket"),
+        *("--limit-request-line", "8190", "--preload"),
+    ]
+
+
+def supervisor_conf(
+    programs: Iterable[Program], *, run_dir: Path, log_dir: Path, directory: Path
+) -> str:
+    """Return supervisor's configuration file."""
+    parts = [
+        SUPERVISOR.format(
+            run_dir=_escape(run_dir), as_root="user=root" if os.geteuid() == 0 else ""
+        )
+    ]
+    for program in programs:
+        environment = ",".join(
+            f"{name}={_escape(shlex.quote(value))}" for name, value in program.environment.items()
+        )
+        parts.append(
+            PROGRAM.format(
+                name=program.name,
+                command=_escape(shlex.join(program.full_command)),
+                environment=environment,
+                directory=_escape(directory),
+                priority=program.priority,
+                stop_seconds=program.stop_seconds,
+                log_dir=_escape(log_dir),
+            )
+        )
+    return "".join(parts)
+
+
+def _escape(text: Path | str) -> str:
+    """Escape % for supervisor's configuration, where it marks variables."""
+    return str(text).replace("%", "%%")

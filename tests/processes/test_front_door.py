@@ -1,0 +1,245 @@
+"""The front door: hundreds of slow clients, slow models and restarts, and webhooks go on."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.processes import plain_http
+from tests.processes.installation import Installation, family, kill
+from tests.processes.posting import APP_SECRET, new_phone
+from tests.processes.sockets import HALF_A_HEADER, begun_body, held_sockets
+from tests.processes.stage import Stage, stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+CLOUD = "/webhooks/whatsapp/cloud/"
+SIGNED = "X-Hub-Signature-256: sha256=" + "0" * 64
+ASKING = 40
+
+
+def behind_the_front_door(installation: Installation) -> None:
+    installation.prepare()
+    installation.start_front_door()
+
+
+@pytest.fixture(scope="module")
+def front() -> Iterator[Stage]:
+    times = {"MEMORY_HEADER_TIME": "5s", "MEMORY_BODY_TIME": "10s"}
+    with stage(run=behind_the_front_door, **times) as started:
+        yield started
+
+
+def assert_everything_is_served(front: Stage) -> None:
+    """Health, a webhook of each provider, staff's pages and the API."""
+    assert front.installation.answer("/healthz") == 200
+    front.post.say(new_phone(), "hello")
+    assert front.installation.answer("/admin/login/") == 200
+    assert front.installation.answer("/api/v1/sessions/") == 401
+
+
+@pytest.mark.parametrize(
+    ("begun", "count"),
+    [
+        (HALF_A_HEADER, 200),
+        (b"", 200),
+        (begun_body(CLOUD), 100),
+        (begun_body(CLOUD, SIGNED), 100),
+        (begun_body("/api/v1/chat/"), 100),
+        (begun_body("/admin/login/", "Content-Type: application/x-www-form-urlencoded"), 100),
+    ],
+    ids=["half a header", "nothing", "unsigned body", "signed body", "API body", "form"],
+)
+def test_slow_clients_hold_nobody_else_up(front: Stage, begun: bytes, count: int) -> None:
+    with held_sockets(front.installation.url, begun, count):
+        for _ in range(3):
+            assert_everything_is_served(front)
+
+
+def test_a_client_that_reads_slowly_holds_nobody_else_up(front: Stage) -> None:
+    large = b"GET /static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js HTTP/1.1\r\n"
+    with held_sockets(front.installation.url, large + b"Host: localhost\r\n\r\n", 100):
+        assert_everything_is_served(front)
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [HALF_A_HEADER, begun_body(CLOUD, SIGNED), begun_body("/admin/login/")],
+    ids=["header", "webhook", "form"],
+)
+def test_a_client_that_never_ends_its_request_is_sent_away(front: Stage, begun: bytes) -> None:
+    with held_sockets(front.installation.url, begun, 1) as (client,):
+        client.settimeout(60)
+        # Either a response that says so, or just the end.
+        assert client.recv(1024)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 499", b"")
+
+
+def test_webhooks_are_answered_while_forty_calls_wait_for_a_slow_model(front: Stage) -> None:
+    secret = front.installation.manage("create_api_token", "slow").strip()
+    hold = front.openai.hold_chat("slowly")
+
+    def ask(number: int) -> httpx.Response:
+        return plain_http.post(
+            f"{front.installation.url}/api/v1/chat/",
+            json={"whatsapp_chat": f"{new_phone()}@c.us", "content": f"slowly {number}"},
+            headers={"Authorization": f"Token {secret}"},
+            timeout=120,
+        )
+
+    with ThreadPoolExecutor(ASKING) as pool:
+        calls = [pool.submit(ask, number) for number in range(ASKING)]
+        try:
+            # Those that found a place reach the model, the others are sent away at once.
+            refused = lambda: [call for call in calls if call.done()]  # noqa: E731
+            wait_until(lambda: hold.reached + len(refused()) == ASKING, "all have asked")
+            assert 0 < hold.reached <= 16
+            for _ in range(3):
+                assert_everything_is_served(front)
+        finally:
+            hold.release()
+        answers = [call.result() for call in calls]
+    assert [answer.status_code for answer in answers].count(200) == hold.reached
+    for answer in answers:
+        if answer.status_code != 200:
+            assert answer.status_code == 503
+            assert answer.json()["errors"][0]["code"] == "overloaded"
+            assert int(answer.headers["Retry-After"]) >= 1
+
+
+def test_an_unsigned_flood_reaches_no_database(front: Stage) -> None:
+    """PostgreSQL counts the transactions: there is none, even with a cookie that looks real."""
+    # The database starts with the first request that needs it.
+    front.post.say(new_phone(), "hello")
+    before = transactions(front)
+    with httpx.Client(trust_env=False, verify=False, timeout=60) as client:
+        for _ in range(200):
+            answer = client.post(
+                front.installation.url + CLOUD,
+                content=b"x" * 10_000,
+                headers={"Cookie": "sessionid=invented"},
+            )
+            assert answer.status_code == 401
+    assert transactions(front) - before < 100
+
+
+def transactions(front: Stage) -> int:
+    (row,) = front.database.rows(
+        "SELECT pg_stat_clear_snapshot(),"
+        " (SELECT xact_commit + xact_rollback FROM pg_stat_database"
+        " WHERE datname = current_database()) AS count"
+    )
+    return int(row["count"])
+
+
+def test_a_larger_body_is_refused_in_the_usual_shape(front: Stage) -> None:
+    for size in (3 * 1024 * 1024 + 1, 6 * 1024 * 1024):
+        answer = front.post.raw("cloud", b"x" * size, {"X-Hub-Signature-256": SIGNED[21:]})
+        assert answer.status_code == 413
+        assert answer.json()["type"] == "client_error"
+
+
+def test_a_webhook_waits_for_a_web_server_that_restarts(front: Stage) -> None:
+    """Nothing is refused: the front door holds it until the new one listens."""
+    installation = front.installation
+    kill(family(installation.programs["webhooks"]))
+    installation.programs["webhooks"].wait()
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(front.post.say, new_phone(), "hello again")
+        assert installation.answer("/admin/login/") == 200
+        installation.start_program("webhooks")
+        assert said.result().startswith("wamid.")
+
+
+def test_an_upgrade_loses_no_webhook(front: Stage) -> None:
+    """A web server that is asked to stop finishes what it has, and the rest waits."""
+    installation = front.installation
+    with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+        stopping = []
+        stack.callback(stopping.append, True)
+
+        def talk() -> int:
+            said = 0
+            while not stopping:
+                front.post.say(new_phone(), "hello")
+                said += 1
+            return said
+
+        talkers = [pool.submit(talk) for _ in range(4)]
+        for name in ("webhooks", "web"):
+            installation.programs[name].send_signal(signal.SIGTERM)
+            installation.programs[name].wait(timeout=60)
+            installation.start_program(name)
+            wait_until(lambda: installation.answer("/api/schema/") == 200, "it is back")
+        stack.close()
+        assert sum(talker.result() for talker in talkers) > 0
+
+
+def test_without_its_web_server_the_answer_is_still_an_error_of_the_api(front: Stage) -> None:
+    installation = front.installation
+    kill(family(installation.programs["web"]))
+    installation.programs["web"].wait()
+    try:
+        answer = plain_http.get(f"{installation.url}/api/v1/sessions/", timeout=60)
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"] == "5"
+        assert answer.json()["errors"][0]["code"] == "unavailable"
+        front.post.say(new_phone(), "webhooks go on")
+    finally:
+        installation.start_program("web")
+
+
+def fail_to_log_in(front: Stage, **headers: str) -> set[str]:
+    """Type a wrong password; return the addresses of all failed logins so far."""
+    url = f"{front.installation.url}/admin/login/"
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with httpx.Client(trust_env=False, verify=False, headers=named, timeout=60) as browser:
+        browser.get(url)
+        typed = {"username": f"nobody-{len(named)}", "password": "wrong"}
+        token = browser.cookies["csrftoken"]
+        posted = browser.post(
+            url, data={**typed, "csrfmiddlewaretoken": token}, headers={"Referer": url}
+        )
+    assert posted.status_code == 200
+    rows = front.database.rows(
+        "SELECT DISTINCT ip_address::text AS address FROM axes_accessattempt"
+    )
+    return {row["address"].partition("/")[0] for row in rows}
+
+
+def test_nobody_can_invent_an_address(front: Stage) -> None:
+    """Without proxies of one's own, X-Forwarded-For and X-Forwarded-Proto count for nothing."""
+    assert fail_to_log_in(front) == {"127.0.0.1"}
+    invented = {"X_Forwarded_For": "203.0.113.9", "X_Forwarded_Proto": "https"}
+    assert fail_to_log_in(front, **invented) == {"127.0.0.1"}
+
+
+def test_a_proxy_of_ones_own_gives_the_address() -> None:
+    def behind_a_proxy(installation: Installation) -> None:
+        installation.prepare()
+        installation.start_front_door(behind_proxies=True)
+
+    with stage(run=behind_a_proxy, TRUSTED_PROXIES="1", HTTPS_ONLY="false") as started:
+        forwarded = {"X_Forwarded_For": "198.51.100.1, 203.0.113.9"}
+        assert fail_to_log_in(started, **forwarded) == {"203.0.113.9"}
+
+
+def test_the_log_has_neither_searches_nor_keys(front: Stage) -> None:
+    installation = front.installation
+    address = urlsplit(installation.url)
+    with socket.create_connection((address.hostname, address.port)) as client:
+        client.sendall(
+            b"POST /webhooks/whatsapp/cloud/?q=secret-search HTTP/1.1\r\nHost: localhost\r\n"
+            b"Authorization: secret-token\r\nX-Key: secret-key\r\nContent-Length: 9999999\r\n\r\n"
+        )
+        client.recv(1024)
+    printed = installation.output()
+    for secret in ("secret-search", "secret-token", "secret-key", APP_SECRET):
+        assert secret not in printed

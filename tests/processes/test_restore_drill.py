@@ -1,0 +1,92 @@
+"""The restore drill: it proves that a backup can be restored, or says why it can't."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes.installation import Installation, prepared
+
+pytestmark = pytest.mark.processes
+
+FACT = "TestCorp pays in 30 days"
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    folder = tmp_path_factory.mktemp("drill") / "server"
+    folder.mkdir()
+    with prepared(folder, GODFATHER_PHONE="15550199999@c.us") as made:
+        made.manage("chat", "--message", f"/remember {FACT}")
+        yield made
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+def test_a_drill_restores_a_new_backup_and_leaves_nothing(
+    installation: Installation, scratch: Path
+) -> None:
+    before = installation.manage("memories_export")
+    drill = json.loads(installation.manage("restore_drill", "--json", "--scratch", str(scratch)))
+    assert drill["rows"] > 0
+    assert drill["audit"].startswith("Verified: ")
+    assert list(scratch.iterdir()) == []
+    assert installation.manage("memories_export") == before
+
+
+def test_a_drill_takes_the_backup_of_the_schedule(
+    installation: Installation, scratch: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "monday.zip"
+    installation.manage("backup", str(archive))
+    shown = installation.manage("restore_drill", "--scratch", str(scratch), str(archive))
+    assert "The backup can be restored" in shown
+    assert archive.exists()
+
+
+def test_a_damaged_backup_fails_the_drill(
+    installation: Installation, scratch: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "damaged.zip"
+    installation.manage("backup", str(archive))
+    archive.write_bytes(archive.read_bytes()[:-500])
+
+    failed = installation.attempt("restore_drill", "--scratch", str(scratch), str(archive))
+    assert failed.returncode == 1
+    assert "The drill failed. Verify failed" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert list(scratch.iterdir()) == []
+
+
+def test_an_audit_log_that_was_changed_fails_the_drill(
+    installation: Installation, scratch: Path
+) -> None:
+    """What a backup faithfully preserves may still be wrong."""
+    installation.manage("audit_verify")
+    installation.manage(
+        "shell",
+        "-v0",
+        "-c",
+        "from django.db import connection\n"
+        "cursor = connection.cursor()\n"
+        "cursor.execute('ALTER TABLE audit_auditevent DISABLE TRIGGER USER')\n"
+        "cursor.execute(\"UPDATE audit_auditevent SET action = 'other' WHERE seq = 1\")\n",
+    )
+    failed = installation.attempt("restore_drill", "--scratch", str(scratch))
+    assert failed.returncode == 1
+    assert "Check the audit chain failed" in failed.stderr
+
+
+@pytest.mark.parametrize("option", [["/nowhere/at-all.zip"], ["--scratch", "/nowhere/at-all"]])
+def test_what_is_missing_is_named(installation: Installation, option: list[str]) -> None:
+    failed = installation.attempt("restore_drill", *option)
+    assert failed.returncode == 1
+    assert "There is no /nowhere/at-all" in failed.stderr

@@ -1,0 +1,131 @@
+"""Two groups of web servers and workers on one PostgreSQL, with Redis as the broker.
+
+The second group reaches the database through PgBouncer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.system_accounts import server_account
+from tests.processes.installation import Installation, free_port
+from tests.processes.posting import Poster, new_phone
+from tests.processes.stage import Stage, stage
+from tests.processes.test_redis_broker import redis_url  # noqa: F401 a fixture
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+CHATS, MESSAGES = 6, 4
+KEYS = {"SECRET_KEY": "a-secret-key-of-tests-" + "x" * 40, "AUDIT_KEY": "y" * 64}
+PGBOUNCER = """\
+[databases]
+memory = host={host} port={port} dbname={database} user={user} password={password}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {listen}
+auth_type = any
+pool_mode = session
+max_client_conn = 200
+default_pool_size = 60
+unix_socket_dir =
+ignore_startup_parameters = extra_float_digits
+"""
+
+
+@contextmanager
+def pgbouncer(server: EmbeddedPostgres) -> Iterator[str]:
+    """A PgBouncer before this server; its URL for DATABASE_URL."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("pgbouncer is not installed")
+        pytest.skip("pgbouncer is not installed")
+    listen = free_port()
+    with tempfile.TemporaryDirectory(prefix="pgbouncer-") as folder:
+        conf = Path(folder) / "pgbouncer.ini"
+        conf.write_text(
+            PGBOUNCER.format(
+                host=server.host,
+                port=server.port,
+                database=server.database,
+                user=server.user,
+                password=server.password,
+                listen=listen,
+            )
+        )
+        # PgBouncer refuses root; the account of the server may also reach its socket.
+        Path(folder).chmod(0o755)
+        started = subprocess.Popen(
+            server_account().command(Path(program), "-q", str(conf)), cwd="/"
+        )
+        try:
+            url = f"postgresql://memory@127.0.0.1:{listen}/memory"
+            wait_until(lambda: connects(url), "PgBouncer is up")
+            yield url
+        finally:
+            started.terminate()
+            started.wait()
+
+
+def connects(url: str) -> bool:
+    with suppress(psycopg.OperationalError), psycopg.connect(url):
+        return True
+    return False
+
+
+@contextmanager
+def second_group(first: Stage, folder: Path, database_url: str) -> Iterator[Installation]:
+    """A further web server and further workers on the database of the first group."""
+    settings = {**first.installation.environment, "DATABASE_URL": database_url}
+    group = Installation(folder, **settings)
+    # The audit log's file belongs to the database: all groups write the same one.
+    group.environment["LOG_DIR"] = settings["LOG_DIR"]
+    folder.mkdir()
+    try:
+        group.start()
+        yield group
+    finally:
+        group.stop_processes()
+
+
+def everything(installation: Installation) -> None:
+    installation.prepare()
+    installation.start()
+
+
+def test_two_groups_answer_each_message_once_and_in_order(
+    redis_url: str,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    with stage(run=everything, Q_BROKER=redis_url, **KEYS) as first:
+        server = EmbeddedPostgres(first.installation.data_dir)
+        server.ensure_running()
+        with pgbouncer(server) as url, second_group(first, tmp_path / "second", url) as second:
+            posts = [first.post, Poster(second.url)]
+            phones = [new_phone() for _ in range(CHATS)]
+            for number in range(MESSAGES):
+                for place, phone in enumerate(phones):
+                    # Each chat's messages come in by both groups in turn.
+                    posts[(number + place) % 2].say(phone, f"message {number}")
+            for phone in phones:
+                expected = [f"answer to: message {number}" for number in range(MESSAGES)]
+                assert first.wait_for_answers(phone, MESSAGES) == expected
+            # Both groups go on alone.
+            first.installation.kill_workers()
+            first.installation.kill_web()
+            phone = new_phone()
+            posts[1].say(phone, "only the second is left")
+            assert first.wait_for_answers(phone, 1) == ["answer to: only the second is left"]
+            second.manage("audit_verify")
+        server.release()
