@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from argparse import ArgumentParser
 from typing import Any
@@ -28,7 +29,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from memoryproject.foundation.process.lane_processes import LaneProcesses  # noqa: PLC0415 slow
+        from sessions_app.embedding.facade import load_early  # noqa: PLC0415 slow
 
+        # The lanes are forked: what is loaded by now, they share, and it is never collected.
+        load_early()
+        gc.collect()
+        gc.freeze()
         # django-q2's own way to name a cluster would change the lanes of this process's children.
         os.environ.pop("Q_CLUSTER_NAME", None)
         LaneProcesses(options["name"] or LANES).run()
