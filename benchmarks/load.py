@@ -72,7 +72,9 @@ def server(model_seconds: float) -> Iterator[Stage]:
         installation.start_program("workers")
         installation.wait_until_ready()
 
-    with stage(run=start, EMBEDDER="wordllama") as started:
+    # A tenth of the chats writes more than a client may.
+    unlimited = {"CLIENT_MESSAGES_PER_HOUR": "0", "CLIENT_TOKENS_PER_DAY": "0"}
+    with stage(run=start, EMBEDDER="wordllama", **unlimited) as started:
         started.openai.next_behaviour = lambda path: slow(model_seconds)
         yield started
 
