@@ -12,8 +12,9 @@ from memoryproject.foundation.embedded_postgres.places import places_for
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation, family
 
+MARKS = (("web", "gunicorn"), ("workers", "qcluster"), ("front door", "caddy"))
 # A backend is killed less often: PostgreSQL then ends all connections and recovers.
-WEIGHTS = {"web": 1.0, "workers": 1.0, "postgres": 0.15}
+WEIGHTS = {"web": 1.0, "workers": 1.0, "front door": 0.2, "postgres": 0.15}
 
 
 class Killer(threading.Thread):
@@ -62,7 +63,7 @@ class Killer(threading.Thread):
                 command = " ".join(process.cmdline())
             except psutil.Error:
                 continue
-            for kind, mark in (("web", "gunicorn"), ("workers", "qcluster")):
+            for kind, mark in MARKS:
                 if mark in command:
                     found.setdefault(kind, []).append(process)
         postmaster = postmaster_of(places_for(self._installation.data_dir))

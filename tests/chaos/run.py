@@ -106,6 +106,8 @@ def _settings(graph: RandomGraphServer, model: RandomOpenAIServer) -> dict[str, 
         "WHATSAPP_CLOUD_ACCESS_TOKEN": ACCESS_TOKEN,
         "WHATSAPP_CLOUD_VERIFY_TOKEN": "verify-token-of-tests",
         "UNCONFIRMED_AFTER_MINUTES": "2",
+        "CLIENT_MESSAGES_PER_HOUR": "0",
+        "CLIENT_TOKENS_PER_DAY": "0",
     }
 
 

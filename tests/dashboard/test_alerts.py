@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from memoryproject.staff_site.alerts.conditions import Condition, conditions
 from memoryproject.staff_site.alerts.rounds import alerts_update
 from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.tasks import check_alerts
-from sessions_app.models import Turn
+from sessions_app.models import Turn, UsageDay
 from tests.dashboard.test_worker_states import beat
 from tests.world import CLIENT, World, message_from
 
@@ -146,6 +147,20 @@ def test_an_audit_log_that_was_changed() -> None:
     AuditVerification.objects.create(state="done", report={"verified": False})
     assert keys() == {"audit"}
     AuditVerification.objects.create(state="done", report={"verified": True})
+    assert keys() == set()
+
+
+def test_a_budget_that_is_used_up(settings: Any, world: World) -> None:
+    beat("Idle")
+    world.say(CLIENT, "Hello")
+    settings.CLIENTS_DAILY_BUDGET = Decimal("1.50")
+    today = timezone.localdate()
+    values = {"chat": world.chat(CLIENT), "day": today}
+    UsageDay.objects.update_or_create(**values, defaults={"cost": Decimal("1.49")})
+    assert keys() == set()
+    UsageDay.objects.update(cost=Decimal("1.50"))
+    assert keys() == {f"budget:{today}"}
+    settings.CLIENTS_DAILY_BUDGET = None
     assert keys() == set()
 
 

@@ -75,6 +75,10 @@ ALERTS = {
     "alert_queue": _("Jobs of %(lane)s have waited for more than 10 minutes. See Operations."),
     "alert_schedule": _("The schedule “%(name)s” is more than 10 minutes late."),
     "alert_audit": _("The audit log was found to be changed: see its last verification."),
+    "alert_budget": _(
+        "Clients have used today's budget of %(budget)s: until tomorrow the model answers only the "
+        "owner."
+    ),
     "alert_test": _("This is a test of the alerts. Nothing is wrong."),
 }
 

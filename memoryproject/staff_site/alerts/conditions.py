@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import Min
+from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 
 from memoryproject.foundation.audit.models import AuditVerification
@@ -16,6 +19,7 @@ from memoryproject.foundation.outside_services.models import services_sick
 from memoryproject.foundation.process.lanes import LANES, lane_of
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis, takes_jobs
+from sessions_app.limits.facade import spent_on
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
@@ -43,6 +47,7 @@ def conditions(now: datetime) -> Iterator[Condition]:
     yield from _jobs(now)
     yield from _schedules(now)
     yield from _audit_log()
+    yield from _budget(now)
 
 
 def _services() -> Iterator[Condition]:
@@ -90,6 +95,16 @@ def _schedules(now: datetime) -> Iterator[Condition]:
     late = Schedule.objects.exclude(repeats=0).filter(next_run__lt=now - SCHEDULE_DELAY)
     for name in late.order_by("name").values_list("name", flat=True):
         yield Condition(f"schedule:{name}", ErrorText("alert_schedule", name=name or ""))
+
+
+def _budget(now: datetime) -> Iterator[Condition]:
+    """What clients cost today has reached the budget: no client gets a model's answer."""
+    budget = settings.CLIENTS_DAILY_BUDGET
+    if budget is None:
+        return
+    today = timezone.localdate(now, ZoneInfo(settings.BUSINESS_TIME_ZONE))
+    if spent_on(today) >= Decimal(str(budget)):
+        yield Condition(f"budget:{today}", ErrorText("alert_budget", budget=budget))
 
 
 def _audit_log() -> Iterator[Condition]:
