@@ -10,7 +10,7 @@ bind = os.environ.get("WEB_BIND", "0.0.0.0:8000")
 workers = int(os.environ.get("WEB_PROCESSES", "2"))
 worker_class = "gthread"
 # More than the calls that may wait for a model: memoryproject/foundation/rest_kit/waiting_calls.py.
-threads = int(os.environ.get("WEB_THREADS", "12"))
+threads = int(os.environ.get("WEB_THREADS", "18"))
 timeout = 120
 graceful_timeout = 20
 # Longer than the proxy keeps an idle connection, which deploy/Caddyfile limits to 30 seconds.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memoryproject.front_door import FrontDoor
 
-WEB_PROCESSES, WEB_THREADS = 2, 12
+WEB_PROCESSES, WEB_THREADS = 2, 18
 WEBHOOK_PROCESSES, WEBHOOK_THREADS = 2, 4
 # Longer than the front door keeps an idle connection to them: if the web server closed it first, a
 # request could be lost on the way.

@@ -14,7 +14,7 @@ from typing import TypeVar
 from memoryproject.foundation.rest_kit.errors import Unavailable
 
 # For each process. It must be smaller than the number of its threads: memoryproject/programs.py.
-MAX_WAITING_CALLS = 8
+MAX_WAITING_CALLS = 14
 
 Item = TypeVar("Item")
 
