@@ -84,6 +84,8 @@ def stage(
             # Tests hold requests back for as long as they need.
             "MODEL_TIMEOUT_SECONDS": "120",
             "ANSWER_DEADLINE_SECONDS": "300",
+            # The model repeats the message, however long it is.
+            "MAX_REPLY_TOKENS": "0",
             "WHATSAPP_CLOUD_API_URL": f"{graph.url}/v24.0",
             "WHATSAPP_CLOUD_PHONE_NUMBER_ID": NUMBER_ID,
             "WHATSAPP_CLOUD_APP_SECRET": APP_SECRET,
