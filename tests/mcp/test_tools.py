@@ -88,7 +88,7 @@ def test_remember_answers_as_rest_and_stores_no_fact_twice(rpc: Rpc, api: Api) -
 def test_recall_answers_as_rest(rpc: Rpc, api: Api) -> None:
     answered(rpc, "remember", FACT)
     api.post("sessions/", {"whatsapp_chat": CLIENT})
-    say(api, "When does TestCorp pay?", CLIENT)
+    say(api, "I heard that TestCorp pays only after a reminder", CLIENT)
     asked = {"query": "When does TestCorp pay?", "whatsapp_chat": CLIENT, "min_similarity": 0.1}
     found = answered(rpc, "recall", asked)
     assert found == api.post("memories/recall/", asked).json()
