@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.process.logfile import ContentlessFormatter
+from memoryproject.foundation.process.logfile import ContentlessFormatter, PrivateFileHandler
 from sessions_app.models import Message
 from tests.world import CLIENT, World
 
@@ -47,3 +49,31 @@ def test_the_settings_use_that_formatter() -> None:
         assert named["()"].endswith("logfile.ContentlessFormatter")
     written = [handler for handler in logging.getLogger().handlers if handler.name]
     assert {type(handler.formatter) for handler in written} == {ContentlessFormatter}
+
+
+def test_a_full_disk_never_stops_what_is_logged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    file = tmp_path / "memory.log"
+    file.symlink_to(full)
+    handler = PrivateFileHandler(str(file), delay=True, encoding="utf-8")
+    logger = logging.Logger("tests.full")
+    logger.addHandler(handler)
+
+    # The first record is left in the buffer, which the second one writes before it reopens.
+    for _ in range(3):
+        logger.error("It goes on.")
+    assert "No space left on device" in capsys.readouterr().err
+
+    # The file that the first records still wait for, and the one that is opened instead of it.
+    with (tmp_path / "before").open("w") as space:
+        assert handler.stream is not None
+        os.dup2(space.fileno(), handler.stream.fileno())
+    file.unlink()
+    logger.error("There is space again.")
+    handler.close()
+    assert "It goes on." in (tmp_path / "before").read_text(encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == "There is space again.\n"

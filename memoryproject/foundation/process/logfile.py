@@ -49,3 +49,13 @@ class PrivateFileHandler(logging.handlers.WatchedFileHandler):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         return os.fdopen(descriptor, "a", encoding=self.encoding)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record; a full disk loses it, and never the work that it is about.
+
+        The standard library handles errors of writing, but not those of reopening the file.
+        """
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
