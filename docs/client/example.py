@@ -34,7 +34,7 @@ CHAT = "15550100789@c.us"
 
 def main() -> None:
     server = os.environ.get("SERVER", "http://127.0.0.1:8000")
-    with AuthenticatedClient(server, os.environ["TOKEN"], prefix="Token") as client:
+    with AuthenticatedClient(server, os.environ["TOKEN"]) as client:
         fact = NewMemoryRequest(content="SampleCorp pays in 14 days", whatsapp_chat=CHAT)
         # The same key again would give the same answer, and store nothing twice.
         key = str(uuid.uuid4())

@@ -28,12 +28,6 @@ NOT_PASSED_ON = {"connection", "content-length", "transfer-encoding"}
 PASSED_IN = ("accept", "content-type", "mcp-")
 
 
-class BearerAuthentication(TokenAuthentication):
-    """Accept ``Authorization: Bearer …``, as MCP clients send it, or ``Token …``; no sessions."""
-
-    words = ("Bearer", "Token")
-
-
 class FromHere(BasePermission):
     """Allow clients with a token; pages in a browser only if their host is one of ours.
 
@@ -67,7 +61,7 @@ class McpView(ApiView):
     """The MCP endpoint. Tools have the throttles of the operations that they call."""
 
     http_method_names = ["post"]
-    authentication_classes = [BearerAuthentication]
+    authentication_classes = [TokenAuthentication]
     permission_classes = [FromHere]
     throttle_classes = ()
     parser_classes = [RawJson]

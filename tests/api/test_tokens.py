@@ -73,6 +73,13 @@ def test_a_token_that_makes_no_sense_is_not_made(arguments: tuple[str, ...]) -> 
     assert not Chat.objects.exists()
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "Token", "bearer", "TOKEN"])
+def test_a_token_comes_with_either_word(token: Callable[..., str], scheme: str) -> None:
+    secret = token()
+    answer = Api(None).get("sessions/", Authorization=f"{scheme} {secret}")
+    assert answer.status_code == 200
+
+
 @pytest.mark.parametrize(
     "header",
     ["", "Token", "Token ", "Token wrong", "Bearer x", "Basic eDp5", "Token a b", "Token \xd7\xaa"],
@@ -80,7 +87,7 @@ def test_a_token_that_makes_no_sense_is_not_made(arguments: tuple[str, ...]) -> 
 def test_without_a_valid_token_the_answer_is_401(header: str) -> None:
     answer = Api(None).get("sessions/", Authorization=header)
     error_of(answer, 401)
-    assert answer["WWW-Authenticate"] == "Token"
+    assert answer["WWW-Authenticate"] == "Bearer"
 
 
 def test_a_revoked_and_an_expired_token_are_worth_nothing(token: Callable[..., str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +14,14 @@ from memoryproject.foundation.integrations.configured import configured_context_
 from memoryproject.staff_site.operations.masking import address_shown, secret_shown, without_secrets
 from memoryproject.staff_site.operations.setting_meanings import ADDRESSES, GROUPS, SECRET
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
+from tests.docs.sources import example_defaults
 
 pytestmark = pytest.mark.django_db
-PROJECT = Path(__file__).resolve().parents[2]
 PAGE = "/admin/operations/settings/"
 PAGES = [
     f"/admin/operations/{name}"
     for name in ("", "settings/", "queue/", "schedules/", "turns/", "provider/")
 ]
-
-
-def names_in_the_example() -> set[str]:
-    text = (PROJECT / ".env.example").read_text(encoding="utf-8")
-    return set(re.findall(r"^([A-Z][A-Z_]+)=", text, re.MULTILINE))
 
 
 def row(shown: str, name: str) -> str:
@@ -40,7 +34,7 @@ def test_every_setting_of_the_example_has_a_meaning_and_stands_on_the_page(
     admin_client: Client,
 ) -> None:
     described = {name for _title, meanings in GROUPS for name in meanings}
-    assert described == names_in_the_example()
+    assert described == set(example_defaults())
     assert described >= SECRET | ADDRESSES
     shown = admin_client.get(PAGE).content.decode()
     for name in described:

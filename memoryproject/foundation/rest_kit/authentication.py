@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.utils import timezone
 from rest_framework.authentication import (
@@ -16,19 +16,19 @@ from rest_framework.request import Request
 from memoryproject.foundation.rest_kit.callers import Caller, caller_of_staff, caller_of_token
 from memoryproject.foundation.rest_kit.tokens import token_find, token_used
 
+# Of RFC 6750, and the older one that Django REST framework uses.
+SCHEMES = ("Bearer", "Token")
 ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Authenticate ``Authorization: Token …``. ``words``: the accepted words before the token."""
-
-    words: ClassVar[tuple[str, ...]] = ("Token",)
+    """Authenticate ``Authorization: Bearer …`` or ``Authorization: Token …``."""
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
         word, _, secret = get_authorization_header(request).partition(b" ")
-        if word.lower() not in [each.lower().encode() for each in self.words]:
+        if word.decode("latin-1").capitalize() not in SCHEMES:
             return None
-        form = f"Authorization must be the word {' or '.join(self.words)}, a space and the token."
+        form = f"Authorization must be the word {' or '.join(SCHEMES)}, a space and the token."
         try:
             given = secret.strip().decode("ascii")
         except UnicodeDecodeError:
@@ -39,7 +39,7 @@ class TokenAuthentication(BaseAuthentication):
         return caller, caller
 
     def authenticate_header(self, request: Request) -> str:
-        return self.words[0]
+        return SCHEMES[0]
 
 
 def caller_with(secret: str) -> Caller:

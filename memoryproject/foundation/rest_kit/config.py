@@ -28,7 +28,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "DESCRIPTION": (
         "Sessions, messages, memories, cards, transcripts and documents of a memory server for "
         "WhatsApp assistants.\n\n"
-        "`Authorization: Token …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
+        "`Authorization: Bearer …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
         "Z. Lists come in pages: follow `next`. Errors have one shape. POSTs that create take "
         "`Idempotency-Key`."
     ),

@@ -121,10 +121,9 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {
-            "type": "apiKey",
-            "in": "header",
-            "name": "Authorization",
-            "description": "`Token …`, by `manage.py create_api_token NAME`.",
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A token by `manage.py create_api_token NAME`.",
         }
 
 
