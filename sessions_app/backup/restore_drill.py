@@ -41,13 +41,15 @@ def restore_drill(
     *,
     archive: Path | None,
     keys: Mapping[str, str],
+    access_options: Sequence[str] = (),
     restore_options: Sequence[str] = (),
     scratch: Path | None = None,
     report: Callable[[str], None],
 ) -> Drill:
     """Restore ``archive``, or a backup that is made now, into a scratch folder, and check it.
 
-    ``keys``: settings that the scratch installation needs besides the archive. ``scratch``: the
+    ``keys``: settings that the scratch installation needs besides the archive. ``access_options``:
+    what the commands that read the archive need for it. ``scratch``: the
     folder in which the scratch folder is made; it needs as much space as the database. ``report``
     is called with the name of each step. Raises DrillError.
     """
@@ -57,13 +59,15 @@ def restore_drill(
             report("Make a backup")
             archive = folder / "drill.zip"
             _manage("Make a backup", ["backup", str(archive)], os.environ)
+        # The commands run in another folder.
+        source = str(archive.resolve())
         report("Verify the archive")
         written = json.loads(
-            _manage("Verify", ["backup", "--verify", "--json", str(archive)], os.environ)
+            _manage("Verify", ["backup", "--verify", "--json", *access_options, source], os.environ)
         )
         scratch_environment = _environment(folder, keys)
         report("Restore it into a scratch folder")
-        words = ["restore", "--json", *restore_options, str(archive.resolve())]
+        words = ["restore", "--json", *access_options, *restore_options, source]
         restored = json.loads(_manage("Restore", words, scratch_environment))
         if restored["rows"] != written["rows"] or restored["tables"] != written["tables"]:
             raise DrillError(

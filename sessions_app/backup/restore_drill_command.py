@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from memoryproject.checks import SETTINGS
+from sessions_app.backup.dependencies import add_access_arguments
 from sessions_app.backup.restore_drill import DrillError, restore_drill
 
 
@@ -47,10 +48,11 @@ class Command(BaseCommand):
             metavar="OPTION",
             help="An option for the command restore, such as --restore-option=--without-keys.",
         )
+        add_access_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for name in ("file", "scratch"):
+        for name in ("file", "scratch", "identity"):
             path = options[name]
             if path is not None and not path.exists():
                 raise CommandError(f"There is no {path}.")
@@ -60,6 +62,7 @@ class Command(BaseCommand):
             drill = restore_drill(
                 archive=options["file"],
                 keys={"BACKUP_KEY": signing} if signing else {},
+                access_options=access_options(options),
                 restore_options=options["restore_option"],
                 scratch=options["scratch"],
                 report=lambda step: self.stderr.write(f"{step} …"),
@@ -73,3 +76,10 @@ class Command(BaseCommand):
             f"The backup can be restored: {drill.rows} rows of {drill.tables} tables. "
             f"Audit chain: {drill.audit}"
         )
+
+
+def access_options(options: dict[str, Any]) -> list[str]:
+    """Return the access options for the commands that read the archive."""
+    words = ["--trust"] if options["trust"] else []
+    identity: Path | None = options["identity"]
+    return words if identity is None else [*words, "--identity", str(identity.resolve())]

@@ -52,6 +52,21 @@ def test_a_drill_takes_the_backup_of_the_schedule(
     assert archive.exists()
 
 
+def test_a_drill_takes_an_encrypted_backup_with_its_private_key(
+    installation: Installation, scratch: Path, tmp_path: Path
+) -> None:
+    identity, archive = tmp_path / "identity.txt", tmp_path / "monday.zip.age"
+    recipient = installation.manage("backup", "--new-identity", str(identity)).strip()
+    installation.manage("backup", "--recipient", recipient, str(archive))
+
+    drill = ("restore_drill", "--scratch", str(scratch), str(archive))
+    failed = installation.attempt(*drill)
+    assert failed.returncode == 1
+    assert "--identity" in failed.stderr
+    shown = installation.manage(*drill, "--identity", str(identity))
+    assert "The backup can be restored" in shown
+
+
 def test_a_damaged_backup_fails_the_drill(
     installation: Installation, scratch: Path, tmp_path: Path
 ) -> None:
@@ -85,7 +100,10 @@ def test_an_audit_log_that_was_changed_fails_the_drill(
     assert "Check the audit chain failed" in failed.stderr
 
 
-@pytest.mark.parametrize("option", [["/nowhere/at-all.zip"], ["--scratch", "/nowhere/at-all"]])
+@pytest.mark.parametrize(
+    "option",
+    [["/nowhere/at-all.zip"], ["--scratch", "/nowhere/at-all"], ["--identity", "/nowhere/at-all"]],
+)
 def test_what_is_missing_is_named(installation: Installation, option: list[str]) -> None:
     failed = installation.attempt("restore_drill", *option)
     assert failed.returncode == 1

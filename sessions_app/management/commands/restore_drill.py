@@ -1,4 +1,4 @@
-"""Write the whole database into one archive."""
+"""Prove that a backup can be restored."""
 
 from sessions_app.backup.restore_drill_command import Command
 
