@@ -39,7 +39,8 @@ def check(events: list[Event]) -> None:
     for event in events:
         stored = json.dumps(event.raw, allow_nan=False, ensure_ascii=False)
         stored.encode()
-        assert "\\u0000" not in stored
+        # Without the escaped backslashes, which may stand before a u.
+        assert "\\u0000" not in stored.replace("\\\\", "")
         assert event.delivery_key
         event.delivery_key.encode()
         if isinstance(event, InboundMessage):
