@@ -102,7 +102,9 @@ def chat_for_party(
     # A message from before the person left an address doesn't link it to them again.
     left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
-        if address not in left:
+        link = known.get(address)
+        is_linked = link is not None and (link.chat_id, link.provider) == (chat.pk, provider)
+        if address not in left and not is_linked:
             _link(chat, provider=provider, address=address)
     if party.phone and f"{party.phone}@c.us" not in left:
         _take_phone(chat, party.phone, at)

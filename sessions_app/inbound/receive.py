@@ -105,17 +105,17 @@ def _receive_one(
     event: Event, rules: IntakeRules, enqueue: Callable[[UUID], None], now: datetime
 ) -> None:
     with transaction.atomic():
-        delivery, fresh = InboundDelivery.objects.get_or_create(
-            provider=event.provider,
-            delivery_key=_key(event),
-            defaults={
-                "event": type(event).__name__,
-                "subject_id": _subject(event),
-                "raw": event.raw,
-            },
-        )
-        if not fresh:
+        key = _key(event)
+        if InboundDelivery.objects.filter(provider=event.provider, delivery_key=key).exists():
             return
+        # Of two that come at the same moment, the one that is stored later fails and is repeated.
+        delivery = InboundDelivery.objects.create(
+            provider=event.provider,
+            delivery_key=key,
+            event=type(event).__name__,
+            subject_id=_subject(event),
+            raw=event.raw,
+        )
         process(event, delivery, rules, enqueue, now)
 
 

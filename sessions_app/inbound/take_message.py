@@ -12,6 +12,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import (
+    Command,
     NewMessage,
     chat_for_group,
     chat_for_party,
@@ -24,8 +25,15 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.message_changes import early_changes_apply
-from sessions_app.limits.facade import ANSWERED, Entry, UsageLimits, entry_count, entry_decide
-from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.limits.facade import (
+    ANSWERED,
+    Entry,
+    UsageLimits,
+    access_of,
+    entry_count,
+    entry_decide,
+)
+from sessions_app.models import Chat, ChatAccess, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
@@ -64,6 +72,23 @@ class Taken:
     turn: Turn | None = None
 
 
+@dataclass(frozen=True)
+class _Incoming:
+    """One message on its way in, with its chat locked. ``access`` is None for who has no limits."""
+
+    event: InboundMessage
+    delivery: InboundDelivery
+    chat: Chat
+    role: str
+    access: ChatAccess | None
+    rules: IntakeRules
+    now: datetime
+
+    @property
+    def command(self) -> Command | None:
+        return parse_command(self.event.text, in_group=self.chat.is_group)
+
+
 def message_take(
     *, event: InboundMessage, delivery: InboundDelivery, rules: IntakeRules, now: datetime
 ) -> Taken:
@@ -73,23 +98,25 @@ def message_take(
     messages their order.
     """
     chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
-    _learn_language(chat, event)
     role = rules.chat_memory.role_in(chat)
+    access = None if event.from_business or role == GODFATHER else access_of(chat)
+    incoming = _Incoming(event, delivery, chat, role, access, rules, now)
+    _learn_language(incoming)
     due = not event.from_business and _is_for_us(event, rules)
-    entry = _decide(event, chat, role, rules, now)
+    entry = _decide(incoming)
     if not entry.is_kept:
-        return _leave_in_delivery(delivery, chat, entry, rules)
+        return _leave_in_delivery(incoming, entry)
     if not rules.remember(chat):
-        return _take_without_memory(event, delivery, chat, role, rules, entry, now, due=due)
+        return _take_without_memory(incoming, entry, due=due)
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
-    message = _store(event, chat, session, role, rules, now)
+    message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
     if not due or message.revoked_at:
         return Taken("stored, not to be answered", chat, message.message_id)
-    turn = _turn_open(event, chat, role, rules, entry, now, session=session, message=message)
+    turn = _turn_open(incoming, entry, session=session, message=message)
     if turn.state != TurnState.PENDING:
         return Taken(_outcome(turn), chat, message.message_id, turn=turn)
-    if _resets(event) and "notice" not in turn.context:
+    if _resets(incoming) and "notice" not in turn.context:
         # The session ends here and not when the answer is made, so that a message which follows at
         # once is part of the new conversation.
         person = Actor("person", chat_id=chat.pk)
@@ -98,32 +125,28 @@ def message_take(
     return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
 
 
-def _decide(
-    event: InboundMessage, chat: Chat, role: str, rules: IntakeRules, now: datetime
-) -> Entry:
-    if event.from_business:
+def _decide(incoming: _Incoming) -> Entry:
+    if incoming.access is None:
         return ANSWERED
     return entry_decide(
-        chat=chat,
-        text=event.text,
-        command=parse_command(event.text, in_group=chat.is_group),
-        is_owner=role == GODFATHER,
-        limits=rules.limits,
-        now=now,
+        chat=incoming.chat,
+        access=incoming.access,
+        text=incoming.event.text,
+        command=incoming.command,
+        limits=incoming.rules.limits,
+        now=incoming.now,
     )
 
 
-def _leave_in_delivery(
-    delivery: InboundDelivery, chat: Chat, entry: Entry, rules: IntakeRules
-) -> Taken:
+def _leave_in_delivery(incoming: _Incoming, entry: Entry) -> Taken:
     """Keep the message in its delivery alone, where no model, embedder or summary reads it.
 
     Where memory is off not even that: nothing is kept then of what isn't answered.
     """
-    if not rules.remember(chat):
-        delivery.raw = None
-        delivery.save(update_fields=["raw"])
-    return Taken(_not_answered(entry.reason), chat)
+    if not incoming.rules.remember(incoming.chat):
+        incoming.delivery.raw = None
+        incoming.delivery.save(update_fields=["raw"])
+    return Taken(_not_answered(entry.reason), incoming.chat)
 
 
 def _not_answered(code: str) -> str:
@@ -137,28 +160,26 @@ def _outcome(turn: Turn) -> str:
     return HELD if turn.state == TurnState.HELD else _not_answered(turn.error.code)
 
 
-def _turn_open(
-    event: InboundMessage,
-    chat: Chat,
-    role: str,
-    rules: IntakeRules,
-    entry: Entry,
-    now: datetime,
-    **stored: Any,
-) -> Turn:
+def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
     """Create the turn of the message.
 
     Only a message that would be answered counts for the limits. Callers of the API and the terminal
     have throttles of their own.
     """
-    state = _state(event, chat, rules, entry, now)
-    is_limited = role != GODFATHER and event.provider != str(Provider.CONSOLE)
-    if state == TurnState.PENDING and is_limited:
-        is_command = _is_command(event, chat)
+    event, access = incoming.event, incoming.access
+    state = _state(incoming, entry)
+    is_counted = state == TurnState.PENDING and event.provider != str(Provider.CONSOLE)
+    if is_counted and access is not None:
         entry = entry_count(
-            chat=chat, entry=entry, is_command=is_command, limits=rules.limits, now=now
+            chat=incoming.chat,
+            access=access,
+            entry=entry,
+            is_command=incoming.command is not None,
+            limits=incoming.rules.limits,
+            now=incoming.now,
         )
-        state = _state(event, chat, rules, entry, now)
+        if entry.reason and not entry.notice:
+            state = str(TurnState.REFUSED)
     context: dict[str, Any] = {"kind": event.kind}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
@@ -166,38 +187,32 @@ def _turn_open(
         context["media"] = event.media.as_dict()
     return turn_create(
         state=state,
-        finished_at=now if state in (TurnState.MISSED, TurnState.REFUSED) else None,
+        finished_at=incoming.now if state in (TurnState.MISSED, TurnState.REFUSED) else None,
         error=ErrorText(entry.reason) if state == TurnState.REFUSED else "",
         context=context,
-        chat=chat,
+        chat=incoming.chat,
         provider=event.provider,
         number_id=event.number_id,
         provider_message_id=event.provider_message_id,
-        user_role=role,
+        user_role=incoming.role,
         asked_at=event.timestamp,
         **stored,
     )
 
 
-def _state(
-    event: InboundMessage, chat: Chat, rules: IntakeRules, entry: Entry, now: datetime
-) -> str:
-    """Return the first state of the turn.
+def _state(incoming: _Incoming, entry: Entry) -> str:
+    """Return the first state of the turn, before its message is counted.
 
     Commands and notices are never held where staff have paused the assistant.
     """
-    if now - event.timestamp > rules.max_answer_age:
+    if incoming.now - incoming.event.timestamp > incoming.rules.max_answer_age:
         return str(TurnState.MISSED)
-    if entry.notice or (not entry.reason and _is_command(event, chat)):
+    if entry.notice or (not entry.reason and incoming.command is not None):
         return str(TurnState.PENDING)
     if entry.reason:
         return str(TurnState.REFUSED)
-    paused = pause_in_force(chat.pk, now) is not None
+    paused = pause_in_force(incoming.chat.pk, incoming.now) is not None
     return str(TurnState.HELD if paused else TurnState.PENDING)
-
-
-def _is_command(event: InboundMessage, chat: Chat) -> bool:
-    return parse_command(event.text, in_group=chat.is_group) is not None
 
 
 def _chat_of(event: InboundMessage) -> Chat:
@@ -216,11 +231,11 @@ def _chat_of(event: InboundMessage) -> Chat:
     )
 
 
-def _learn_language(chat: Chat, event: InboundMessage) -> None:
-    if event.from_business:
+def _learn_language(incoming: _Incoming) -> None:
+    chat, command = incoming.chat, incoming.command
+    if incoming.event.from_business:
         return
-    command = parse_command(event.text, in_group=chat.is_group)
-    language = detect_language(command.argument if command else event.text)
+    language = detect_language(command.argument if command else incoming.event.text)
     if language and language != chat.language:
         chat.language = language
         chat.save(update_fields=["language", "updated_at"])
@@ -249,31 +264,21 @@ def _quotes_our_message(event: InboundMessage) -> bool:
     )
 
 
-def _resets(event: InboundMessage) -> bool:
-    command = parse_command(event.text, in_group=bool(event.group_id))
-    return command is not None and command.name == "reset"
+def _resets(incoming: _Incoming) -> bool:
+    return incoming.command is not None and incoming.command.name == "reset"
 
 
-def _take_without_memory(
-    event: InboundMessage,
-    delivery: InboundDelivery,
-    chat: Chat,
-    role: str,
-    rules: IntakeRules,
-    entry: Entry,
-    now: datetime,
-    *,
-    due: bool,
-) -> Taken:
+def _take_without_memory(incoming: _Incoming, entry: Entry, *, due: bool) -> Taken:
     """Store the message in the delivery and the turn only, because memory is off.
 
     They keep it until the answer is sent.
     """
+    chat, delivery = incoming.chat, incoming.delivery
     if not due:
         delivery.raw = None
         delivery.save(update_fields=["raw"])
         return Taken("memory is off, not to be answered", chat)
-    turn = _turn_open(event, chat, role, rules, entry, now, unstored_text=event.text)
+    turn = _turn_open(incoming, entry, unstored_text=incoming.event.text)
     if turn.finished_at is not None:
         unstored_forget(turn)
         delivery.raw = None
@@ -282,14 +287,8 @@ def _take_without_memory(
     return Taken("memory is off, answered from the message alone", chat, None, True, turn)
 
 
-def _store(
-    event: InboundMessage,
-    chat: Chat,
-    session: ChatSession,
-    role: str,
-    rules: IntakeRules,
-    now: datetime,
-) -> Message:
+def _store(incoming: _Incoming, session: ChatSession) -> Message:
+    event, chat = incoming.event, incoming.chat
     addresses = event.party.addresses()
     person = addresses[0] if addresses else chat.whatsapp_chat
     ours = event.business_address or event.number_id
@@ -298,9 +297,8 @@ def _store(
         metadata["reply_to_id"] = event.reply_to_id
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
-    command = parse_command(event.text, in_group=chat.is_group)
-    if command is not None:
-        metadata["command"] = command.name
+    if incoming.command is not None:
+        metadata["command"] = incoming.command.name
     media = event.media.as_dict() if event.media else {}
     new = NewMessage(
         role=Role.ASSISTANT if event.from_business else Role.USER,
@@ -315,5 +313,7 @@ def _store(
         media=media,
         metadata=metadata,
     )
-    (message,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
+    (message,) = incoming.rules.chat_memory.append(
+        session=session, new=[new], role=incoming.role, now=incoming.now
+    )
     return message

@@ -8,7 +8,7 @@ from sessions_app.limits.answer_limits import (
     spent_on,
 )
 from sessions_app.limits.figures import FILTERS, chats_with_access, clients_day
-from sessions_app.limits.intake import ANSWERED, Entry, entry_count, entry_decide
+from sessions_app.limits.intake import ANSWERED, Entry, access_of, entry_count, entry_decide
 from sessions_app.limits.priority import is_known, known_chats_waiting
 from sessions_app.limits.standing import access_merge, standing_set
 from sessions_app.limits.usage_limits import (
@@ -30,6 +30,7 @@ __all__ = [
     "REASONS",
     "UsageLimits",
     "access_merge",
+    "access_of",
     "answer_check",
     "chats_with_access",
     "clients_day",

@@ -50,53 +50,70 @@ class Entry:
 ANSWERED = Entry()
 
 
+def access_of(chat: Chat) -> ChatAccess:
+    """Return the access of a client's chat; a new one, which isn't stored, where there is none."""
+    return ChatAccess.objects.filter(chat=chat).first() or ChatAccess(chat=chat)
+
+
 def entry_decide(
     *,
     chat: Chat,
+    access: ChatAccess,
     text: str,
     command: Command | None,
-    is_owner: bool,
     limits: UsageLimits,
     now: datetime,
 ) -> Entry:
-    """Return what staff and the person themselves decided about the chat's messages.
+    """Return what staff and the client themselves decided about the chat's messages.
 
     A stop word stops the assistant, a start word starts it again. In a group nobody can stop it
     for the others.
     """
-    if is_owner:
-        return ANSWERED
-    access = ChatAccess.objects.filter(chat=chat).first() or ChatAccess(chat=chat)
     if access.standing == Standing.BLOCKED:
         return Entry(BLOCKED, is_kept=False)
     word = "" if chat.is_group else folded(text)
     if access.opted_out_at is not None:
         if word and word in limits.start_words:
-            _opt(chat, None)
+            _opt(access, None)
             return Entry(notice="opted_in")
         allowed = command is not None and command.name in OPTED_OUT_COMMANDS
         return ANSWERED if allowed else Entry(OPTED_OUT, is_kept=False)
     if word and word in limits.stop_words:
-        _opt(chat, now)
+        _opt(access, now)
         return Entry(notice="opted_out")
     if limits.allow_list_only and access.standing != Standing.ALLOWED:
         return Entry(NOT_ALLOWED)
     return ANSWERED
 
 
-def _opt(chat: Chat, at: datetime | None) -> None:
+def _opt(access: ChatAccess, at: datetime | None) -> None:
     """Note that the person stopped the assistant at this time, or that they started it."""
-    ChatAccess.objects.update_or_create(chat=chat, defaults={"opted_out_at": at})
+    access.opted_out_at = at
+    _store(access, ["opted_out_at"])
     audit_record(
         action="chat.opt_out" if at else "chat.opt_in",
-        actor=Actor("person", chat_id=chat.pk),
+        actor=Actor("person", chat_id=access.chat_id),
         object_type="chat",
-        object_id=chat.pk,
+        object_id=access.chat_id,
     )
 
 
+def _store(access: ChatAccess, fields: list[str]) -> None:
+    """Store these fields alone: staff may change the others at the same time."""
+    if access._state.adding:
+        access.save(force_insert=True)
+    else:
+        access.save(update_fields=fields)
+
+
 def entry_count(
-    *, chat: Chat, entry: Entry, is_command: bool, limits: UsageLimits, now: datetime
+    *,
+    chat: Chat,
+    access: ChatAccess,
+    entry: Entry,
+    is_command: bool,
+    limits: UsageLimits,
+    now: datetime,
 ) -> Entry:
     """Count a client's message that would be answered; return the entry, refused over the limit.
 
@@ -105,7 +122,6 @@ def entry_count(
     """
     if not limits.messages_per_hour:
         return entry
-    access, _made = ChatAccess.objects.get_or_create(chat=chat)
     if not hour_runs(access, now):
         access.hour_began_at, access.hour_told = now, False
         access.hour_messages = access.hour_commands = 0
@@ -121,9 +137,7 @@ def entry_count(
         entry = Entry(code, notice)
         if notice:
             reached_mark(chat=chat, code=code, limits=limits, now=now)
-    access.save(
-        update_fields=["hour_began_at", "hour_told", "hour_messages", "hour_commands"],
-    )
+    _store(access, ["hour_began_at", "hour_told", "hour_messages", "hour_commands"])
     return entry
 
 

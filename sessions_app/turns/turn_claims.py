@@ -60,6 +60,8 @@ def _finish(turn: Turn, state: str) -> None:
 
 logger = logging.getLogger(__name__)
 
+BEGUN_FIRST = Case(When(state=TurnState.RUNNING, then=0), default=1)
+
 
 @dataclass(frozen=True)
 class TurnLease(Lease[Turn]):
@@ -117,17 +119,14 @@ def turn_next(chat_id: UUID) -> Turn | None:
     """
     waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
     waiting = waiting.select_related("chat", "message")
-    begun = waiting.filter(state=TurnState.RUNNING)
-    return begun.first() or waiting.order_by("id").first()
+    return waiting.order_by(BEGUN_FIRST, "id").first()
 
 
 def turns_abandoned(now: datetime) -> list[UUID]:
     """Return the chats that have a turn to answer now and no worker."""
     waiting = Turn.objects.filter(state__in=WAITING_STATES)
     ready = waiting.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
-    # As in turn_next.
-    begun_first = Case(When(state=TurnState.RUNNING, then=0), default=1)
-    next_turns = waiting.order_by("chat_id", begun_first, "id").distinct("chat_id")
+    next_turns = waiting.order_by("chat_id", BEGUN_FIRST, "id").distinct("chat_id")
     found = next_turns.filter(chat_id__in=ready.values("chat_id"))
     leased = found.only("chat_id", "lease_token", "lease_owner", "lease_until")
     return [turn.chat_id for turn in leased.abandoned(now)]
