@@ -222,7 +222,8 @@ Q_CLUSTER: dict[str, Any] = {
     },
     "max_attempts": 3,
     "ack_failures": True,
-    "save_limit": 500,
+    # Finished jobs are pruned by a schedule: see foundation/process/finished_jobs.py.
+    "save_limit": 0,
     "catch_up": False,
     "guard_cycle": 1,
     **(

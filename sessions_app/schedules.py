@@ -32,6 +32,7 @@ PLANNED = (
     Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
     Planned("Seal audit events", "memoryproject.foundation.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.foundation.audit.tasks.prune", 24 * 60),
+    Planned("Drop finished jobs", "memoryproject.foundation.process.tasks.drop_finished_jobs", 5),
     Planned("Tidy the API", "memoryproject.foundation.rest_kit.tasks.tidy", 60),
     Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
     Planned("Count the dashboard's figures", "memoryproject.staff_site.tasks.recount", 1),

@@ -143,9 +143,12 @@ class Lease(Generic[Work]):
 
     def renew(self, **changes: Any) -> None:
         """Extend the lease, and apply ``changes`` to the row. Raises LeaseLostError."""
-        until = timezone.now() + self.row.lease_length
-        if not self.held().update(lease_until=until, **changes):
+        if not self.held().update(lease_until=self.until(), **changes):
             raise self.lost()
+
+    def until(self) -> datetime:
+        """Return the end of a lease that is renewed now."""
+        return timezone.now() + self.row.lease_length
 
     def lock(self) -> Work:
         """Return the row, locked until the transaction ends. Raises LeaseLostError."""

@@ -113,11 +113,11 @@ class MeteredChatModel:
         return completion
 
     def _count_call(self, now: datetime) -> int:
-        if not self.is_owner:
-            _day_check(self.chat_id, self.limits, now)
-        day, _made = UsageDay.objects.get_or_create(
-            chat_id=self.chat_id, day=self.limits.day_of(now)
-        )
+        day = None if self.is_owner else _day_check(self.chat_id, self.limits, now)
+        if day is None:
+            day, _made = UsageDay.objects.get_or_create(
+                chat_id=self.chat_id, day=self.limits.day_of(now)
+            )
         below = UsageDay.objects.filter(pk=day.pk)
         if self.limits.model_calls_per_day and not self.is_owner:
             below = below.filter(model_calls__lt=self.limits.model_calls_per_day)
@@ -188,9 +188,11 @@ def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None
         raise LimitReachedError(MESSAGES, until=access.hour_began_at + HOUR)
 
 
-def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
+def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> UsageDay | None:
+    """Return today's usage of the chat, if there is any. Raises LimitReachedError."""
     today = limits.day_of(now)
-    used = UsageDay.objects.filter(chat=chat_id, day=today).first() or UsageDay()
+    found = UsageDay.objects.filter(chat=chat_id, day=today).first()
+    used = found or UsageDay()
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS
@@ -200,3 +202,4 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
         code = BUDGET
     if code:
         raise LimitReachedError(code, until=limits.day_ends(now))
+    return found

@@ -77,9 +77,11 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
         if turn.state == TurnState.RUNNING:
             with deadline(dependencies.rules.deadline.total_seconds()):
                 _answer(turn, lease, dependencies)
-        if Turn.objects.filter(pk=turn.pk, state=TurnState.REPLIED).exists():
+            turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
+        if turn.state == TurnState.REPLIED:
             reply_send(
                 lease=lease,
+                turn=turn,
                 provider=dependencies.providers[turn.provider],
                 max_age=dependencies.rules.max_answer_age,
                 sleep=dependencies.sleep,

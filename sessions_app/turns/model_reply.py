@@ -76,7 +76,6 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Depend
     history = _history(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     cards = cards_in_reach(turn, history, dependencies)
-    lease.renew()
     material = Material(turn, text, history, recalled, cards)
     answered = _timed(draft, "model_ms", lambda: _ask(material, lease, dependencies))
     composed = answered.composed

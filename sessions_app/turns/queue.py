@@ -84,8 +84,7 @@ def chat_answer(
             continue
         with log_context(chat=chat_id, turn=lease.row.turn_id):
             turn_run(lease=lease, dependencies=dependencies)
-        turns = Turn.objects.filter(pk=lease.turn_id)
-        sessions |= set(turns.values_list("session_id", flat=True))
+        sessions.add(lease.row.session_id)
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
         if embed is None or session_id is None:

@@ -38,20 +38,18 @@ def reply_store(
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
     """
-    # Also None where the turn was erased with its chat meanwhile: see lease.turn().
-    sessions = Turn.objects.filter(pk=lease.turn_id).values_list("session_id", flat=True)
-    session_id = sessions.first()
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
-        session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
+        sessions = ChatSession.objects.select_for_update(no_key=True)
+        session = sessions.filter(pk=lease.row.session_id).first()
         turn = lease.turn()
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
             stored = {"reply": _store_message(turn, session, draft, chat_memory)}
         parts_store(turn, _parts(draft, provider))
-        _replay_of(turn, draft).save()
+        _replay_store(turn, draft)
         turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
@@ -99,16 +97,22 @@ def _store_message(
     return stored
 
 
-def _replay_of(turn: Turn, draft: Draft) -> TurnReplay:
-    return TurnReplay(
-        turn=turn,
-        prompt=draft.prompt,
-        recalled=draft.recalled,
-        shown=[str(key) for key in draft.shown],
-        left_out=draft.left_out,
-        summary_id=draft.summary_id,
-        model=draft.model,
-        prompt_tokens=draft.prompt_tokens,
-        completion_tokens=draft.completion_tokens,
-        timings=draft.timings,
+def _replay_store(turn: Turn, draft: Draft) -> None:
+    """Store the replay record, in the place of that of an earlier answer to this turn."""
+    record = {
+        "prompt": draft.prompt,
+        "recalled": draft.recalled,
+        "shown": [str(key) for key in draft.shown],
+        "left_out": draft.left_out,
+        "summary_id": draft.summary_id,
+        "model": draft.model,
+        "prompt_tokens": draft.prompt_tokens,
+        "completion_tokens": draft.completion_tokens,
+        "timings": draft.timings,
+    }
+    TurnReplay.objects.bulk_create(
+        [TurnReplay(turn=turn, **record)],
+        update_conflicts=True,
+        unique_fields=["turn"],
+        update_fields=list(record),
     )

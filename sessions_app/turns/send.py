@@ -22,7 +22,7 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.statuses import early_statuses_apply, message_status_refresh, part_locked
+from sessions_app.turns.statuses import early_statuses_take, part_locked, reply_refresh
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ MAX_WAIT = timedelta(minutes=15)
 def reply_send(
     *,
     lease: TurnLease,
+    turn: Turn,
     provider: WhatsAppProvider,
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
@@ -49,17 +50,19 @@ def reply_send(
 
     Raises LeaseLostError.
     """
-    turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
     to = recipient_of(turn)
-    for part in turn.parts.filter(state=PartState.WAITING).order_by("number"):
+    parts = list(turn.parts.filter(state=PartState.WAITING).order_by("number"))
+    for part in parts:
         try:
             result = _send_part(lease, provider, part, to, sleep)
         except SendError as error:
             _part_failed(lease, part, error, max_age)
             return
-        _part_sent(part, result, is_console=provider.name == "console")
-    with transaction.atomic():
-        turn_update_state(turn=lease.turn())
+        is_last = part is parts[-1]
+        _part_sent(part, result, is_console=provider.name == "console", is_last=is_last)
+    if not parts:
+        with transaction.atomic():
+            turn_update_state(turn=lease.turn())
 
 
 def recipient_of(turn: Turn) -> Recipient:
@@ -115,8 +118,7 @@ def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: s
     """
     with transaction.atomic():
         turn = lease.turn()
-        lease.renew()
-        turn_move(turn, turn_state)
+        turn_move(turn, turn_state, lease_until=lease.until())
         part.state = part_state
         if part_state == PartState.SENDING:
             part.started_at = timezone.now()
@@ -133,7 +135,7 @@ def _quote(turn: Turn, to: Recipient) -> str | None:
     return turn.provider_message_id or None if to.group_id else None
 
 
-def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> None:
+def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> None:
     with transaction.atomic():
         same_id = OutboundPart.objects.filter(
             provider=part.provider,
@@ -149,16 +151,11 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> N
         part.content = ""
         if not part.delivery_status:
             part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
+        early_statuses_take(part=part)
         part.save()
-        _name_reply(part)
-        early_statuses_apply(part=part)
-
-
-def _name_reply(part: OutboundPart) -> None:
-    reply = part.turn.reply
-    if reply is not None and part.number == 1:
-        reply.provider_message_id = part.provider_message_id
-        reply.save(update_fields=["provider_message_id"])
+        reply_refresh(part=part)
+        if is_last:
+            turn_update_state(turn=part.turn)
 
 
 def _part_failed(
@@ -189,7 +186,7 @@ def _part_failed(
         part.save(update_fields=["state", "error", "delivery_status"])
         turn.save(update_fields=["error"])
         turn_update_state(turn=turn)
-        message_status_refresh(turn=turn)
+        reply_refresh(part=part)
 
 
 def _too_old(turn: Turn, now: datetime, max_age: timedelta) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -56,12 +57,11 @@ def status_apply(*, event: StatusUpdate) -> Applied:
         part.provider_message_id = event.provider_message_id
         part.state = PartState.SENT
         part.content = ""
-        _name_message(part)
     _raise(part, event.status)
     if event.error_text and part.delivery_status == DeliveryStatus.FAILED:
         part.error = event.error_text
     part.save()
-    message_status_refresh(turn=part.turn)
+    reply_refresh(part=part)
     due = turn_update_state(turn=part.turn)
     return Applied(f"status {event.status}", part.turn.chat, due)
 
@@ -89,14 +89,14 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
     part.state = PartState.SENT
     part.delivery_status = part.delivery_status or DeliveryStatus.SENT
     part.content = ""
+    early_statuses_take(part=part)
     part.save()
-    _name_message(part)
-    early_statuses_apply(part=part)
+    reply_refresh(part=part)
     return Applied("our own message: confirmed", chat, turn_update_state(turn=part.turn))
 
 
-def early_statuses_apply(*, part: OutboundPart) -> None:
-    """Apply the statuses that came before we had stored the provider's id."""
+def early_statuses_take(*, part: OutboundPart) -> None:
+    """Take the statuses that came before we had the provider's id; ``part`` is not saved."""
     early = InboundDelivery.objects.filter(
         provider=part.provider, subject_id=part.provider_message_id, event="StatusUpdate"
     )
@@ -104,12 +104,15 @@ def early_statuses_apply(*, part: OutboundPart) -> None:
         # In a group the participant follows in the key.
         for status in RANK.keys() & set(key.split(":")):
             _raise(part, status)
-    part.save(update_fields=["delivery_status"])
-    message_status_refresh(turn=part.turn)
 
 
-def message_status_refresh(*, turn: Turn) -> None:
-    """Give the stored answer the lowest status of its parts, or failed if one failed."""
+def reply_refresh(*, part: OutboundPart) -> None:
+    """Bring the stored answer in line with its parts, of which ``part`` was changed and saved.
+
+    It has the lowest status of its parts, or failed if one failed, and the provider's id of its
+    first part.
+    """
+    turn = part.turn
     if turn.reply_id is None:
         return
     statuses = list(turn.parts.values_list("delivery_status", flat=True))
@@ -117,9 +120,11 @@ def message_status_refresh(*, turn: Turn) -> None:
         lowest = str(DeliveryStatus.FAILED)
     else:
         lowest = min(statuses, key=lambda status: RANK[status], default="")
-    Message.objects.filter(pk=turn.reply_id).update(
-        delivery_status=lowest, was_received=lowest in ARRIVED
-    )
+    changes: dict[str, Any] = {"delivery_status": lowest, "was_received": lowest in ARRIVED}
+    if part.number == 1 and part.provider_message_id is not None:
+        names = ("provider", "number_id", "provider_message_id")
+        changes |= {name: getattr(part, name) for name in names}
+    Message.objects.filter(pk=turn.reply_id).update(**changes)
 
 
 def _part_of(event: StatusUpdate) -> OutboundPart | None:
@@ -133,8 +138,10 @@ def _part_of(event: StatusUpdate) -> OutboundPart | None:
 
 def part_locked(part: OutboundPart) -> OutboundPart:
     """Return the part with its turn locked first: the order in which all code locks."""
-    Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
-    return OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
+    turn = Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
+    locked = OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
+    locked.turn = turn
+    return locked
 
 
 def _uuid(text: str | None) -> UUID | None:
@@ -166,13 +173,3 @@ def _raise(part: OutboundPart, status: str) -> None:
         part.delivery_status = status
     if part.delivery_status == DeliveryStatus.FAILED and part.state == PartState.SENT:
         part.error = part.error or ErrorText("not_delivered")
-
-
-def _name_message(part: OutboundPart) -> None:
-    """Give the stored answer the provider's id of its first part."""
-    if part.number == 1 and part.turn.reply_id:
-        Message.objects.filter(pk=part.turn.reply_id).update(
-            provider=part.provider,
-            number_id=part.number_id,
-            provider_message_id=part.provider_message_id,
-        )

@@ -28,6 +28,9 @@ def turn_update_state(*, turn: Turn) -> bool:
 
     A part that is being sent, or whose result is unknown yet, keeps the turn in ``sending``.
     """
+    if turn.state == TurnState.SENT:
+        # It stays so, whatever is reported of its parts later.
+        return False
     states = set(turn.parts.values_list("state", flat=True))
     if PartState.FAILED in states:
         _finish(turn, TurnState.FAILED)
@@ -52,7 +55,7 @@ def turn_update_state(*, turn: Turn) -> bool:
 def _finish(turn: Turn, state: str) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
     unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         finished = turns_move(unfinished, state, finished_at=timezone.now())
         if finished and state == TurnState.FAILED:
             turn_failed(turn, stage=SENDING)
@@ -100,11 +103,10 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     )
     taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
     try:
-        with transaction.atomic():
-            if oldest.state == TurnState.PENDING:
-                claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
-            else:
-                claimed = unchanged.update(**taken)
+        if oldest.state == TurnState.PENDING:
+            claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+        else:
+            claimed = unchanged.update(**taken)
     except IntegrityError:
         # A merge has just moved the turn into a chat in which another turn is being answered. The
         # worker of that chat continues with this turn.

@@ -37,6 +37,9 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.send_webhooks": gettext_lazy("Send webhooks"),
     "sessions_app.tasks.drop_webhook_deliveries": gettext_lazy("Remove the old log of webhooks"),
     "sessions_app.tasks.run_forgetting": gettext_lazy("Carry out an erasure"),
+    "memoryproject.foundation.process.tasks.drop_finished_jobs": gettext_lazy(
+        "Remove the record of jobs that are done"
+    ),
     "memoryproject.staff_site.tasks.recount": gettext_lazy("Count for the dashboard"),
     "memoryproject.staff_site.tasks.check_alerts": gettext_lazy("Look for what needs attention"),
     "memoryproject.foundation.audit.tasks.verify": gettext_lazy("Verify the audit log"),

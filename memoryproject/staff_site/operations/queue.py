@@ -174,7 +174,7 @@ def _by_kind(jobs: list[tuple[str, datetime]]) -> list[Kind]:
 def _finished() -> list[Kind]:
     """Return the recently finished jobs by kind.
 
-    django-q2 keeps the last SAVE_LIMIT successful jobs.
+    The schedule *Drop finished jobs* keeps the newest.
     """
     counted = (
         Success.objects.order_by()
