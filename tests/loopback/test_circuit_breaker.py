@@ -144,6 +144,13 @@ def test_a_failed_trial_begins_another_pause(guard: ServiceGuard, changes: list[
     assert changes == [True]
 
 
+def test_a_clock_that_was_set_back_does_not_prolong_the_pause(guard: ServiceGuard) -> None:
+    fail(guard, times=SICK_AT)
+    OutsideService.objects.update(opened_at=timezone.now() + timedelta(hours=1))
+    assert guard.call(lambda: "fine") == "fine"
+    assert services_sick() == []
+
+
 def test_a_trial_whose_process_died_is_made_again(guard: ServiceGuard) -> None:
     fail(guard, times=SICK_AT)
     late = timezone.now() - TRIAL

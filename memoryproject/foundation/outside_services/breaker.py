@@ -88,6 +88,9 @@ class SharedState(CircuitBreakerStorage):
         self._row = self._rows.first() or OutsideService(name=name, target=target)
         self._state = self._row.state
         self._opened_at = self._row.opened_at
+        if self._opened_at is not None and self._opened_at > timezone.now():
+            # The clock was set back: the service would be left alone for as long.
+            self._opened_at = timezone.now() - timedelta(seconds=pause_seconds)
         self._successes = 0
         if self._state == STATE_HALF_OPEN:
             # Another process tries the service. If it takes too long, this one may.

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
 from types import FrameType
 
-from django.db import connections
+from django.db import Error, connection, connections
+from django.utils import timezone
 from django_q.cluster import Cluster
 from django_q.conf import Conf
 
-from memoryproject.foundation.process.lanes import cluster_id, lane_settings
+from memoryproject.foundation.process.future_times import future_times_repair
+from memoryproject.foundation.process.lanes import SCHEDULES, cluster_id, lane_settings
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,7 @@ LOOK_SECONDS = 0.5
 # A lane that ends at once is started again after 1, 2, 4 … seconds.
 MAX_RESTART_SECONDS = 30.0
 STEADY_SECONDS = 60.0
+REPAIR_SECONDS = 30.0
 
 
 @dataclass
@@ -116,11 +119,24 @@ def run_lane(name: str, parent: int) -> None:
     cluster = Cluster()
     cluster.cluster_id = cluster_id(name)
     cluster.start()
+    repair_at = time.monotonic()
     while cluster.sentinel is not None and cluster.sentinel.is_alive():
         if os.getppid() != parent:
             cluster.stop()
             return
+        if name == SCHEDULES and time.monotonic() >= repair_at:
+            _times_repair()
+            repair_at = time.monotonic() + REPAIR_SECONDS
         time.sleep(LOOK_SECONDS)
+
+
+def _times_repair() -> None:
+    """Repair times in the future. Nothing is left to a job: jobs are what it repairs."""
+    try:
+        future_times_repair(timezone.now())
+    except Error:
+        logger.warning("The times of jobs could not be looked at.", exc_info=True)
+        connection.close()
 
 
 def use_lane(name: str) -> None:
