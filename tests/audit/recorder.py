@@ -1,14 +1,14 @@
 """One of several processes that record events, seal them, or die while sealing.
 
 Run as ``python -m tests.audit.recorder record COUNT NAME…``, which forks a process for each name,
-or ``… seal SECONDS``; prints how many it recorded or sealed.
+or ``… seal FILE``, which goes on until there is such a file; prints how many it recorded or sealed.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
+from pathlib import Path
 
 import django
 
@@ -27,12 +27,12 @@ def record(name: str, count: int) -> int:
     return count
 
 
-def seal(until: float) -> int:
+def seal(stop: Path) -> int:
     from memoryproject.foundation.audit.sealing import audit_seal  # noqa: PLC0415
     from memoryproject.foundation.audit.wiring import audit_key, log_path  # noqa: PLC0415
 
     sealed = 0
-    while time.monotonic() < until:
+    while not stop.exists():
         sealed += audit_seal(key=audit_key(), log_path=log_path(), batch=7)
     return sealed
 
@@ -44,4 +44,4 @@ if __name__ == "__main__":
         count = int(sys.argv[2])
         print(sum(run_at_once(lambda name: record(name, count), sys.argv[3:])))  # noqa: T201
     else:
-        print(seal(time.monotonic() + float(sys.argv[2])))  # noqa: T201
+        print(seal(Path(sys.argv[2])))  # noqa: T201

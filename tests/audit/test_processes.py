@@ -18,7 +18,7 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 RECORDERS = 8
-EVENTS = 150
+EVENTS = 60
 # A transaction that waits at its end, after the lines are in the file.
 HOLD = """
 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -70,12 +70,14 @@ def log_lines(installation: Installation) -> list[bytes]:
 
 
 def test_each_event_is_sealed_once_whoever_seals(
-    installation: Installation, database: Database
+    installation: Installation, database: Database, tmp_path: Path
 ) -> None:
-    sealers = [start(installation, "seal", "12") for _ in range(2)]
+    stop = tmp_path / "stop"
+    sealers = [start(installation, "seal", str(stop)) for _ in range(2)]
     names = [f"r{number}" for number in range(RECORDERS)]
     recorders = start(installation, "record", str(EVENTS), *names)
     assert done(recorders) == EVENTS * RECORDERS
+    stop.touch()
     sealed = sum(done(process) for process in sealers)
     report = verified(installation)
     recorded = database.rows("SELECT count(*) AS n FROM audit_auditevent")[0]["n"]
@@ -96,7 +98,7 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
     holder = start_holder(installation)
     try:
         database.rows(HOLD)
-        sealer = start(installation, "seal", "60")
+        sealer = start(installation, "seal", str(tmp_path / "never"))
         wait_until(lambda: len(log_lines(installation)) == before + 5, "the lines are written")
         sealer.send_signal(signal.SIGKILL)
         sealer.communicate()
