@@ -14,6 +14,7 @@ import pytest
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from memoryproject.foundation.embedded_postgres.places import places_for
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of, stop_postmaster
+from tests.processes.installation import copy_cluster
 
 
 @pytest.fixture
@@ -33,10 +34,31 @@ def deep_data_dir(data_dir: Path) -> Iterator[Path]:
     end_server(deep)
 
 
-@pytest.fixture
-def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
-    """The embedded server of ``data_dir``, not started."""
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A DATA_DIR whose server ran once and has stopped."""
+    data_dir = tmp_path_factory.mktemp("pg") / "data"
     embedded = EmbeddedPostgres(data_dir)
+    embedded.ensure_running()
+    embedded.release()
+    return data_dir
+
+
+@pytest.fixture
+def server(built: Path, data_dir: Path) -> Iterator[EmbeddedPostgres]:
+    """The embedded server of ``data_dir``, not started. Its database is there: to make one takes
+    longer than anything else. Tests of the first start take ``new_server``."""
+    copy_cluster(built, data_dir)
+    yield from ending(EmbeddedPostgres(data_dir))
+
+
+@pytest.fixture
+def new_server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
+    """The embedded server of ``data_dir``, which isn't there yet."""
+    yield from ending(EmbeddedPostgres(data_dir))
+
+
+def ending(embedded: EmbeddedPostgres) -> Iterator[EmbeddedPostgres]:
     yield embedded
     with suppress(EmbeddedPostgresError):
         embedded.release()

@@ -55,10 +55,10 @@ def test_one_instance_a_process_and_data_dir(data_dir: Path) -> None:
     assert embedded_postgres(data_dir) is embedded_postgres(data_dir / ".." / "data")
 
 
-def test_first_start_makes_a_durable_database_with_vectors(server: EmbeddedPostgres) -> None:
-    server.ensure_running()
-    assert server.is_running()
-    with connect(server) as connection:
+def test_first_start_makes_a_durable_database_with_vectors(new_server: EmbeddedPostgres) -> None:
+    new_server.ensure_running()
+    assert new_server.is_running()
+    with connect(new_server) as connection:
         shown = {
             name: connection.execute(f"SHOW {name}").fetchone()
             for name in ("fsync", "full_page_writes", "synchronous_commit", "data_checksums")

@@ -39,8 +39,8 @@ def test_a_large_log_is_cut_to_its_end_while_the_server_runs(server: EmbeddedPos
     assert "shut down" in server.places.log.read_text().splitlines()[-1]
 
 
-def test_the_quote_is_the_end_of_what_was_written_since(server: EmbeddedPostgres) -> None:
-    path = server.places.log
+def test_the_quote_is_the_end_of_what_was_written_since(new_server: EmbeddedPostgres) -> None:
+    path = new_server.places.log
     path.parent.mkdir()
     path.write_text("old\n" + "".join(f"line {number}\n" for number in range(20)))
     assert log_tail(path).splitlines() == [f"  line {number}" for number in range(10, 20)]

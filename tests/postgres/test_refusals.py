@@ -48,13 +48,13 @@ def test_a_cluster_of_another_version(server: EmbeddedPostgres) -> None:
     assert "requirements.txt" in text
 
 
-def test_a_folder_that_is_no_cluster(server: EmbeddedPostgres) -> None:
-    server.places.cluster.mkdir(parents=True)
+def test_a_folder_that_is_no_cluster(new_server: EmbeddedPostgres) -> None:
+    new_server.places.cluster.mkdir(parents=True)
     if os.geteuid() == 0:
-        shutil.chown(server.places.cluster, "nobody")
-    (server.places.cluster / "diary.txt").write_text("mine")
-    assert "is not a PostgreSQL cluster" in refusal(server)
-    assert (server.places.cluster / "diary.txt").read_text() == "mine"
+        shutil.chown(new_server.places.cluster, "nobody")
+    (new_server.places.cluster / "diary.txt").write_text("mine")
+    assert "is not a PostgreSQL cluster" in refusal(new_server)
+    assert (new_server.places.cluster / "diary.txt").read_text() == "mine"
 
 
 def test_a_lost_password(server: EmbeddedPostgres) -> None:
@@ -134,14 +134,14 @@ def test_roots_database_is_not_opened_by_another_user(server: EmbeddedPostgres) 
 
 
 @pytest.mark.usefixtures("as_root")
-def test_another_users_database_is_not_opened_by_root(server: EmbeddedPostgres) -> None:
-    server.places.data_dir.mkdir(mode=0o755)
-    server.places.cluster.mkdir()
-    shutil.chown(server.places.cluster, "daemon")
-    text = refusal(server)
+def test_another_users_database_is_not_opened_by_root(new_server: EmbeddedPostgres) -> None:
+    new_server.places.data_dir.mkdir(mode=0o755)
+    new_server.places.cluster.mkdir()
+    shutil.chown(new_server.places.cluster, "daemon")
+    text = refusal(new_server)
     assert "belongs to the user 'daemon', but this process runs as 'root'" in text
-    assert [path.name for path in server.places.data_dir.iterdir()] == ["postgres"]
-    assert stat.S_IMODE(server.places.data_dir.stat().st_mode) == 0o755
+    assert [path.name for path in new_server.places.data_dir.iterdir()] == ["postgres"]
+    assert stat.S_IMODE(new_server.places.data_dir.stat().st_mode) == 0o755
 
 
 def test_root_without_setpriv() -> None:
@@ -166,10 +166,10 @@ def test_a_program_that_is_not_there() -> None:
         binary("no_such_program")
 
 
-def test_a_password_by_which_nobody_else_gets_in(server: EmbeddedPostgres) -> None:
-    server.ensure_running()
-    assert len(server.password) >= 32
-    with connect(server) as connection:
+def test_a_password_by_which_nobody_else_gets_in(new_server: EmbeddedPostgres) -> None:
+    new_server.ensure_running()
+    assert len(new_server.password) >= 32
+    with connect(new_server) as connection:
         query = "SELECT rolpassword FROM pg_authid WHERE rolname = 'memory'"
         (stored,) = connection.execute(query).fetchone() or ("",)
     assert stored.startswith("SCRAM-SHA-256$")
