@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.visit import Visit
@@ -45,12 +45,24 @@ def browser(chromium: str) -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="package")
+def context(browser: Browser, live_server: LiveServer) -> Iterator[BrowserContext]:
+    """Of all tests: scripts and styles are loaded once, and come from its cache after that."""
+    made = browser.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 800})
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def visit(browser: Browser, live_server: LiveServer) -> Iterator[Visit]:
-    """A visitor who isn't logged in."""
-    context = browser.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 800})
-    yield Visit(context.new_page(), live_server.url)
-    context.close()
+def visit(context: BrowserContext, live_server: LiveServer) -> Iterator[Visit]:
+    """A visitor who isn't logged in, and of whom the browser knows nothing."""
+    page = context.new_page()
+    yield Visit(page, live_server.url)
+    origin = {"origin": live_server.url, "storageTypes": "all"}
+    context.new_cdp_session(page).send("Storage.clearDataForOrigin", origin)
+    context.clear_cookies()
+    for each in context.pages:
+        each.close()
 
 
 @pytest.fixture

@@ -8,31 +8,10 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Turn
-from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, GODFATHER, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-# Each width and each theme once: a layout isn't of a theme's.
-SCREENS = (({"width": 1280, "height": 800}, "light"), ({"width": 390, "height": 844}, "dark"))
-
-
-def looked_at(page: Page) -> list[str]:
-    """What is wrong with the page, wide and light, and narrow and dark."""
-    wrong = []
-    for screen, theme in SCREENS:
-        page.set_viewport_size(screen)  # type: ignore[arg-type]
-        # Without motion, or colours are measured on their way from one theme to the other.
-        page.emulate_media(
-            color_scheme=theme,  # type: ignore[arg-type]
-            reduced_motion="reduce",
-        )
-        page.evaluate(
-            "dark => document.documentElement.classList.toggle('dark', dark)", theme == "dark"
-        )
-        wrong += [f"{theme}: {each}" for each in serious(page)]
-        if is_scrolled_sideways(page):
-            wrong.append(f"{theme}: scrolled sideways")
-    return wrong
 
 
 def replay_of(page: Page, turn: Turn) -> None:

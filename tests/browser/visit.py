@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, Request, Response
 
-# Widths and colour schemes; every page is seen wide and light, and narrow and dark anyway.
-OTHER_SCREENS = [(1280, "dark"), (390, "light")]
+# Widths and colour schemes: each once, because a layout isn't of a scheme's. Axe sees every page
+# wide and light, and narrow and dark anyway.
+SCREENS = ((1280, "dark"), (390, "light"))
 
 
 @dataclass
 class Visit:
-    """``errors`` are the console's, ``failed`` the requests that were refused, ``foreign``
-    the addresses on other hosts that were asked for."""
+    """``errors`` are the console's with the address that each is about, ``failed`` the requests
+    that were refused, ``foreign`` the addresses on other hosts that were asked for."""
 
     page: Page
     url: str
@@ -31,7 +32,7 @@ class Visit:
 
     def _console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
-            self.errors.append(message.text)
+            self.errors.append(f"{message.text} {message.location['url']}")
 
     def _request(self, request: Request) -> None:
         if not request.url.startswith((self.url, "data:")):
@@ -60,14 +61,43 @@ def style(page: Page, selector: str, name: str) -> str:
     return str(value)
 
 
-def serious(page: Page) -> list[str]:
-    """What axe-core finds that keeps people from using the page, and where."""
-    # All that it finds right would be told, too, node by node.
-    outcome = Axe().run(page, options={"resultTypes": ["violations"]})
-    found: list[Any] = outcome.response["violations"]
+# All that it finds right would be told, too, node by node.
+AXE = """
+(places) => {
+    const all = document.querySelectorAll("body, body *");
+    const context = places ? { include: places.map((place) => all[place]) } : document;
+    return axe.run(context, { resultTypes: ["violations"] }).then((found) => found.violations);
+}
+"""
+
+
+def serious(page: Page, places: list[int] | None = None) -> list[str]:
+    """What axe-core finds that keeps people from using the page, and where: in all of it, or in
+    the elements at these places among all below the body, with what they hold."""
+    page.evaluate(AXE_SCRIPT)
+    found: list[Any] = page.evaluate(AXE, places)
     return [
         f"{each['id']}: {node['html'][:200]}"
         for each in found
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"][:3]
     ]
+
+
+def looked_at(page: Page) -> list[str]:
+    """What is wrong with the page that is open, on each of the screens."""
+    wrong = []
+    for width, scheme in SCREENS:
+        page.set_viewport_size({"width": width, "height": 844})
+        # Without motion, or colours are measured on their way from one scheme to the other.
+        page.emulate_media(
+            color_scheme=scheme,  # type: ignore[arg-type]
+            reduced_motion="reduce",
+        )
+        page.evaluate(
+            "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
+        )
+        wrong += [f"{scheme}: {each}" for each in serious(page)]
+        if is_scrolled_sideways(page):
+            wrong.append(f"{scheme}: scrolled sideways")
+    return wrong
