@@ -13,8 +13,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from django.core.management import CommandError, call_command
 
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 SHOWN_OF_OUTPUT = 2_000
@@ -58,12 +61,12 @@ def restore_drill(
         if archive is None:
             report("Make a backup")
             archive = folder / "drill.zip"
-            _manage("Make a backup", ["backup", str(archive)], os.environ)
+            _manage_here("Make a backup", ["backup", str(archive)])
         # The commands run in another folder.
         source = str(archive.resolve())
         report("Verify the archive")
         written = json.loads(
-            _manage("Verify", ["backup", "--verify", "--json", *access_options, source], os.environ)
+            _manage_here("Verify", ["backup", "--verify", "--json", *access_options, source])
         )
         scratch_environment = _environment(folder, keys)
         report("Restore it into a scratch folder")
@@ -93,8 +96,18 @@ def _environment(folder: Path, keys: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _manage(step: str, words: Sequence[str], environment: Mapping[str, str]) -> str:
+def _manage_here(step: str, words: Sequence[str]) -> str:
     """Run a command of manage.py and return what it printed. Raises DrillError."""
+    printed = StringIO()
+    try:
+        call_command(*words, stdout=printed, stderr=StringIO())
+    except CommandError as error:
+        raise DrillError(f"{step} failed: {error}") from error
+    return printed.getvalue()
+
+
+def _manage(step: str, words: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Run a command of manage.py in another installation, likewise."""
     done = subprocess.run(  # noqa: S603 our own program
         [sys.executable, str(MANAGE), *words],
         env=dict(environment),

@@ -42,17 +42,7 @@ def test_a_drill_restores_a_new_backup_and_leaves_nothing(
     assert installation.manage("memories_export") == before
 
 
-def test_a_drill_takes_the_backup_of_the_schedule(
-    installation: Installation, scratch: Path, tmp_path: Path
-) -> None:
-    archive = tmp_path / "monday.zip"
-    installation.manage("backup", str(archive))
-    shown = installation.manage("restore_drill", "--scratch", str(scratch), str(archive))
-    assert "The backup can be restored" in shown
-    assert archive.exists()
-
-
-def test_a_drill_takes_an_encrypted_backup_with_its_private_key(
+def test_a_drill_takes_an_encrypted_backup_of_the_schedule_with_its_private_key(
     installation: Installation, scratch: Path, tmp_path: Path
 ) -> None:
     identity, archive = tmp_path / "identity.txt", tmp_path / "monday.zip.age"
@@ -65,6 +55,7 @@ def test_a_drill_takes_an_encrypted_backup_with_its_private_key(
     assert "--identity" in failed.stderr
     shown = installation.manage(*drill, "--identity", str(identity))
     assert "The backup can be restored" in shown
+    assert archive.exists()
 
 
 def test_a_damaged_backup_fails_the_drill(
