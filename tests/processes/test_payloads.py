@@ -4,6 +4,7 @@ holds is stored, and nothing is answered that should not be."""
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -38,6 +39,8 @@ RESTAMP: dict[str, Restamp] = {"cloud": restamp_cloud, "green": restamp_green}
 PARSE: dict[str, Callable[[Any], list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
 # A revocation in front of its message, so that it is certain that nobody answers it.
 FIRST = ("revoke", "deleted")
+# How many of the payloads that differ in their words alone are answered: each takes its time.
+ANSWERED_ALIKE = 2
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,32 @@ def recorded() -> list[tuple[str, str, dict[str, Any]]]:
     return found
 
 
-def post_all(live: Stage, restamped_as: str | None) -> list[Posted]:
-    """Post everything: as it was recorded, or with today's times and new ids."""
+def few_of_each_kind() -> list[tuple[str, str, dict[str, Any]]]:
+    """Some of all payloads: a few of those that hold the same kinds of events."""
+    counted: Counter[tuple[Any, ...]] = Counter()
+    found = []
+    for name, provider, body in recorded():
+        kinds = tuple(kind_of(event) for event in PARSE[provider](body))
+        counted[provider, kinds] += 1
+        if counted[provider, kinds] <= ANSWERED_ALIKE:
+            found.append((name, provider, body))
+    return found
+
+
+def kind_of(event: Event) -> tuple[Any, ...]:
+    """All that may decide whether an event is answered, and how."""
+    if not isinstance(event, InboundMessage):
+        return (type(event).__name__,)
+    asked = (event.group_id is not None, event.mentions_us, event.replies_to_us)
+    return (event.kind, event.from_business, bool(event.text), event.media is not None, *asked)
+
+
+def post_all(
+    live: Stage, bodies: list[tuple[str, str, dict[str, Any]]], restamped_as: str | None
+) -> list[Posted]:
+    """Post these: as they were recorded, or with today's times and new ids."""
     posted = []
-    for name, provider, recording in recorded():
+    for name, provider, recording in bodies:
         body = recording
         if restamped_as is not None:
             body = RESTAMP[provider](recording, datetime.now(timezone.utc), restamped_as)
@@ -128,7 +153,7 @@ def assert_message(
 def test_old_ones_are_stored_and_not_answered(live: Stage) -> None:
     """As they were recorded: long ago."""
     before = len(live.graph.sent), len(live.green.sent)
-    posted = post_all(live, None)
+    posted = post_all(live, recorded(), None)
 
     assert [each for each in posted if each.status != 200] == []
     assert [each for each in posted if "Traceback" in each.answer] == []
@@ -147,7 +172,7 @@ def test_old_ones_are_stored_and_not_answered(live: Stage) -> None:
 def test_fresh_ones_are_answered_once_where_they_should_be(live: Stage) -> None:
     """With today's times: those that people addressed to us, and nothing else."""
     before = {"cloud": len(live.graph.sent), "green": len(live.green.sent)}
-    posted = post_all(live, uuid.uuid4().hex)
+    posted = post_all(live, few_of_each_kind(), uuid.uuid4().hex)
     events = events_of(posted)
 
     assert [each for each in posted if each.status != 200] == []
@@ -165,6 +190,7 @@ def test_fresh_ones_are_answered_once_where_they_should_be(live: Stage) -> None:
         " WHERE provider_message_id = ANY(%s)",
         list(ours),
     )
+    assert len(due) > 20
     assert [turn for turn in turns if turn["state"] != "sent"] == []
     assert {(turn["provider"], turn["provider_message_id"]) for turn in turns} == due
     for provider, server in (("cloud", live.graph), ("green", live.green)):
