@@ -17,7 +17,13 @@ import psutil
 import pytest
 
 from tests.processes import plain_http
-from tests.processes.installation import REPOSITORY, free_port, kill
+from tests.processes.installation import (
+    REPOSITORY,
+    copy_cluster,
+    free_port,
+    kill,
+    migrated_data_dir,
+)
 from tests.processes.waiting import wait_until
 
 SETTING = re.compile(r"^#?\s?([A-Z][A-Z_]+)=", re.MULTILINE)
@@ -109,14 +115,20 @@ class Clone:
         except (psutil.Error, OSError):
             return False
 
+    def wait_until_stopped(self, started: subprocess.Popen[bytes]) -> None:
+        """Until this run has ended with everything that it started."""
+        started.wait(timeout=60)
+        wait_until(lambda: self.processes() == [], "no process is left")
+
     def output(self) -> str:
         """What all runs have printed."""
         return self._output.read_text(encoding="utf-8")
 
 
 @contextmanager
-def cloned(folder: Path) -> Iterator[Clone]:
-    """A clone as the next commit would make it, with this process's packages."""
+def cloned(folder: Path, *, with_tables: bool = False) -> Iterator[Clone]:
+    """A clone as the next commit would make it, with this process's packages. with_tables: the
+    first start finds a database, instead of making one and its tables, which takes longest."""
     for program in ("git", "make"):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program} here")
@@ -135,6 +147,8 @@ def cloned(folder: Path) -> Iterator[Clone]:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, target / name)
     _lend_packages(target / ".venv")
+    if with_tables:
+        copy_cluster(migrated_data_dir(), target / "data")
     clone = Clone(target)
     yield clone
     kill(clone.processes())

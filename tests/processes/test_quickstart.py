@@ -89,11 +89,16 @@ def require_tools() -> None:
 @pytest.fixture(scope="module")
 def clone() -> Iterator[Clone]:
     require_tools()
-    with tempfile.TemporaryDirectory(prefix="run-") as folder, cloned(Path(folder)) as made:
+    with (
+        tempfile.TemporaryDirectory(prefix="run-") as folder,
+        # How a first start makes its tables is seen in test_launch.py.
+        cloned(Path(folder), with_tables=True) as made,
+    ):
         started = made.run()
         yield made
         press_ctrl_c(started)
-        started.wait(timeout=60)
+        made.wait_until_stopped(started)
+        assert "Traceback" not in made.output()
 
 
 def test_the_commands_do_what_is_printed_below_them(clone: Clone) -> None:
