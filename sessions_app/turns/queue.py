@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.log_context import log_context
+from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import parse_command
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.limits.facade import is_known, known_chats_waiting
@@ -82,7 +83,7 @@ def chat_answer(
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
-        with log_context(chat=chat_id, turn=lease.row.turn_id):
+        with log_context(chat=chat_id, turn=lease.row.turn_id), span("turn"):
             turn_run(lease=lease, dependencies=dependencies)
         sessions.add(lease.row.session_id)
     # After the answers: an embedder that is slow or down must not hold them up.

@@ -17,6 +17,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     WhatsAppProvider,
 )
+from memoryproject.foundation.process.tracing import span
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
@@ -34,6 +35,7 @@ LATER = timedelta(minutes=1)
 MAX_WAIT = timedelta(minutes=15)
 
 
+@span("send")
 def reply_send(
     *,
     lease: TurnLease,

@@ -17,7 +17,7 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 VARIABLE = re.compile(r"\$\{([A-Z_]+)")
 # What only the deployment's own files read.
-OF_DEPLOYMENT = {"MEMORY_SITE", "POSTGRES_PASSWORD", "BACKUP_DIR", "MEMORY_VERSION"}
+OF_DEPLOYMENT = {"MEMORY_SITE", "POSTGRES_PASSWORD", "BACKUP_DIR", "MEMORY_VERSION", "TRACING"}
 OF_GUNICORN = set(re.findall(r'environ\.get\("([A-Z_]+)"', read("deploy/gunicorn.conf.py")))
 CADDYFILE = read("deploy/Caddyfile")
 

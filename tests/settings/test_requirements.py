@@ -28,8 +28,10 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def named(requirements: list[str]) -> set[str]:
-    return {normal(found[0]) for each in requirements if (found := NAME.match(each))}
+def named(requirements: list[Any]) -> set[str]:
+    """The packages of a group, without those of the groups that it includes."""
+    names = [each for each in requirements if isinstance(each, str)]
+    return {normal(found[0]) for each in names if (found := NAME.match(each))}
 
 
 def pinned(file: str) -> dict[str, set[str]]:
@@ -53,20 +55,31 @@ def project() -> dict[str, Any]:
 
 def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
     assert named(project["project"]["dependencies"]) <= set(pinned("requirements.txt"))
-    assert named(project["dependency-groups"]["dev"]) <= set(pinned("requirements-dev.txt"))
+    groups = project["dependency-groups"]
+    assert named(groups["tracing"]) <= set(pinned("requirements-tracing.txt"))
+    assert named(groups["dev"]) <= set(pinned("requirements-dev.txt"))
+
+
+def test_the_tests_have_the_packages_for_traces() -> None:
+    tracing, dev = pinned("requirements-tracing.txt"), pinned("requirements-dev.txt")
+    assert {name: pins for name, pins in tracing.items() if dev.get(name) != pins} == {}
 
 
 def test_the_server_needs_no_development_package(project: dict[str, Any]) -> None:
-    assert not named(project["dependency-groups"]["dev"]) & set(pinned("requirements.txt"))
+    for group in ("dev", "tracing"):
+        assert not named(project["dependency-groups"][group]) & set(pinned("requirements.txt"))
 
 
-def test_both_files_name_the_same_versions() -> None:
-    runtime, dev = pinned("requirements.txt"), pinned("requirements-dev.txt")
-    shared = runtime.keys() & dev.keys()
-    assert {name: dev[name] for name in shared if not dev[name] <= runtime[name]} == {}
+@pytest.mark.parametrize("file", ["requirements-tracing.txt", "requirements-dev.txt"])
+def test_both_files_name_the_same_versions(file: str) -> None:
+    runtime, other = pinned("requirements.txt"), pinned(file)
+    shared = runtime.keys() & other.keys()
+    assert {name: other[name] for name in shared if not other[name] <= runtime[name]} == {}
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize(
+    "file", ["requirements.txt", "requirements-tracing.txt", "requirements-dev.txt"]
+)
 def test_every_pin_has_hashes_and_names_no_place(file: str) -> None:
     for entry in entries(file):
         assert re.match(r"[a-z0-9.-]+==\S+", entry), entry

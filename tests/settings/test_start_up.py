@@ -24,6 +24,7 @@ SLOW = (
     "model2vec",
     "numpy",
     "openai",
+    "opentelemetry",
     "phonenumbers",
     "playwright",
     "pydantic",

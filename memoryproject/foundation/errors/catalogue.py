@@ -224,6 +224,14 @@ SETTINGS = {
         "EXTRACT_MEMORIES is on, but CHAT_MODEL is offline: nothing is learned by itself."
     ),
     "extraction_hint": _("Set CHAT_MODEL=openai."),
+    "tracing_missing": _(
+        "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the packages for traces are not installed or not "
+        "of the right version (%(name)s)."
+    ),
+    "tracing_hint": _(
+        "Install them: `.venv/bin/python -m pip install --require-hashes "
+        "-r requirements-tracing.txt`. Or set OTEL_SDK_DISABLED=true."
+    ),
     "no_https": _(
         "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."
     ),

@@ -25,6 +25,7 @@ from memoryproject.foundation.outside_services.guards import (
     ServicePausedError,
     Unguarded,
 )
+from memoryproject.foundation.process.tracing import call_span, current_span, note_status
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT = 5.0
@@ -68,6 +69,7 @@ class OpenAIConnection:
         self._key = (api_key or "").strip()
         self._timeout = timeout
         url = (base_url or "").strip() or DEFAULT_BASE_URL
+        self._url = url
         self._client = openai.OpenAI(
             api_key=self._key or NO_KEY,
             base_url=url,
@@ -99,7 +101,8 @@ class OpenAIConnection:
             client = client.with_options(timeout=_timeouts(timeout))
         # Without "from None", a logged traceback would show data that the server repeated.
         try:
-            return request(client)
+            with call_span("POST", self._url):
+                return request(client)
         except openai.APIStatusError as error:
             raise self._refusal(error) from None
         except openai.APITimeoutError:
@@ -185,6 +188,11 @@ def _note_start(request: httpx2.Request) -> None:
     request.extensions["started"] = time.monotonic()
 
 
+def _note_status(response: httpx2.Response) -> None:
+    if around := current_span():
+        note_status(around, response.status_code)
+
+
 def _time_body(response: httpx2.Response) -> None:
     extensions = response.request.extensions
     ends_at = extensions["started"] + extensions["timeout"]["read"]
@@ -199,5 +207,5 @@ def _http_client(url: str) -> openai.DefaultHttpxClient:
         raise ValueError("The OpenAI base URL must start with http:// or https:// and name a host")
     return openai.DefaultHttpxClient(
         trust_env=parts.hostname not in LOOPBACK_HOSTS,
-        event_hooks={"request": [_note_start], "response": [_time_body]},
+        event_hooks={"request": [_note_start], "response": [_note_status, _time_body]},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -24,6 +24,11 @@ def log_context(**ids: object) -> Iterator[None]:
 def log_context_set(**ids: object) -> None:
     """Add these ids to the log's lines from here on."""
     _context.set({**(_context.get() or {}), **{name: str(value) for name, value in ids.items()}})
+
+
+def log_ids() -> Mapping[str, str]:
+    """Return the ids that the log's lines have here."""
+    return _context.get() or {}
 
 
 class ContextFilter(logging.Filter):

@@ -22,6 +22,7 @@ SECRET = frozenset(
         "GREEN_API_TOKEN",
         "GREEN_API_WEBHOOK_TOKEN",
         "ALERT_WEBHOOK_URL",
+        "OTEL_EXPORTER_OTLP_HEADERS",
     }
 )
 # These may contain a password in the middle.
@@ -33,6 +34,7 @@ ADDRESSES = frozenset(
         "WHATSAPP_CLOUD_API_URL",
         "GREEN_API_URL",
         "EMAIL_URL",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
     }
 )
 # Stored in DATA_DIR if the environment doesn't set them.
@@ -138,6 +140,10 @@ INTEGRATIONS: Meanings = {
     "ALERT_EMAILS": _("Who gets alerts by e-mail."),
     "ALERT_FROM": _("The sender of e-mails."),
     "EMAIL_URL": _("The mail server."),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": _("Where traces are sent. Not set: there are none."),
+    "OTEL_EXPORTER_OTLP_HEADERS": _("HTTP headers for it, such as a key."),
+    "OTEL_SERVICE_NAME": _("The name of this server in traces."),
+    "OTEL_SDK_DISABLED": _("Switches traces off."),
     "WEBHOOKS_ALLOW_HTTP": _("Lets webhooks go to addresses without TLS."),
     "WEBHOOKS_PRIVATE_NETWORKS": _("Private networks that webhooks may be posted to."),
     "WEBHOOKS_DISABLE_AFTER_DAYS": _(

@@ -21,6 +21,7 @@ from memoryproject.foundation.integrations.network.addresses import (
 )
 from memoryproject.foundation.integrations.network.checked_network import CheckedNetwork
 from memoryproject.foundation.integrations.retry import parse_retry_after
+from memoryproject.foundation.process.tracing import call_span, note_status
 
 # For the whole request: connecting, TLS, sending and the response, however slowly it arrives.
 MAX_SECONDS = 15.0
@@ -80,6 +81,7 @@ class HttpPoster:
         network = CheckedNetwork(self._rules, time.monotonic() + self._longest)
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._longest)
         with (
+            call_span("POST", str(url)) as traced,
             httpcore.ConnectionPool(ssl_context=self._trusted, network_backend=network) as pool,
             pool.stream(
                 "POST", target, headers=sent, content=body, extensions={"timeout": timeout}
@@ -87,6 +89,7 @@ class HttpPoster:
         ):
             received = {name.lower(): value for name, value in answer.headers}
             _read_some(answer)
+            note_status(traced, answer.status)
             return Posted(answer.status, _wait_of(received.get(b"retry-after")))
 
 

@@ -25,6 +25,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     retry_after,
     trusted,
 )
+from memoryproject.foundation.process.tracing import call_span, note_status
 
 if TYPE_CHECKING:
     import httpcore
@@ -62,14 +63,18 @@ class Source:
 
 def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Response:
     """GET a response of the provider's API, which may be an error. Raises MediaError."""
-    with _as_media_error(), _client(source, url) as client:
-        return client.get(url, headers=dict(headers))
+    with call_span("GET", url) as traced, _as_media_error(), _client(source, url) as client:
+        answer = client.get(url, headers=dict(headers))
+        note_status(traced, answer.status_code)
+        return answer
 
 
 def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> httpx.Response:
     """Do the same with POST, for a query that changes nothing."""
-    with _as_media_error(), _client(source, url) as client:
-        return client.post(url, json=dict(payload))
+    with call_span("POST", url) as traced, _as_media_error(), _client(source, url) as client:
+        answer = client.post(url, json=dict(payload))
+        note_status(traced, answer.status_code)
+        return answer
 
 
 def download(
@@ -91,12 +96,14 @@ def download(
     for _ in range(MAX_REDIRECTS + 1):
         own = headers if _checked_host(url, source) == first_host else None
         with (
+            call_span("GET", url) as traced,
             _as_media_error(),
             _file_client(source, url, deadline) as client,
             client.stream(
                 "GET", url, headers={**(own or {}), "Accept-Encoding": "identity"}
             ) as answer,
         ):
+            note_status(traced, answer.status_code)
             if not answer.is_redirect:
                 _take(answer, into, max_bytes, sha256_hex(sha256), deadline)
                 return

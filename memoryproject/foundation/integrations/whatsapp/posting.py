@@ -19,6 +19,7 @@ from memoryproject.foundation.outside_services.guards import (
     ServicePausedError,
     Unguarded,
 )
+from memoryproject.foundation.process.tracing import call_span, note_status
 
 if TYPE_CHECKING:
     import httpx
@@ -61,6 +62,7 @@ def post_json(
 
     def post() -> httpx.Response:
         response = _ask(
+            "POST",
             url,
             lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
             timeout=timeout,
@@ -92,6 +94,7 @@ def get_json(
 ) -> httpx.Response:
     """Do the same with GET for a query that changes nothing. Raises SendError."""
     return _ask(
+        "GET",
         url,
         lambda client: client.get(url, params=dict(params or {}), headers=dict(headers or {})),
         timeout=timeout,
@@ -100,6 +103,7 @@ def get_json(
 
 
 def _ask(
+    method: str,
     url: str,
     call: Callable[[httpx.Client], httpx.Response],
     *,
@@ -112,14 +116,19 @@ def _ask(
     not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
     misconfigured = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
     try:
-        with httpx.Client(
-            timeout=timeout,
-            transport=transport,
-            verify=trusted(),
-            # A proxy from the environment doesn't lead back to this machine.
-            trust_env=urlsplit(url).hostname not in LOOPBACK,
-        ) as client:
-            return call(client)
+        with (
+            call_span(method, url) as traced,
+            httpx.Client(
+                timeout=timeout,
+                transport=transport,
+                verify=trusted(),
+                # A proxy from the environment doesn't lead back to this machine.
+                trust_env=urlsplit(url).hostname not in LOOPBACK,
+            ) as client,
+        ):
+            response = call(client)
+            note_status(traced, response.status_code)
+            return response
     except misconfigured as error:
         raise SendError(
             ErrorText("send_bad_url", kind=type(error).__name__),

@@ -1,0 +1,163 @@
+"""Spans: the time that a request, a job or an answer takes, and the parts of it.
+
+Nothing is traced until ``use_tracer`` was called. A span holds ids, numbers and words of the code,
+and never what people write: its attributes are those of ``Attribute``, and of an error it holds the
+class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum, auto
+from typing import Literal, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from memoryproject.foundation.process.log_context import log_ids
+
+# By the semantic conventions of OpenTelemetry. Those of the log's ids begin with "memory.".
+Attribute: TypeAlias = Literal[
+    "db.collection.name",
+    "db.operation.name",
+    "db.query.text",
+    "db.system.name",
+    "error.type",
+    "http.request.method",
+    "http.response.status_code",
+    "http.route",
+    "memory.job.function",
+    "server.address",
+    "server.port",
+]
+Attributes: TypeAlias = Mapping[Attribute, str | int]
+
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+OTHER = "_OTHER"
+SERVER_ERROR = 500
+CLIENT_ERROR = 400
+
+
+class Kind(Enum):
+    """The sides of a span. ``CALL``: of what another server does."""
+
+    PART = auto()
+    REQUEST = auto()
+    JOB = auto()
+    CALL = auto()
+
+
+class Span(Protocol):
+    """A span that has begun."""
+
+    @property
+    def traceparent(self) -> str:
+        """Its id in the form of W3C Trace Context, by which another process continues the trace."""
+
+    def note(self, attributes: Attributes) -> None: ...
+
+    def rename(self, name: str) -> None: ...
+
+    def fail(self, kind: str) -> None:
+        """Mark it as failed. ``kind``: an exception's class or an HTTP status; the first counts."""
+
+    def end(self) -> None: ...
+
+
+class Tracer(Protocol):
+    """Begins spans. ``parent``: a span of this process, the traceparent of another one, or None."""
+
+    def start(
+        self, name: str, kind: Kind, parent: Span | str | None, attributes: Mapping[str, str | int]
+    ) -> Span: ...
+
+
+class NoSpan:
+    """Stands for a span where nothing is traced."""
+
+    traceparent = ""
+
+    def note(self, attributes: Attributes) -> None: ...
+
+    def rename(self, name: str) -> None: ...
+
+    def fail(self, kind: str) -> None: ...
+
+    def end(self) -> None: ...
+
+
+NO_SPAN = NoSpan()
+
+_tracer: Tracer | None = None
+# Not OpenTelemetry's own context: packages that know that one must not add spans of their own,
+# which may hold content.
+_current: ContextVar[Span | None] = ContextVar("span", default=None)
+
+
+def use_tracer(tracer: Tracer | None) -> None:
+    """Trace from now on, or, with None, no longer."""
+    global _tracer
+    _tracer = tracer
+
+
+def current_span() -> Span | None:
+    """Return the innermost span around the caller."""
+    return _current.get()
+
+
+@contextmanager
+def span(
+    name: str,
+    kind: Kind = Kind.PART,
+    *,
+    parent: str = "",
+    attributes: Attributes | None = None,
+) -> Iterator[Span]:
+    """Trace the block as a part of the span around it, or else of ``parent``, a traceparent.
+
+    The span has the ids of the log's lines. A call of another server is traced only as a part of
+    something.
+    """
+    around = _current.get() or parent or None
+    if _tracer is None or (around is None and kind is Kind.CALL):
+        yield NO_SPAN
+        return
+    all_attributes: dict[str, str | int] = {}
+    if kind is not Kind.CALL:
+        all_attributes.update({f"memory.{key}": value for key, value in log_ids().items()})
+    for key, value in (attributes or {}).items():
+        all_attributes[key] = value
+    started = _tracer.start(name, kind, around, all_attributes)
+    token = _current.set(started)
+    try:
+        yield started
+    except BaseException as error:
+        started.fail(type(error).__name__)
+        raise
+    finally:
+        _current.reset(token)
+        started.end()
+
+
+@contextmanager
+def call_span(method: str, url: str) -> Iterator[Span]:
+    """Trace an HTTP call. Of the URL only host and port are kept: the rest may hold a token."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    attributes: dict[Attribute, str | int] = {"http.request.method": method}
+    if host:
+        attributes["server.address"] = host
+    if port:
+        attributes["server.port"] = port
+    with span(method, Kind.CALL, attributes=attributes) as traced:
+        yield traced
+
+
+def note_status(traced: Span, status: int, *, failed_from: int = CLIENT_ERROR) -> None:
+    """Note the status of an HTTP response."""
+    traced.note({"http.response.status_code": status})
+    if status >= failed_from:
+        traced.fail(str(status))
