@@ -16,6 +16,7 @@ from memoryproject.foundation.text.terms import index_terms
 from sessions_app.conversations import timeline
 from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import Chat, ChatSession, Message
+from tests.fuzz.damage import FACTOR
 from tests.plans import rows_read
 
 BEGAN = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -60,7 +61,7 @@ def keys(messages: list[Message]) -> list[UUID]:
 
 
 class Walks(TestCase):
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12 * FACTOR, deadline=None)
     @given(lengths=st.lists(st.integers(0, 130), max_size=70).filter(lambda each: sum(each) < 900))
     def test_pages_back_and_forth_hold_every_message_once_and_in_order(
         self, lengths: list[int]
