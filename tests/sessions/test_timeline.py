@@ -16,6 +16,7 @@ from memoryproject.foundation.text.terms import index_terms
 from sessions_app.conversations import timeline
 from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import Chat, ChatSession, Message
+from tests.copies import row_copy
 from tests.fuzz.damage import FACTOR
 from tests.plans import rows_read
 
@@ -35,18 +36,26 @@ def conversation(lengths: list[int], name: str = "15550100123@c.us") -> Chat:
             status="active" if last else "expired",
             expired_at=None if last else began + timedelta(hours=23),
         )
-        Message.objects.bulk_create(
-            Message(
-                session=session,
-                chat=chat,
-                order_num=number,
-                role="user",
-                content=f"day {day} number {number}",
-                timestamp=began + timedelta(minutes=number),
-                received_at=began + timedelta(minutes=number),
-                tokens=1,
-            )
-            for number in range(1, length + 1)
+        if not length:
+            continue
+        first = Message.objects.create(
+            session=session,
+            chat=chat,
+            order_num=1,
+            role="user",
+            content=f"day {day} number 1",
+            timestamp=began + timedelta(minutes=1),
+            received_at=began + timedelta(minutes=1),
+            tokens=1,
+        )
+        row_copy(
+            first,
+            length - 1,
+            message_id="gen_random_uuid()",
+            order_num="number + 1",
+            content=f"'day {day} number ' || number + 1",
+            timestamp="timestamp + number * interval '1 minute'",
+            received_at="received_at + number * interval '1 minute'",
         )
     return chat
 
