@@ -19,6 +19,7 @@ from tests.api.conftest import make_token
 from tests.api.routes import NOT_FOR_BOUND, SCOPE_OF
 from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
+from tests.fuzz.damage import FACTOR
 
 pytestmark = pytest.mark.django_db
 
@@ -64,13 +65,14 @@ def address(name: str, place: Place) -> str:
     return found
 
 
-def fingerprint(place: Place) -> str:
-    """All that is stored of a chat; empty where it was erased."""
-    rows: list[Any] = []
-    for model, key in ((Chat, "pk"), (ChatSession, "chat"), (Message, "chat"), (Turn, "chat")):
-        rows += model._default_manager.filter(**{key: place.chat_id}).order_by("pk").values_list()
-    rows += Memory.objects.filter(chat_id=place.chat_id).order_by("pk").values_list()
-    return hashlib.sha256(repr(rows).encode()).hexdigest() if rows else ""
+def fingerprint(places: list[Place]) -> str:
+    """All that is stored of these chats."""
+    chats = [place.chat_id for place in places]
+    rows: list[Any] = list(Chat.objects.filter(pk__in=chats).order_by("pk").values_list())
+    for model in (ChatSession, Message, Turn, Memory):
+        found = model._default_manager.filter(chat_id__in=chats)
+        rows += found.order_by("pk").values_list()
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
 SAID = "User: what is the gate code?\nAssistant: Ask at the gate.\n"
@@ -96,7 +98,7 @@ WORDS = ["what is the gate code?", "/memories", "/search gate code", "/export", 
 
 
 @settings(
-    max_examples=200,
+    max_examples=100 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -111,7 +113,7 @@ def test_no_route_shows_or_changes_another_chat(
     text = data.draw(st.sampled_from(WORDS), "says")
     bound = Api(token(chat_ids=[town[number].chat_id for number in own]))
     strangers = [place for number, place in enumerate(town) if number not in own]
-    before = [fingerprint(place) for place in strangers]
+    before = fingerprint(strangers)
     if method == "GET":
         query = data.draw(st.sampled_from(QUERIES), "query")(named)
         answer = bound.get(address(name, target) + query)
@@ -131,7 +133,7 @@ def test_no_route_shows_or_changes_another_chat(
             assert str(place.memory_id) not in told
         else:
             assert place.whatsapp_chat not in told or place.whatsapp_chat in asked
-    assert [fingerprint(place) for place in strangers] == before
+    assert fingerprint(strangers) == before
     assert name not in NOT_FOR_BOUND or answer.status_code == 403
 
 

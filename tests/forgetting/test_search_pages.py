@@ -15,6 +15,7 @@ from memoryproject.foundation.text.terms import index_text
 from sessions_app.forgetting import find_matches as searches
 from sessions_app.forgetting.runs import MAX_ITEMS
 from sessions_app.models import ForgetRun
+from tests.copies import row_copy
 from tests.forgetting.pages import FACT, NOBODY, OTHER, SEARCH, text
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -81,15 +82,19 @@ def test_the_chosen_hits_or_all_of_them(world: World, staff: Client, monkeypatch
 @pytest.mark.slow
 def test_more_than_can_be_forgotten_at_once_isnt_offered(staff: Client) -> None:
     shed = index_text("It is kept in the blue shed")
-    Memory.objects.bulk_create(
-        Memory(
-            content=f"It is kept in the blue shed {number}",
-            visibility="owner",
-            fact_key=f"{number:064}",
-            terms=shed.terms,
-            term_count=shed.length,
-        )
-        for number in range(MAX_ITEMS + 1)
+    memory = Memory.objects.create(
+        content="It is kept in the blue shed",
+        visibility="owner",
+        fact_key="0",
+        terms=shed.terms,
+        term_count=shed.length,
+    )
+    row_copy(
+        memory,
+        MAX_ITEMS,
+        memory_id="gen_random_uuid()",
+        content="content || ' ' || number",
+        fact_key="number::text",
     )
     shown = text(searched(staff, "blue shed", kinds=["memory"]))
     assert "At most 10000 are erased at once" in shown

@@ -15,7 +15,7 @@ from hypothesis import example, given
 
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
-from tests.fuzz.damage import budget, damaged, places
+from tests.fuzz.damage import FACTOR, budget, damaged, places
 from tests.unit.whatsapp.payloads import OWN, load, names
 from tests.webhooks.conftest import configured
 from tests.webhooks.posting import post_cloud, post_green
@@ -59,7 +59,12 @@ def test_any_damage_to_a_body_of_green_api_gets_an_answer(client: Client, raw: b
 
 
 def with_long_ids(provider: str) -> Iterator[tuple[str, bytes]]:
-    """Yield each recorded body with each of its ids too long for any column."""
+    """Yield each recorded body with each of its ids too long for any column.
+
+    An id with the same path and the same fields beside it is read by the same code: the tests take
+    the first of these, `make fuzz` takes all.
+    """
+    seen = set()
     for document in recorded(provider):
         for path in places(document):
             *above, last = path
@@ -68,6 +73,10 @@ def with_long_ids(provider: str) -> Iterator[tuple[str, bytes]]:
             for key in above:
                 holder = holder[key]
             if isinstance(holder[last], str) and IDS.search(str(last)):
+                kind = (path, tuple(sorted(holder)) if isinstance(holder, dict) else ())
+                if kind in seen and FACTOR == 1:
+                    continue
+                seen.add(kind)
                 for long in ("9" * 300, f"x{'9' * 300}{holder[last]}"):
                     holder[last] = long
                     yield ".".join(map(str, path)), json.dumps(changed).encode()

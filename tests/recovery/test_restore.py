@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,20 +26,15 @@ from tests.processes.waiting import wait_until
 from tests.recovery.contents import everything, wipe
 from tests.world import CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("as_after_migrate"),
+]
 
 TEXTS = st.lists(
     st.text(alphabet=st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
     max_size=20,
 )
-
-
-@pytest.fixture(autouse=True)
-def as_after_migrate(transactional_db: None) -> Iterator[None]:
-    """Each test ends as it began: other tests count on what `migrate` put there."""
-    yield
-    wipe()
-    call_command("migrate", verbosity=0)
 
 
 @pytest.fixture
@@ -166,7 +161,7 @@ def test_what_others_keep_in_the_schema_is_not_in_the_archive(archive: Path) -> 
     assert everything() == before
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(texts=TEXTS)
 def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     wipe()

@@ -32,13 +32,16 @@ _CATEGORIES = {
     "CATEGORY_WORD": re.compile(r"\w"),
     "CATEGORY_NOT_WORD": re.compile(r"\W"),
 }
+_SINGLE = {sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN, sre.RANGE, sre.CATEGORY}
 
 
 class TooManyStepsError(Exception):
     """The expression takes more steps than the limit."""
 
 
+@lru_cache(maxsize=4)
 def tree_of(pattern: re.Pattern[str]) -> Any:
+    """Many texts are tried in a row with the same expression."""
     return parser.parse(pattern.pattern, pattern.flags)
 
 
@@ -234,7 +237,7 @@ class Matcher:
 
 
 def is_single(op: Any) -> bool:
-    return str(op) in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "RANGE", "CATEGORY")
+    return op in _SINGLE
 
 
 def key(about: Any) -> Any:

@@ -113,7 +113,7 @@ def test_history_max_messages_bounds_by_number(world: World) -> None:
 
 
 def test_max_context_tokens_bounds_the_whole_prompt(world: World) -> None:
-    for number in range(20):
+    for number in range(8):
         world.say(CLIENT, f"say {number} ".ljust(200, "."))
     world.with_answer_rules(max_context_tokens=500)
 
@@ -155,7 +155,7 @@ def test_an_answer_counts_with_its_question_when_its_place_is_read(world: World)
 
 def test_what_left_the_window_is_recalled_with_its_score_and_not_twice(world: World) -> None:
     world.say(CLIENT, "My daughter Noa is allergic to peanuts")
-    for number in range(30):
+    for number in range(16):
         world.say(CLIENT, f"filler {number} ".ljust(600, "."))
     assert ChatSession.objects.get().window_start > 2
 

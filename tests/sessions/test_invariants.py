@@ -24,6 +24,7 @@ from sessions_app.legacy_import.session_rebuild import session_rebuild
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.roles import Limits
 from sessions_app.summaries.summarizer import Summarizer
+from tests.fuzz.damage import FACTOR
 from tests.recovery.old_files import OldFolder, message
 from tests.sessions.invariants import check_all, check_no_gaps
 from tests.world import CLIENT
@@ -138,7 +139,7 @@ class Conversation:
 
 
 class AnySequence(TestCase):
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=25 * FACTOR, deadline=None)
     @given(
         limit=st.integers(1, 120),
         every=st.integers(1, 6),
@@ -156,7 +157,7 @@ class AnySequence(TestCase):
             for session in conversation.chat.sessions.all():
                 check_no_gaps(session)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=12 * FACTOR, deadline=None)
     @given(every=st.integers(1, 6), count=st.integers(0, 40), delete=st.booleans())
     def test_what_is_due_is_summed_up_to_the_last_full_run(
         self, every: int, count: int, delete: bool

@@ -43,12 +43,18 @@ def model_that_reads(tokens: int, *, tells: bool = False) -> ScriptedChatModel:
     return ScriptedChatModel(answer)
 
 
+def brief_model() -> ScriptedChatModel:
+    """A model whose answers add nothing to speak of to the conversation."""
+    return ScriptedChatModel(lambda _request: "Noted.")
+
+
 def with_model(world: World, model: ScriptedChatModel, **changes: object) -> None:
     world.dependencies = replace(world.dependencies, chat_model=model, **changes)  # type: ignore[arg-type]
 
 
 def test_long_texts_do_not_make_a_question_expensive(world: World) -> None:
     """A client sends 8 texts of 60,000 characters, then 49 characters."""
+    with_model(world, brief_model())
     for number in range(8):
         fact = f"The delivery of pallet {number}: the invoice truck comes on day {number}. "
         world.say(CLIENT, (FILLER * 550 + fact + FILLER * 600)[:60_000])
@@ -71,15 +77,16 @@ def test_answers_that_grow_do_not_make_prompts_grow(world: World) -> None:
         return "\n".join(message.content for message in request.messages)
 
     with_model(world, ScriptedChatModel(repeat_everything))
-    for number in range(12):
+    for number in range(8):
         world.say(CLIENT, f"What is new with order {number}? " + FILLER * 20)
     assert max(tokens_of(request) for request in requests(world)) <= 4_000
 
 
 @pytest.mark.parametrize(("who", "limit"), [(CLIENT, 4_000), (GODFATHER, 100_000)])
 def test_the_limit_is_the_one_of_the_role(world: World, who: str, limit: int) -> None:
-    world.say(who, FILLER * (limit // 10))
-    world.say(who, FILLER * (limit // 10))
+    for _ in range(32):
+        world.receive(message_from(who, FILLER * (limit // 400), from_business=True))
+    world.say(who, "And now?")
     sent = tokens_of(requests(world)[-1])
     assert limit * 0.9 < sent <= limit
 
@@ -87,7 +94,7 @@ def test_the_limit_is_the_one_of_the_role(world: World, who: str, limit: int) ->
 def test_memories_keep_a_part_of_a_full_prompt(world: World) -> None:
     for number in range(3):
         world.remember(CLIENT, f"The chairs of order {number} go to Herzl street {number}")
-    for number in range(30):
+    for number in range(16):
         world.say(CLIENT, f"Say {number} ".ljust(600, "."))
     world.say(CLIENT, "Where do the chairs of order 1 go to?")
     system, *history = world.prompt()
@@ -195,6 +202,7 @@ def test_a_prompt_that_cannot_be_shortened_is_not_sent_again(world: World) -> No
     ],
 )
 def test_any_long_text_is_cut_to_its_room(world: World, text: Callable[[], str]) -> None:
+    with_model(world, brief_model())
     world.say(CLIENT, text())
     world.say(CLIENT, text())
     world.say(CLIENT, "What did I say?")

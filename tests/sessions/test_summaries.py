@@ -155,8 +155,8 @@ class TestTheGap:
     def test_summary_passage_and_history_together_keep_the_limit(self, world: World) -> None:
         world.summarizing(6)
         world.with_chat_memory(limits=Limits(client=400))
-        for number in range(24):
-            world.say(CLIENT, f"Say {number} ".ljust(150 + number * 3, "."))
+        for number in range(14):
+            world.say(CLIENT, f"Say {number} ".ljust(150 + number * 5, "."))
             world.sum_up(CLIENT)
             assert history_tokens(Turn.objects.latest("id")) <= 400
         assert all(each.summary_message.tokens <= 100 for each in summaries())
@@ -169,7 +169,7 @@ class TestTheGap:
 
     def test_what_a_small_context_drops_is_told_shortened(self, world: World) -> None:
         world.summarizing(100)
-        for number in range(20):
+        for number in range(12):
             world.say(CLIENT, f"Fact {number}: ".ljust(200, "."))
         world.with_answer_rules(max_context_tokens=900)
         world.say(CLIENT, "And now?")
@@ -263,12 +263,12 @@ class TestFolding:
         world.dependencies = world_that_sums_up_by_numbers(world, more=" and so on" * 200)
         world.summarizing(2)
         world.with_chat_memory(limits=Limits(client=1_000))
-        for number in range(1, 33):
+        for number in range(1, 17):
             talk_to(world, 1, start=number)
             world.sum_up(CLIENT)
         for each in summaries():
             assert each.summary_message.tokens <= 250
-        assert "digest of fact 32" in summaries()[-1].summary_message.content
+        assert "digest of fact 16" in summaries()[-1].summary_message.content
 
 
 def world_that_sums_up_by_numbers(world: World, more: str = "") -> Any:

@@ -16,6 +16,8 @@ from memoryproject.foundation.text.terms import index_terms
 from sessions_app.conversations import timeline
 from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import Chat, ChatSession, Message
+from tests.copies import row_copy
+from tests.fuzz.damage import FACTOR
 from tests.plans import rows_read
 
 BEGAN = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -34,18 +36,26 @@ def conversation(lengths: list[int], name: str = "15550100123@c.us") -> Chat:
             status="active" if last else "expired",
             expired_at=None if last else began + timedelta(hours=23),
         )
-        Message.objects.bulk_create(
-            Message(
-                session=session,
-                chat=chat,
-                order_num=number,
-                role="user",
-                content=f"day {day} number {number}",
-                timestamp=began + timedelta(minutes=number),
-                received_at=began + timedelta(minutes=number),
-                tokens=1,
-            )
-            for number in range(1, length + 1)
+        if not length:
+            continue
+        first = Message.objects.create(
+            session=session,
+            chat=chat,
+            order_num=1,
+            role="user",
+            content=f"day {day} number 1",
+            timestamp=began + timedelta(minutes=1),
+            received_at=began + timedelta(minutes=1),
+            tokens=1,
+        )
+        row_copy(
+            first,
+            length - 1,
+            message_id="gen_random_uuid()",
+            order_num="number + 1",
+            content=f"'day {day} number ' || number + 1",
+            timestamp="timestamp + number * interval '1 minute'",
+            received_at="received_at + number * interval '1 minute'",
         )
     return chat
 
@@ -60,7 +70,7 @@ def keys(messages: list[Message]) -> list[UUID]:
 
 
 class Walks(TestCase):
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12 * FACTOR, deadline=None)
     @given(lengths=st.lists(st.integers(0, 130), max_size=70).filter(lambda each: sum(each) < 900))
     def test_pages_back_and_forth_hold_every_message_once_and_in_order(
         self, lengths: list[int]
@@ -173,5 +183,6 @@ def test_a_page_reads_as_much_at_the_end_of_a_long_conversation(length: int) -> 
         page = timeline.page_before(chat)
     assert len(page.messages) == PAGE
     assert len(asked) == 2
-    # Few against 5,000; which plan is chosen for 200 rows changes from run to run.
-    assert rows_read(asked) < 1_000
+    # Few against 5,000; which plan is chosen for 200 rows, and what it reads of other tests' rows,
+    # changes from run to run.
+    assert length < 1_000 or rows_read(asked) < 1_000

@@ -20,13 +20,15 @@ def lists() -> list[str]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("value", ["%00", "a%00b"])
 @pytest.mark.slow
-def test_a_nul_in_the_address_breaks_no_list(admin_client: Client, value: str) -> None:
+def test_a_nul_in_the_address_breaks_no_list(admin_client: Client) -> None:
+    """Within a text in each parameter, and alone in all of them."""
+    queries = [f"{name}=a%00b" for name in PARAMETERS]
+    queries.append("&".join(f"{name}=%00" for name in PARAMETERS))
     for address in lists():
-        for name in PARAMETERS:
-            page = admin_client.get(f"{address}?{name}={value}", follow=True)
-            assert page.status_code == 200, (address, name)
+        for query in queries:
+            page = admin_client.get(f"{address}?{query}", follow=True)
+            assert page.status_code == 200, (address, query)
 
 
 @pytest.mark.django_db

@@ -46,7 +46,7 @@ def conversation(*roles_and_contents: tuple[str, str]) -> Conversation:
 class RoundTrip(TestCase):
     """Through the command, as people do it."""
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(st.lists(st.tuples(SAID, SAID), min_size=1, max_size=7), st.sampled_from([2, 4, 100]))
     def test_export_and_save_into_an_empty_chat_gives_the_same_messages(
         self, pairs: list[tuple[str, str]], size: int

@@ -238,10 +238,10 @@ def test_messages_may_come_one_by_one():
 
 
 @pytest.mark.slow
-def test_three_thousand_messages_take_no_more_memory_than_three_hundred():
+def test_many_messages_take_no_more_memory_than_few():
     """What is kept are the fields and how often each word was said, never the messages."""
     peaks = []
-    for count in (300, 3_000):
+    for count in (200, 1_200):
         tracemalloc.start()
         generate_memory_card({"session_id": "s", "messages": _long(count)})
         peaks.append(tracemalloc.get_traced_memory()[1])

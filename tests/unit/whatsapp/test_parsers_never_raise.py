@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import KINDS, Event, InboundMessage
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from tests.fuzz.damage import FACTOR, places
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 PARSERS: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
@@ -51,28 +52,16 @@ def check(events: list[Event]) -> None:
             assert "\x00" not in event.text
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
-    members = (
-        value.items()
-        if isinstance(value, dict)
-        else (enumerate(value) if isinstance(value, list) else ())
-    )
-    for key, member in members:
-        found += places(member, (*path, key))
-    return found
-
-
 @pytest.mark.parametrize("provider", PARSERS)
 @given(payload=ANY_JSON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150 * FACTOR, deadline=None)
 def test_random_json(provider: str, payload: Any) -> None:
     check(PARSERS[provider](payload))
 
 
 @pytest.mark.parametrize("provider", PARSERS)
 @given(data=st.data())
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100 * FACTOR, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.slow
 def test_recorded_payloads_with_pieces_replaced_or_dropped(
     provider: str, data: st.DataObject
