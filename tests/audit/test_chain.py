@@ -214,8 +214,8 @@ def peak_of_verifying(log: AuditLog) -> int:
 
 
 def test_verifying_three_times_as_much_takes_no_more_memory(log: AuditLog) -> None:
-    """Once it is more than one batch of rows."""
-    events = [Event("memory.remember", SYSTEM, "memory", number) for number in range(3_000)]
+    """Once it is more than two batches of rows, of which one is read while one is verified."""
+    events = [Event("memory.remember", SYSTEM, "memory", number) for number in range(5_000)]
     peaks = []
     for rounds in (1, 2):
         for _ in range(rounds):
