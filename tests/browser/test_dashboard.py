@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.visit import OTHER_SCREENS, Visit, is_scrolled_sideways
+from tests.browser.visit import SCREENS, Visit, is_scrolled_sideways
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -60,7 +60,7 @@ def test_figures_are_not_left_standing_for_who_is_logged_out(staff: Page, world:
     expect(staff.locator("#figure-messages")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("width", "scheme"), OTHER_SCREENS)
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_everybody_can_read_it(
     visit: Visit, staff: Page, world: World, width: int, scheme: str
 ) -> None:

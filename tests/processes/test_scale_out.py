@@ -21,7 +21,8 @@ from memoryproject.foundation.embedded_postgres.system_accounts import server_ac
 from tests.processes.installation import Installation, free_port
 from tests.processes.posting import Poster, new_phone
 from tests.processes.stage import Stage, stage
-from tests.processes.test_redis_broker import redis_url  # noqa: F401 a fixture
+from tests.processes.test_redis_broker import Redis
+from tests.processes.test_redis_broker import redis as redis
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -105,10 +106,10 @@ def everything(installation: Installation) -> None:
 
 
 def test_two_groups_answer_each_message_once_and_in_order(
-    redis_url: str,  # noqa: F811
+    redis: Redis,
     tmp_path: Path,
 ) -> None:
-    with stage(run=everything, Q_BROKER=redis_url, **KEYS) as first:
+    with stage(run=everything, Q_BROKER=redis.url, **KEYS) as first:
         server = EmbeddedPostgres(first.installation.data_dir)
         server.ensure_running()
         with pgbouncer(server) as url, second_group(first, tmp_path / "second", url) as second:
