@@ -49,6 +49,8 @@ class Installation:
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
         self.data_dir = folder / "data"
+        # What its processes print.
+        self.console = folder / "output.log"
         self.port = free_port()
         self.environment = {
             **os.environ,
@@ -126,7 +128,7 @@ class Installation:
         self.workers = self._start(sys.executable, "manage.py", "qcluster")
 
     def _start(self, *command: str, **environment: str) -> psutil.Process:
-        with (self.folder / "output.log").open("ab") as output:
+        with self.console.open("ab") as output:
             return psutil.Popen(
                 command,
                 cwd=REPOSITORY,
@@ -194,7 +196,7 @@ class Installation:
 
     def output(self) -> str:
         """What web server and workers have printed and logged."""
-        files = [self.folder / "output.log", *(self.folder / "logs").glob("*.log")]
+        files = [self.console, *(self.folder / "logs").glob("*.log")]
         return "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
 
 

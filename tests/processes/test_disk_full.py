@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes.conftest import everything
+from tests.processes.installation import Installation
 from tests.processes.posting import cloud_text, new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -58,8 +59,14 @@ class Ballast:
 
 
 @pytest.fixture(scope="module")
-def full_stage(small_disk: Path) -> Iterator[Stage]:
-    with stage(run=everything, parent=small_disk) as started:
+def full_stage(small_disk: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """On the small disk are the data and the log file, but not what the processes print."""
+
+    def start(installation: Installation) -> None:
+        installation.console = tmp_path_factory.mktemp("console") / "output.log"
+        everything(installation)
+
+    with stage(run=start, parent=small_disk) as started:
         yield started
 
 
