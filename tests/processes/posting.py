@@ -53,7 +53,7 @@ class Poster:
             for name, value in headers.items()
         ]
         address = f"{self.url}/webhooks/whatsapp/{provider}/"
-        return plain_http.post(address, content=body, headers=sent, timeout=60)
+        return plain_http.post(address, content=body, headers=sent, timeout=120)
 
     def say(self, phone: str, text: str) -> str:
         """A text from a phone, taken by the server; returns its wamid."""

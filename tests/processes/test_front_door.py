@@ -33,7 +33,12 @@ def behind_the_front_door(installation: Installation) -> None:
 
 @pytest.fixture(scope="module")
 def front() -> Iterator[Stage]:
-    times = {"MEMORY_HEADER_TIME": "5s", "MEMORY_BODY_TIME": "10s"}
+    times = {
+        "MEMORY_HEADER_TIME": "5s",
+        "MEMORY_BODY_TIME": "10s",
+        # A loaded machine may need longer than 15 seconds to start a web server.
+        "MEMORY_WEBHOOKS_WAIT": "100s",
+    }
     with stage(run=behind_the_front_door, **times) as started:
         yield started
 
