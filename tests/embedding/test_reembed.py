@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import timedelta
@@ -14,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from memories_app.embedding_models.vectors import memories_lacking
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
@@ -27,7 +29,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.embedding.exclusive import LOCK
 from sessions_app.embedding.maintenance import embeddings_tend
 from sessions_app.embedding.message_vectors import session_embed
-from sessions_app.embedding.reembed import Reembedded, Target, TooBusyError, reembed
+from sessions_app.embedding.reembed import FEW, Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.recall.recall import MEMORIES, recall
 
@@ -243,10 +245,16 @@ def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> No
 def test_memories_that_never_stop_coming_put_the_switch_off() -> None:
     memories_store([FACT])
 
-    numbers = itertools.count()
+    # Each comes before those that a round has seen, and is left for the next round.
+    keys = (uuid.UUID(int=number) for number in itertools.count(2**32, -1))
 
-    def add(_texts: Sequence[str]) -> None:
-        memories_store([f"{next(numbers)} of many" for _ in range(101)])
+    def add(texts: Sequence[str]) -> None:
+        lacking = memories_lacking("hashing-64").count() - len(texts)
+        new = list(itertools.islice(keys, max(FEW + 1 - lacking, 0)))
+        Memory.objects.bulk_create(
+            Memory(memory_id=key, content=f"{key} of many", visibility="owner", fact_key=str(key))
+            for key in new
+        )
 
     with pytest.raises(TooBusyError, match="run memories_reembed again"):
         go_to(Watching(add))
