@@ -6,12 +6,15 @@ from datetime import timedelta
 
 from django.conf import settings
 
+from memoryproject.foundation.process.built_once import built_once
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.dependencies import build_usage_limits
 
 
+@built_once
 def build_intake_rules() -> IntakeRules:
+    """Return the rules; each webhook and each call of the API asks for them."""
     return IntakeRules(
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
         chat_memory=build_chat_memory(),
