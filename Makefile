@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast coverage test-scale chaos bench fuzz-api client lint demo screenshots lock messages help fuzz audit licences
+.PHONY: install install-dev run test test-fast coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock messages help fuzz audit licences
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-scale  tests at a million rows"
 	@echo "make chaos  10,000 messages under random kills: is each stored and answered once?"
 	@echo "make bench  measurements of time and memory, each in a database of its own"
+	@echo "make bench-peers  recall beside Chroma, mem0 and LangGraph, in one run"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
 	@echo "make screenshots  the pictures of the docs, anew, by a headless Chromium"
 	@echo "make fuzz   damaged input of every kind, with many more examples than the tests"
@@ -77,6 +78,10 @@ bench: install-dev
 	@if [ -n "$(CONVERSATIONS)" ]; then \
 		echo "== benchmarks/measure_conversations.py"; \
 		$(BIN)/python benchmarks/measure_conversations.py --data "$(CONVERSATIONS)"; fi
+
+# Installs the others into data/peers. CONVERSATIONS=FILE asks real questions.
+bench-peers: install-dev
+	@$(BIN)/python benchmarks/bench_peers.py $(if $(CONVERSATIONS),--data "$(CONVERSATIONS)") $(ARGS)
 
 # 50 times the examples of the tests; FUZZ_FACTOR=500 for a night.
 FUZZ_FACTOR ?= 50

@@ -6,8 +6,8 @@
 
 Starts a server of its own with its workers, on an embedded PostgreSQL that writes durably; the
 providers and the model are on loopback. Load generator, server and database share the machine. For
-each rate it posts signed webhooks of both providers at random moments. Then it waits until every
-accepted message was answered, and counts what is missing.
+each rate it posts signed webhooks of both providers at random moments, in chats that have written
+before. Then it waits until every accepted message was answered, and counts what is missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import psutil  # noqa: E402
 
-from benchmarks.load_traffic import Outcome, posts, send_at  # noqa: E402
+from benchmarks.load_traffic import Outcome, first_posts, posts, send_at  # noqa: E402
 from memoryproject.foundation.embedded_postgres.places import places_for  # noqa: E402
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of  # noqa: E402
 from tests.loopback.openai_behaviours import slow  # noqa: E402
@@ -35,7 +35,7 @@ from tests.processes.stage import Stage, stage  # noqa: E402
 
 TARGET_MS = 50.0
 PATIENCE_SECONDS = 1_800
-WARM_UP_RATE, WARM_UP_SECONDS = 10, 5
+WARM_UP_RATE = 20
 OPEN = "SELECT count(*) AS open FROM sessions_app_turn WHERE state IN"
 STATES = "('pending', 'running', 'replied', 'sending')"
 
@@ -54,7 +54,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rates", default="10,20,40,60,80,120,160", help="webhooks a second")
     parser.add_argument("--seconds", type=float, default=20, help="how long each rate lasts")
-    parser.add_argument("--chats", type=int, default=1000, help="how many people write")
+    parser.add_argument("--chats", type=int, default=200, help="how many people write")
     parser.add_argument("--model-seconds", type=float, default=0.5, help="the model's delay")
     parser.add_argument("--soak", type=float, metavar="MINUTES", help="one rate for so long")
     options = parser.parse_args()
@@ -84,8 +84,9 @@ def find_the_rate(started: Stage, options: argparse.Namespace) -> None:
     print("| webhooks/s | done/s | median ms | p95 ms | p99 ms | max ms | refused | of a core |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     traffic = posts(options.chats)
-    # The first request of each thread connects to the database.
-    asyncio.run(send_at(started.installation.url, WARM_UP_RATE, WARM_UP_SECONDS, traffic))
+    known = first_posts(options.chats)
+    asyncio.run(send_at(started.installation.url, WARM_UP_RATE, PATIENCE_SECONDS, known))
+    drain(started)
     sustained = 0.0
     outcomes: list[Outcome] = []
     backlog: list[str] = []

@@ -91,6 +91,13 @@ def posts(chats: int, seed: int = 1) -> Iterator[Post]:
             yield _cloud(body, message["id"])
 
 
+def first_posts(chats: int) -> Iterator[Post]:
+    """The first text of each chat."""
+    for number in range(chats):
+        body = cloud_text(str(FIRST_PHONE + number), QUESTIONS[0])
+        yield _cloud(body, body["entry"][0]["changes"][0]["value"]["messages"][0]["id"])
+
+
 def _cloud(body: dict[str, Any], message_id: str | None) -> Post:
     raw = body_bytes(body)
     headers = signed_headers(APP_SECRET, raw)
@@ -118,7 +125,8 @@ def _plain(headers: Any) -> dict[str, str]:
 async def send_at(url: str, rate: float, seconds: float, traffic: Iterator[Post]) -> Outcome:
     """Post at random moments, so many a second on average, whatever the server does.
 
-    A post's time begins at its moment, also if all connections are in use then.
+    A post's time begins at its moment, also if all connections are in use then. Ends early with
+    the traffic.
     """
     outcome = Outcome(rate, seconds)
     choose = random.Random(2)
@@ -128,9 +136,9 @@ async def send_at(url: str, rate: float, seconds: float, traffic: Iterator[Post]
     ) as client:
         tasks = []
         began = moment = time.perf_counter()
-        while moment - began < seconds:
+        while moment - began < seconds and (post := next(traffic, None)) is not None:
             await asyncio.sleep(moment - time.perf_counter())
-            tasks.append(asyncio.create_task(_send(client, next(traffic), moment, outcome)))
+            tasks.append(asyncio.create_task(_send(client, post, moment, outcome)))
             moment += choose.expovariate(rate)
         await asyncio.gather(*tasks)
     return outcome

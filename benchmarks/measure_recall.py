@@ -70,8 +70,8 @@ def made_up(count: int, chance: random.Random) -> Iterator[str]:
     """``count`` texts of the templates."""
     for number in range(count):
         yield TEMPLATES[number % len(TEMPLATES)].format(
-            name=_name(number // 2),
-            person=_name(number % 500, salt=3) + " " + _name(number % 700, salt=5),
+            name=name_of(number // 2),
+            person=name_of(number % 500, salt=3) + " " + name_of(number % 700, salt=5),
             amount=chance.randrange(100, 20_000),
             number=number,
             trade=chance.choice(("software", "food", "paper", "building", "garden", "travel")),
@@ -82,15 +82,14 @@ def made_up(count: int, chance: random.Random) -> Iterator[str]:
         )
 
 
-def _name(number: int, salt: int = 0) -> str:
+def name_of(number: int, salt: int = 0) -> str:
     chance = random.Random(number * 31 + salt)
     return "".join(chance.choice(SYLLABLES) for _ in range(3)).capitalize()
 
 
-def fill(count: int) -> Chat:
-    """A database with ``count`` memories and a chat of ``count`` messages; the chat."""
+def fill(texts: Sequence[str]) -> Chat:
+    """A database with the texts as memories, and as messages of one chat; the chat."""
     embedder = WordLlamaEmbedder()
-    texts = list(made_up(count, random.Random(1)))
     indexed = [index_text(text) for text in texts]
     covered = [number for number, text in enumerate(texts) if embedder.coverage(text) >= 0.5]
     vectors = embedder.embed([texts[number] for number in covered])
@@ -99,7 +98,7 @@ def fill(count: int) -> Chat:
             content=text,
             visibility="owner",
             # Made-up texts may be equal, and all of them are wanted.
-            fact_key=f"benchmark {place}",
+            fact_key=f"benchmark {place:09}",
             terms=entry.terms,
             term_count=entry.length,
         )
@@ -142,7 +141,7 @@ def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> l
     viewer = Viewer(user_role="godfather", chat_id=chat.pk)
     taken = []
     for number in range(-1, rounds):
-        asked = question.format(name=_name(number + 7), person=_name(number + 7, salt=3))
+        asked = question.format(name=name_of(number + 7), person=name_of(number + 7, salt=3))
         started = time.perf_counter()
         recall(query=asked, viewer=viewer, embedder=embedder, sources=sources)
         if number >= 0:
@@ -162,7 +161,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, help="recalls of each question")
     options = parser.parse_args()
     with own_database():
-        chat = fill(options.texts)
+        chat = fill(list(made_up(options.texts, random.Random(1))))
         print(f"{options.texts} memories and a chat of as many messages; {machine()}")
         for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
             print(f"recall of {' and '.join(sources)}, milliseconds (least, median, p95):")

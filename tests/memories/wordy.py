@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db import connection
 from django.db.models import Avg, Count, QuerySet
 
@@ -17,6 +18,8 @@ from memories_app.search.corpus_stats import IN_USE, Effort, TermStats, term_sta
 from memories_app.search.lexical_search import held_counts, matches_find, terms_fetch, words_of
 from memories_app.search.ranking import Question, WordSearch, rank
 from memoryproject.foundation.integrations.embedders.base import Calibration
+from memoryproject.foundation.retrieval.matching import match_matrix, relevance_of
+from memoryproject.foundation.retrieval.reranking import Evidence
 from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import IndexedText, index_text
 
@@ -157,7 +160,9 @@ def _true_scores(
     asked = query_parts(question)
     words = words_of(asked)
     queries = [truth.weigh(text, words) for text in asked]
-    return [
-        max(query.relevance(Counter(terms), length) for query in queries)
+    texts = [
+        Evidence(Counter(terms), length, None)
         for length, terms in terms_fetch(words, scope, keys).values()
     ]
+    scores = [relevance_of(query, match_matrix(query, texts)) for query in queries]
+    return [float(score) for score in np.max(scores, axis=0)]

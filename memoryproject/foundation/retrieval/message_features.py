@@ -18,12 +18,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryproject.foundation.retrieval.matching import Flags, Floats, match_matrix
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
 from memoryproject.foundation.retrieval.subqueries import asks
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.int_]
 
 # Words of lines this far away count as the line's own. Vectors reach further; each line counts less
@@ -167,8 +167,7 @@ def features_of(question: str, query: LexicalQuery, lines: Sequence[Line]) -> Fl
     """
     segments = np.array([line.segment for line in lines])
     weights = np.array([weight for weight, _ in query.terms])
-    matches = np.array([query.matches(line.counts, line.length) for line in lines])
-    matches = matches.reshape(len(lines), len(weights))
+    matches = match_matrix(query, lines)
     topic = np.array([UNKNOWN if line.topic is None else line.topic for line in lines])
     asks_time = bool(_ASKS_TIME.search(question))
     columns = [
@@ -227,7 +226,7 @@ def _around(values: Floats, segments: Numbers) -> Floats:
     return total
 
 
-def _features_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
+def _features_around(held: Flags, segments: Numbers) -> Floats:
     """Return for each line and word 1.0 if the line or one within ``WINDOW`` holds it."""
     here = held.astype(float)
     best = here

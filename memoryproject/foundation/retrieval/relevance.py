@@ -3,15 +3,14 @@
 The lexical score is the share of the question's information that the text covers. A word carries
 information by its kind (``text.kinds``) and by its rarity among the searched texts. The rarity is a
 Bayesian estimate with a prior, so that it means the same with one text as with a million: -log((df
-+ m * prior) / (n + m)). Within a text a word counts as in BM25 (Robertson and Zaragoza, "The
-Probabilistic Relevance Framework", 2009). The constants are chosen by hand and checked against
-labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/recall.md.
++ m * prior) / (n + m)). ``matching`` scores the texts, many at once. The constants are chosen by
+hand and checked against labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/recall.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoryproject.foundation.retrieval.query import QueryTerm
@@ -79,8 +78,6 @@ IN_USE = Constants()
 # The assumed mean length of messages and notes, if too few are known.
 _USUAL_LENGTH = 15.0
 _USUAL_LENGTH_TEXTS = 10.0
-_MAX_LENGTH_NORM = 3.0
-_SUREST = 0.999
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class LexicalQuery:
-    """A question weighted for one scope; ``relevance`` is called for each candidate.
+    """A question weighted for one scope.
 
     terms: the weight of each and its alternatives. kinds: of each. specific: the information that
     the question asks for besides its topic (names, or else its rarest word), as far as a text may
@@ -122,40 +119,6 @@ class LexicalQuery:
             return 0.0
         found = sum(weight for (weight, _), here in zip(self.terms, held, strict=True) if here)
         return min(1.0, found / self.total) * self.substance
-
-    def relevance(self, counts: Mapping[str, float], length: float) -> float:
-        """Return the relevance of a text, in [0, 1].
-
-        ``counts``: how often the text holds each index term; ``length``: in words. ``counts`` may
-        leave out terms that are in no query term's alternatives. Fractions are allowed, for
-        instance for the terms of neighbouring messages.
-        """
-        return self.relevance_of(self.matches(counts, length))
-
-    def relevance_of(self, matches: Sequence[float]) -> float:
-        """Return the relevance of a text with these ``matches``, in [0, 1]."""
-        return _curve(self.coverage(matches), self.constants)
-
-    def coverage(self, matches: Sequence[float]) -> float:
-        """Return the share of the question that a text with these ``matches`` covers, in [0, 1]."""
-        if self.total <= 0:
-            return 0.0
-        covered = sum(
-            weight * match for (weight, _), match in zip(self.terms, matches, strict=True)
-        )
-        return min(1.0, covered / self.total) * self.substance
-
-    def held(self, matches: Sequence[float], kinds: Collection[Kind]) -> float:
-        """Return the information of the words of ``kinds`` in a text with these ``matches``."""
-        terms = zip(self.terms, self.kinds, matches, strict=True)
-        return sum(weight * match for (weight, _), kind, match in terms if kind in kinds)
-
-    def matches(self, counts: Mapping[str, float], length: float) -> list[float]:
-        """Return how well the text matches each term, from 0 up to 1 + ``saturation``."""
-        effect, saturation = self.constants.length_effect, self.constants.saturation
-        norm = 1 - effect + effect * length / self.average_length
-        damping = saturation * min(norm, _MAX_LENGTH_NORM)
-        return [_match(counts, alternatives, saturation, damping) for _, alternatives in self.terms]
 
 
 def weigh_query(
@@ -206,31 +169,6 @@ def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float
     return _logistic(slope * (cosine - midpoint))
 
 
-def fused_log_odds(lexical: float, semantic: float | None, constants: Constants = IN_USE) -> float:
-    """Return the log-odds of words and vector together, bounded.
-
-    The log-odds are added as independent evidence. Without a vector's score (None) those of the
-    words count alone.
-    """
-    floor = constants.lowest_lexical
-    words = log_odds(floor + (1 - floor) * lexical)
-    return words if semantic is None else words + constants.vector_weight * log_odds(semantic)
-
-
-def _match(
-    counts: Mapping[str, float],
-    alternatives: Sequence[tuple[str, float]],
-    saturation: float,
-    damping: float,
-) -> float:
-    best = 0.0
-    for term, worth in alternatives:
-        count = counts.get(term, 0)
-        if count > 0:
-            best = max(best, worth * (1 + saturation) * count / (count + damping))
-    return best
-
-
 def _surprise(frequency: int, texts: int, share: float, prior_texts: float) -> float:
     expected = (min(frequency, texts) + prior_texts * share) / (texts + prior_texts)
     return -math.log(expected)
@@ -241,17 +179,5 @@ def _smoothed_length(scope: Scope) -> float:
     return words / (scope.texts + _USUAL_LENGTH_TEXTS)
 
 
-def _curve(coverage: float, constants: Constants) -> float:
-    if coverage <= 0:
-        return 0.0
-    return _logistic(constants.coverage_slope * math.log(coverage / constants.even_coverage))
-
-
 def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
-
-
-def log_odds(probability: float) -> float:
-    """Return the log-odds of a probability, which is kept off 0 and 1 by a thousandth."""
-    bounded = min(_SUREST, max(1 - _SUREST, probability))
-    return math.log(bounded / (1 - bounded))

@@ -16,19 +16,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.relevance import (
-    IN_USE,
-    INFORMATIVE,
-    Constants,
-    LexicalQuery,
+from memoryproject.foundation.retrieval.matching import (
+    Floats,
+    coverage_of,
     fused_log_odds,
     log_odds,
+    match_matrix,
+    of_kinds,
+    relevance_of,
+    weighted_sum,
 )
+from memoryproject.foundation.retrieval.relevance import IN_USE, INFORMATIVE, LexicalQuery
 from memoryproject.foundation.text.tokenizer import Kind
-
-Floats = NDArray[np.float64]
 
 # So much information besides a name (in nats) makes a question half specific.
 HALF_SPECIFIC = 0.3
@@ -37,7 +37,7 @@ MAX_DISTANCE = 6.0
 # A greater lead doesn't count further.
 MAX_LEAD = 4.0
 # The reference for a lead if there is no second text: a text that holds no word of the question.
-_NO_WORD = log_odds(IN_USE.lowest_lexical)
+_NO_WORD = float(log_odds(np.array(IN_USE.lowest_lexical)))
 # The tolerance for equal coverage: rounding must not distinguish two texts.
 _AS_MUCH = 0.999
 
@@ -104,33 +104,29 @@ FUSED, BEHIND = _NAMES.index("fused"), _NAMES.index("behind")
 BEHIND_ALONE = -0.3
 
 
-def features_of(
-    query: LexicalQuery, texts: Sequence[Evidence], constants: Constants = IN_USE
-) -> Floats:
+def features_of(query: LexicalQuery, texts: Sequence[Evidence]) -> Floats:
     """Return one row for each text, with one column for each of ``Weights``."""
-    matches = [query.matches(text.counts, text.length) for text in texts]
-    shares = np.array([query.coverage(match) for match in matches])
-    fused = np.array(
-        [
-            fused_log_odds(query.relevance_of(match), text.semantic, constants)
-            for text, match in zip(texts, matches, strict=True)
-        ]
-    )
+    matches = match_matrix(query, texts)
+    shares = coverage_of(query, matches)
+    # None becomes NaN.
+    semantic = np.array([text.semantic for text in texts], dtype=float)
+    fused = fused_log_odds(query, relevance_of(query, matches), semantic)
     behind = np.minimum(fused.max(initial=-60.0) - fused, MAX_DISTANCE)
     asks = Kind.SOUGHT in query.kinds
-    answers = np.array([_answers(query, match) for match in matches], dtype=float)
-    other = np.array([_other_name(query, match) for match in matches], dtype=float)
+    answers = (of_kinds(query, matches, {Kind.SOUGHT}) > 0).any(axis=1).astype(float)
+    names = of_kinds(query, matches, {Kind.NAME})
+    other = (names.max(axis=1) <= 0).astype(float) if names.size else np.zeros(len(texts))
     columns = [
         np.ones(len(texts)),
         fused,
         _lead(fused) * (1 - other),
         behind,
         np.log1p(len(texts) - np.searchsorted(np.sort(shares), shares * _AS_MUCH)),
-        np.array([query.held(match, INFORMATIVE) for match in matches]),
-        _farther([text.semantic for text in texts]),
+        weighted_sum(query, matches, INFORMATIVE),
+        _farther(semantic),
         answers,
         asks - answers,
-        np.array([_least_held(query, match) for match in matches]),
+        _least_held(query, matches),
         other,
     ]
     return np.stack(columns, axis=1)
@@ -141,7 +137,6 @@ def chances(
     texts: Sequence[Evidence],
     *,
     weights: Weights = DEFAULT_WEIGHTS,
-    constants: Constants = IN_USE,
 ) -> list[float]:
     """Return for each text the probability that it is relevant to the question, in [0, 1].
 
@@ -149,7 +144,7 @@ def chances(
     """
     if not texts:
         return []
-    total = mixed(features_of(query, texts, constants), weights, specific_share(query))
+    total = mixed(features_of(query, texts), weights, specific_share(query))
     found: list[float] = (query.substance / (1 + np.exp(-np.clip(total, -60, 60)))).tolist()
     return found
 
@@ -183,34 +178,21 @@ def _lead(fused: Floats) -> Floats:
     return lead
 
 
-def _farther(semantic: Sequence[float | None]) -> Floats:
+def _farther(semantic: Floats) -> Floats:
     """Return how much farther each vector is than the nearest, 0 without a vector."""
-    near = np.array([0.0 if value is None else log_odds(value) for value in semantic])
-    known = np.array([value is not None for value in semantic])
-    farther: Floats = np.minimum(near[known].max(initial=-60.0) - near, MAX_DISTANCE) * known
+    near = log_odds(semantic)
+    distance = np.minimum(np.nanmax(near, initial=-60.0) - near, MAX_DISTANCE)
+    farther: Floats = np.nan_to_num(distance, nan=0.0)
     return farther
 
 
-def _answers(query: LexicalQuery, matches: Sequence[float]) -> bool:
-    """Return whether the text has the kind of answer that the question asks for."""
-    kinds = zip(query.kinds, matches, strict=True)
-    return any(kind is Kind.SOUGHT and match > 0 for kind, match in kinds)
-
-
-def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
-    """Return the match of the informative word of the question that the text matches least.
+def _least_held(query: LexicalQuery, matches: Floats) -> Floats:
+    """Return the match of the informative word of the question that each text matches least.
 
     In [0, 1]; 0 if the question has no such word.
     """
-    informative = [
-        match
-        for kind, match in zip(query.kinds, matches, strict=True)
-        if kind in INFORMATIVE or kind is Kind.NAME
-    ]
-    return min(1.0, min(informative, default=0.0))
-
-
-def _other_name(query: LexicalQuery, matches: Sequence[float]) -> bool:
-    """Return whether the question has names and the text has none of them."""
-    named = [match for kind, match in zip(query.kinds, matches, strict=True) if kind is Kind.NAME]
-    return bool(named) and max(named) <= 0
+    informative = of_kinds(query, matches, {*INFORMATIVE, Kind.NAME})
+    if not informative.size:
+        return np.zeros(len(matches))
+    least: Floats = np.minimum(1.0, informative.min(axis=1))
+    return least

@@ -305,6 +305,6 @@ def best_scores(
     for place, query in enumerate(queries):
         worth = constants.part_worth if place else 1.0
         evidence = [Evidence(text.counts, text.length, text.semantics[place]) for text in texts]
-        scores = chances(query, evidence, constants=constants)
+        scores = chances(query, evidence)
         best = [max(old, worth * new) for old, new in zip(best, scores, strict=True)]
     return best

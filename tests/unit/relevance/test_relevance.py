@@ -2,26 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryproject.foundation.retrieval.matching import (
+    fused_log_odds,
+    match_matrix,
+    relevance_of,
+)
 from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import (
+    LexicalQuery,
     Scope,
-    fused_log_odds,
     semantic_relevance,
     weigh_query,
 )
+from memoryproject.foundation.retrieval.reranking import Evidence, chances
 
 WORDS = ["invoice", "testcorp", "owes", "the", "status", "zeta", "5000"]
 probabilities = st.floats(0, 1)
 
 
-def relevance(question: str, counts: dict[str, float], *, texts: int = 10) -> float:
+counted_texts = st.lists(
+    st.builds(
+        Evidence,
+        st.dictionaries(st.sampled_from(["testcorp", "owe", "the", "zeta"]), st.floats(0, 1e6)),
+        st.floats(0, 1e6),
+        st.none() | probabilities,
+    ),
+    max_size=12,
+)
+
+
+def asking(question: str, *, texts: int = 10, length: float = 10.0) -> LexicalQuery:
     terms = query_terms(question)
-    query = weigh_query(terms, Scope(texts, 10.0, [1] * len(terms)))
-    return query.relevance(counts, 10)
+    return weigh_query(terms, Scope(texts, length, [1] * len(terms)))
+
+
+def relevance_in(query: LexicalQuery, counts: Mapping[str, float], length: float) -> float:
+    return float(relevance_of(query, match_matrix(query, [Evidence(counts, length, None)]))[0])
+
+
+def relevance(question: str, counts: Mapping[str, float]) -> float:
+    return relevance_in(asking(question), counts, 10)
+
+
+def match_by_formula(query: LexicalQuery, text: Evidence, place: int) -> float:
+    """BM25 of one word in one text, as its source writes it."""
+    k1, b = query.constants.saturation, query.constants.length_effect
+    damping = k1 * min(1 - b + b * text.length / query.average_length, 3.0)
+    found = [
+        worth * (1 + k1) * text.counts[term] / (text.counts[term] + damping)
+        for term, worth in query.terms[place][1]
+        if text.counts.get(term, 0) > 0
+    ]
+    return max(found, default=0.0)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), counted_texts)
+def test_all_texts_at_once_match_as_each_by_the_formula(question, texts):
+    query = asking(question)
+
+    matches = match_matrix(query, texts)
+
+    assert matches.shape == (len(texts), len(query.terms))
+    for row, text in enumerate(texts):
+        for place in range(len(query.terms)):
+            assert matches[row, place] == pytest.approx(match_by_formula(query, text, place))
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), counted_texts)
+def test_equal_texts_are_equally_relevant_wherever_they_stand(question, texts):
+    said = Evidence({"testcorp": 1, "owe": 2}, 7, 0.3)
+    query = asking(question)
+
+    among = relevance_of(query, match_matrix(query, [said, *texts, said, *texts, said]))
+
+    here = [0, len(texts) + 1, -1]
+    assert len({float(among[place]) for place in here}) == 1
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), counted_texts)
+def test_no_text_has_a_chance_outside_of_0_and_1(question, texts):
+    assert all(0 <= chance <= 1 for chance in chances(asking(question), texts))
 
 
 @given(
@@ -35,7 +102,7 @@ def test_lexical_relevance_stays_between_0_and_1(text, counts, texts, frequency,
     terms = query_terms(text + " testcorp owes")
     scope = Scope(texts, length, [frequency] * len(terms))
 
-    assert 0 <= weigh_query(terms, scope).relevance(counts, length) <= 1
+    assert 0 <= relevance_in(weigh_query(terms, scope), counts, length) <= 1
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1), st.data())
@@ -55,18 +122,18 @@ def test_a_long_text_counts_a_word_less_than_a_short_one():
     terms = query_terms("TestCorp invoices")
     query = weigh_query(terms, Scope(100, 10.0, [3, 30]))
 
-    assert query.relevance({"testcorp": 1}, 40) < query.relevance({"testcorp": 1}, 10)
+    assert relevance_in(query, {"testcorp": 1}, 40) < relevance_in(query, {"testcorp": 1}, 10)
 
 
 def test_a_rare_word_tells_more_than_a_frequent_one():
     terms = query_terms("Orchid Tulip")
     query = weigh_query(terms, Scope(100, 10.0, [1, 90]))
 
-    assert query.relevance({"orchid": 1}, 10) > query.relevance({"tulip": 1}, 10)
+    assert relevance_in(query, {"orchid": 1}, 10) > relevance_in(query, {"tulip": 1}, 10)
 
 
 def test_an_empty_question_finds_nothing():
-    assert weigh_query([], Scope(0, 0.0, [])).relevance({"testcorp": 1}, 5) == 0
+    assert relevance_in(weigh_query([], Scope(0, 0.0, [])), {"testcorp": 1}, 5) == 0
 
 
 def test_one_frequency_is_needed_for_each_term():
@@ -74,17 +141,22 @@ def test_one_frequency_is_needed_for_each_term():
         weigh_query(query_terms("TestCorp invoice"), Scope(10, 10.0, [1]))
 
 
+def fused(words: float, vector: float | None) -> float:
+    query = asking("TestCorp")
+    return float(fused_log_odds(query, np.array([words]), np.array([vector], dtype=float))[0])
+
+
 @given(probabilities, probabilities, probabilities, probabilities)
 def test_the_fused_evidence_grows_with_both_sides(words, more_words, vector, more_vector):
-    low = fused_log_odds(min(words, more_words), min(vector, more_vector))
-    high = fused_log_odds(max(words, more_words), max(vector, more_vector))
+    low = fused(min(words, more_words), min(vector, more_vector))
+    high = fused(max(words, more_words), max(vector, more_vector))
 
     assert low <= high
 
 
 @given(probabilities)
 def test_where_the_model_is_silent_the_words_decide_alone(words):
-    assert fused_log_odds(words, None) == fused_log_odds(words, 0.5)
+    assert fused(words, None) == fused(words, 0.5)
 
 
 def test_the_calibration_is_even_at_its_midpoint():
