@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -37,7 +37,9 @@ from memoryproject.foundation.retrieval.message_features import (
 )
 from memoryproject.foundation.retrieval.query import text_without
 from memoryproject.foundation.retrieval.relevance import IN_USE, LexicalQuery
+from memoryproject.foundation.retrieval.reranking import match_matrix
 from memoryproject.foundation.retrieval.subqueries import Period, QueryPart, best_fit, periods_asked
+from memoryproject.foundation.text.tokenizer import Kind
 from sessions_app.models import MessageEmbedding
 from sessions_app.recall.neighbours import lines_around, placed
 
@@ -148,12 +150,32 @@ def rank_messages(
     if distinct is None:
         return ranked[:top_k]
     by_key = {row.key: row for row in rows}
+    repeated = _repeated(message_question, rows, distinct)
     new = (
         item
-        for item in _originals(_with_last_answer(ranked, rows, distinct), by_key)
-        if distinct.is_new(by_key[item.key].content, speaker=by_key[item.key].sender)
+        for item in _originals(_with_last_answer(ranked, rows, repeated), by_key)
+        if item.key not in repeated
+        and distinct.is_new(by_key[item.key].content, speaker=by_key[item.key].sender)
     )
     return list(islice(new, top_k))
+
+
+def _repeated(
+    message_question: MessageQuestion, rows: Sequence[_Row], distinct: DistinctTexts
+) -> set[UUID]:
+    """Return the lines that only repeat the question.
+
+    Only lines that hold nearly all of its words are read for that.
+    """
+    query = message_question.found.queries[0]
+    matches = match_matrix(query, rows)
+    words = matches[:, [kind is not Kind.SOUGHT for kind in query.kinds]]
+    lacking = (words <= 0).sum(axis=1)
+    return {
+        row.key
+        for row, count in zip(rows, lacking, strict=True)
+        if count <= distinct.most_lacking and distinct.repeats_query(row.content)
+    }
 
 
 def _originals(ranked: Sequence[Ranked], rows: Mapping[UUID, _Row]) -> list[Ranked]:
@@ -175,13 +197,10 @@ def _same(text: str) -> str:
 
 
 def _with_last_answer(
-    ranked: Sequence[Ranked], rows: Sequence[_Row], distinct: DistinctTexts
+    ranked: Sequence[Ranked], rows: Sequence[_Row], repeated: Collection[UUID]
 ) -> list[Ranked]:
     """Return the lines; the last answer that the question got before takes the question's place."""
-    repeated = {row.key for row in rows if distinct.repeats_query(row.content)}
-    answers = [
-        row for row in rows if row.answer_to in repeated and not distinct.repeats_query(row.content)
-    ]
+    answers = [row for row in rows if row.answer_to in repeated and row.key not in repeated]
     if not answers:
         return list(ranked)
     last = max(answers, key=lambda row: row.said_at)

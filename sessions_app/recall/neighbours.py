@@ -86,7 +86,8 @@ def neighbours_of(
         near |= Q(session_id=session_id, place__range=(place - REACH, place + REACH))
         spans.append((session_id, place - REACH, place + REACH))
     in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
-    around = lines_around(messages.defer("terms"), spans, beside=message_ids).filter(near)
+    shown = messages.only("message_id", "session_id", "role", "content")
+    around = lines_around(shown, spans, beside=message_ids).filter(near)
     lines = list(around.order_by(*in_order)) if near else []
     taken = set(message_ids)
     found = {}

@@ -18,8 +18,7 @@ from memories_app.search.corpus_stats import IN_USE, Effort, TermStats, term_sta
 from memories_app.search.lexical_search import held_counts, matches_find, terms_fetch, words_of
 from memories_app.search.ranking import Question, WordSearch, rank
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from memoryproject.foundation.retrieval.matching import match_matrix, relevance_of
-from memoryproject.foundation.retrieval.reranking import Evidence
+from memoryproject.foundation.retrieval.reranking import Evidence, match_matrix, relevance_of
 from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import IndexedText, index_text
 

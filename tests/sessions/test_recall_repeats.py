@@ -134,6 +134,7 @@ def test_texts_that_differ_in_what_counts_are_both_new(before: str, text: str) -
     distinct = DistinctTexts(QUESTION)
     assert distinct.is_new(before)
     assert distinct.is_new(text)
+    assert not distinct.repeats_query(text)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,7 @@ def test_copies_are_not_new(text: str) -> None:
 @pytest.mark.parametrize("piece", ["x", " ", "\n", "x ", ":", "x: ", "?", "what ", ", and what "])
 def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
     distinct = DistinctTexts(QUESTION)
+    assert not distinct.repeats_query(piece * 60_000 + "one")
     assert distinct.is_new(piece * 60_000 + "one")
     assert distinct.is_new(piece * 60_000 + "other one")
 
@@ -164,4 +166,4 @@ def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
     ],
 )
 def test_only_the_same_question_repeats_the_query(query: str, text: str, new: bool) -> None:
-    assert DistinctTexts(query).is_new(text) is new
+    assert DistinctTexts(query).repeats_query(text) is not new

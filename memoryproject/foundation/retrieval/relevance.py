@@ -3,7 +3,7 @@
 The lexical score is the share of the question's information that the text covers. A word carries
 information by its kind (``text.kinds``) and by its rarity among the searched texts. The rarity is a
 Bayesian estimate with a prior, so that it means the same with one text as with a million: -log((df
-+ m * prior) / (n + m)). ``matching`` scores the texts, many at once. The constants are chosen by
++ m * prior) / (n + m)). ``reranking`` scores the texts. The constants are chosen by
 hand and checked against labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/recall.md.
 """
 

@@ -9,11 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.retrieval.matching import (
-    fused_log_odds,
-    match_matrix,
-    relevance_of,
-)
 from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import (
     LexicalQuery,
@@ -21,7 +16,13 @@ from memoryproject.foundation.retrieval.relevance import (
     semantic_relevance,
     weigh_query,
 )
-from memoryproject.foundation.retrieval.reranking import Evidence, chances
+from memoryproject.foundation.retrieval.reranking import (
+    Evidence,
+    chances,
+    fused_log_odds,
+    match_matrix,
+    relevance_of,
+)
 
 WORDS = ["invoice", "testcorp", "owes", "the", "status", "zeta", "5000"]
 probabilities = st.floats(0, 1)
