@@ -179,9 +179,8 @@ def new_database(name: str) -> str:
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         cursor.execute(f'CREATE DATABASE "{name}"')
-    own = connection.get_connection_params()
-    known = {key: own[key] for key in ("host", "port", "user", "password") if own.get(key)}
-    return make_conninfo(dbname=name, **known)
+    own = connection.connection.info
+    return make_conninfo(own.dsn, dbname=name, password=own.password)
 
 
 def measure(
