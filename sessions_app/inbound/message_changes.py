@@ -94,7 +94,12 @@ def early_changes_apply(
         event__in=["MessageEdited", "MessageRevoked", "Reaction"],
         change__isnull=False,
     )
-    for delivery in early.select_related("chat").order_by("id"):
+    # Hardly ever is there one, and whole rows take longer to ask for.
+    keys = list(early.values_list("pk", flat=True))
+    if not keys:
+        return
+    found = InboundDelivery.objects.filter(pk__in=keys).select_related("chat")
+    for delivery in found.order_by("id"):
         change = delivery.change or {}
         if not _is_of(delivery, change, message, party):
             continue

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -22,7 +23,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
-from sessions_app.turns.turn_claims import TurnLease, turn_claim, turn_next
+from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -101,15 +102,16 @@ def next_needs_model(chat_id: UUID) -> bool:
     A command and a notice need none, and an answer that is stored is only sent. False without a
     turn.
     """
-    turn = turn_next(chat_id)
-    if turn is None or turn.state not in OPEN_STATES:
+    # Each webhook asks this: whole rows of turn, message and chat would take several times as long.
+    columns = ("state", "context", "message__content", "unstored_text", "chat__is_group")
+    turn = turns_waiting(chat_id).values_list(*columns).first()
+    if turn is None:
         return False
-    if "notice" in turn.context:
-        return False
-    if _has_file(turn):
-        return True
-    text = turn.message.content if turn.message else turn.unstored_text
-    return bool(text.strip()) and parse_command(text, in_group=turn.chat.is_group) is None
+    state, context, content, unstored, in_group = turn
+    text = unstored if content is None else content
+    is_text = bool(text.strip()) and parse_command(text, in_group=in_group) is None
+    is_open = state in OPEN_STATES and "notice" not in context
+    return is_open and (_names_file(context) or is_text)
 
 
 def burst_wait(
@@ -145,7 +147,12 @@ def _burst(lease: TurnLease) -> list[Turn]:
     burst: list[Turn] = []
     for turn in waiting.select_related("message", "chat").order_by("id"):
         same_session = not burst or turn.session_id == burst[0].session_id
-        alone = turn.message is None or _is_command(turn) or _has_file(turn) or _is_awaited(turn)
+        alone = (
+            turn.message is None
+            or _is_command(turn)
+            or _names_file(turn.context)
+            or _is_awaited(turn)
+        )
         if alone or not same_session:
             break
         burst.append(turn)
@@ -165,9 +172,9 @@ def _is_command(turn: Turn) -> bool:
     return parse_command(_text(turn), in_group=turn.chat.is_group) is not None
 
 
-def _has_file(turn: Turn) -> bool:
+def _names_file(context: Mapping[str, Any]) -> bool:
     """Return whether the turn has a file to read, which is done in its own turn."""
-    return turn.context.get("kind") in ("document", "voice", "audio")
+    return context.get("kind") in ("document", "voice", "audio")
 
 
 def _is_awaited(turn: Turn) -> bool:

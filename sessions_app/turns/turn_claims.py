@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.utils import timezone
 
 from memoryproject.foundation.leases import Lease, LeasedKind
@@ -92,7 +92,7 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     if Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING).held(now):
         return None
     paused_turns_hold(chat_id, now)
-    oldest = turn_next(chat_id)
+    oldest = turns_waiting(chat_id).select_related("chat", "message").first()
     if oldest is None or oldest.is_held(now):
         return None
     if oldest.not_before and oldest.not_before > now:
@@ -114,14 +114,13 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     return TurnLease(oldest, token) if claimed else None
 
 
-def turn_next(chat_id: UUID) -> Turn | None:
-    """Return the turn to answer next: one that was begun, else the oldest.
+def turns_waiting(chat_id: UUID) -> QuerySet[Turn]:
+    """Return the turns to answer, in order: first one that was begun, then the oldest.
 
     After a merge of two chats, an older turn may stand behind the one that was begun.
     """
     waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
-    waiting = waiting.select_related("chat", "message")
-    return waiting.order_by(BEGUN_FIRST, "id").first()
+    return waiting.order_by(BEGUN_FIRST, "id")
 
 
 def turns_abandoned(now: datetime) -> list[UUID]:
