@@ -17,6 +17,19 @@ from sessions_app.conversations.message_text import is_knowledge, speaker_of, te
 from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata, Turn
 from sessions_app.models.messages import Role
 
+# Columns that a history isn't made of. The terms alone take as long to read as the others.
+NOT_IN_PROMPTS = (
+    "terms",
+    "term_count",
+    "history",
+    "received_at",
+    "edited_at",
+    "delivery_status",
+    "number_id",
+    "provider_message_id",
+    "recipient",
+    "was_received",
+)
 FIRST_BATCH = 50
 MAX_BATCH = 1_600
 # If the gap between the summary and the history is longer, only its newest messages are shown.
@@ -162,6 +175,7 @@ def _backwards(last: Message) -> Iterator[Message]:
         batch = list(
             messages.filter(order_num__lt=before)
             .select_related("answer")
+            .defer(*NOT_IN_PROMPTS, *(f"answer__{name}" for name in NOT_IN_PROMPTS))
             .order_by("-order_num")[:size]
         )
         for message in batch:
