@@ -18,7 +18,7 @@ from own_database import FOLDER, own_database
 
 from conversations import Conversation
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection as database_connection
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
@@ -65,7 +65,7 @@ class OwnStore:
         self._places |= {key: place for place, key in enumerate(keys)}
 
     def ready(self) -> None:
-        with connection.cursor() as cursor:
+        with database_connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
 
     def ask(self, scope: str, question: str, top_k: int, mode: str = "messages") -> list[int]:
@@ -93,16 +93,25 @@ class OwnStore:
         installation = self._installation
         if installation is None:
             raise RuntimeError("The web server isn't started: see serve.")
-        if not hasattr(self._connections, "http"):
-            self._connections.http = http.client.HTTPConnection("127.0.0.1", installation.port)
         body = json.dumps({"query": question, "top_k": top_k, "min_similarity": 0.0})
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        self._connections.http.request("POST", "/api/v1/memories/recall/", body, headers)
-        response = self._connections.http.getresponse()
+        try:
+            response = self._post(installation.port, body)
+        except (ConnectionError, http.client.RemoteDisconnected):
+            # The server closes connections that were idle while other products were asked.
+            del self._connections.http
+            response = self._post(installation.port, body)
         answer = json.load(response)
         if response.status != http.client.OK:
             raise RuntimeError(f"{response.status}: {answer}")
         return [self._places[UUID(hit["memory_id"])] for hit in answer["results"]]
+
+    def _post(self, port: int, body: str) -> http.client.HTTPResponse:
+        if not hasattr(self._connections, "http"):
+            self._connections.http = http.client.HTTPConnection("127.0.0.1", port)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        connection: http.client.HTTPConnection = self._connections.http
+        connection.request("POST", "/api/v1/memories/recall/", body, headers)
+        return connection.getresponse()
 
     def close(self) -> None:
         if self._installation is not None:
