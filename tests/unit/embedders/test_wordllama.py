@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
+from memoryproject.foundation.integrations.embedders import wordllama
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 
@@ -79,6 +84,34 @@ def test_nothing_to_embed_is_the_zero_vector_and_not_covered(text: str) -> None:
 
 def test_no_texts_give_no_vectors() -> None:
     assert EMBEDDER.embed([]) == []
+
+
+def test_the_matrix_is_the_packages_file_which_all_processes_share() -> None:
+    spec = importlib.util.find_spec("wordllama")
+    assert spec is not None
+    assert spec.origin is not None
+    weights = Path(spec.origin).resolve().parent / "weights" / "l2_supercat_256.safetensors"
+    matrix = wordllama._model().matrix
+    assert isinstance(matrix, np.memmap)
+    assert (matrix.mode, Path(str(matrix.filename)).resolve()) == ("r", weights)
+    assert np.array_equal(matrix, load_file(weights)["embedding.weight"])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"embedding.weight":{"dtype":"F32","shape":[1,256],"data_offsets":[0,1024]}}',
+        b'{"embedding.weight":{"dtype":"F16","shape":[1,64],"data_offsets":[0,128]}}',
+        b'{"another.weight":{"dtype":"F16","shape":[1,256],"data_offsets":[0,512]}}',
+        b'{"embedding.weight":{"dtype":"F16","shape":[9,256],"data_offsets":[0,4608]}}',
+    ],
+    ids=["numbers", "dimensions", "name", "too short"],
+)
+def test_a_file_of_another_form_is_refused(tmp_path: Path, header: bytes) -> None:
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(1024))
+    with pytest.raises((LookupError, ValueError)):
+        wordllama._matrix(path)
 
 
 def test_emoji_do_not_make_texts_alike() -> None:

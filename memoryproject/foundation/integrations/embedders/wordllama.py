@@ -6,14 +6,13 @@ It uses the files in its package, without a key, download or network.
 from __future__ import annotations
 
 import functools
-import importlib
-import logging
+import json
 import threading
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -27,6 +26,10 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 DIMENSIONS = 256
+_PACKAGE = "wordllama"
+_WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
+_TENSOR = "embedding.weight"
+_TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 # Limits the memory for a very long text to some megabytes.
 PIECES_AT_ONCE = 8192
 
@@ -34,7 +37,7 @@ PIECES_AT_ONCE = 8192
 @dataclass(frozen=True)
 class _Model:
     tokenizer: Tokenizer
-    matrix: NDArray[np.float32]
+    matrix: NDArray[np.float16]
     empty_ids: frozenset[int]
 
 
@@ -115,28 +118,45 @@ def _model() -> _Model:
 @functools.lru_cache(maxsize=1)
 def _load() -> _Model:
     try:
-        package = _import_quietly("wordllama")
-        folder = Path(str(package.__file__)).parent
-        loaded = package.WordLlama.load(cache_dir=folder, dim=DIMENSIONS, disable_download=True)
+        from tokenizers import Tokenizer  # noqa: PLC0415 slow to import
+
+        folder = _package_folder()
+        matrix = _matrix(folder / _WEIGHTS)
+        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
     except Exception as error:  # the tokenizer's loader raises bare Exceptions
         raise EmbedderError(
             ErrorText("wordllama_missing", kind=type(error).__name__),
             permanent=True,
         ) from error
-    vocabulary = loaded.tokenizer.get_vocab()
     empty = {WORD_START, *(f"<0x{byte:02X}>" for byte in range(256))}
-    empty_ids = frozenset(vocabulary[piece] for piece in empty)
-    return _Model(tokenizer=loaded.tokenizer, matrix=loaded.embedding, empty_ids=empty_ids)
+    # Not get_vocab: it makes a dictionary of all pieces.
+    ids = [tokenizer.token_to_id(piece) for piece in empty]
+    empty_ids = frozenset(piece for piece in ids if piece is not None)
+    return _Model(tokenizer=tokenizer, matrix=matrix, empty_ids=empty_ids)
 
 
-def _import_quietly(name: str) -> ModuleType:
-    """Import a package that configures the root logger (logging.basicConfig) as it loads.
+def _package_folder() -> Path:
+    # The package is located, not imported: its import loads an HTTP client and configures the root
+    # logger, and its loader makes a copy of the matrix in each process. Only its files are needed.
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(_PACKAGE)
+    return Path(spec.origin).parent
 
-    That call does nothing while the root logger has a handler.
+
+def _matrix(path: Path) -> NDArray[np.float16]:
+    """Return the vectors of all pieces, mapped from the file, so that all processes share them.
+
+    The file is in the format safetensors: 8 bytes with the length of a header in JSON, the header,
+    and the numbers.
     """
-    keeper = logging.NullHandler()
-    logging.getLogger().addHandler(keeper)
-    try:
-        return importlib.import_module(name)
-    finally:
-        logging.getLogger().removeHandler(keeper)
+    import numpy as np  # noqa: PLC0415 slow to import
+
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        tensor = json.loads(file.read(length))[_TENSOR]
+    rows, columns = tensor["shape"]
+    if (tensor["dtype"], columns) != ("F16", DIMENSIONS):
+        raise ValueError(f"{path} has another form.")
+    offset = 8 + length + tensor["data_offsets"][0]
+    return np.memmap(path, dtype="<f2", mode="r", offset=offset, shape=(rows, columns))
