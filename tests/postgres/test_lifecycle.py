@@ -108,6 +108,29 @@ def test_everything_is_private_and_nothing_outside_changes(data_dir: Path) -> No
     }
 
 
+def test_a_share_keeps_the_server_until_its_holder_releases_it(server: EmbeddedPostgres) -> None:
+    """The launcher gets it from the process that prepared the installation."""
+    server.ensure_running()
+    share = server.share()
+    server.release()
+    assert server.is_running()
+
+    holder = EmbeddedPostgres(server.places.data_dir)
+    holder.adopt(share)
+    assert holder.is_held
+    holder.release()
+    assert not server.is_running()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(share)
+
+
+def test_a_share_that_is_closed_counts_no_more(server: EmbeddedPostgres) -> None:
+    server.ensure_running()
+    os.close(server.share())
+    server.release()
+    assert not server.is_running()
+
+
 def test_many_processes_at_once_share_one_server(data_dir: Path) -> None:
     users = [start_python(USER_PROGRAM, data_dir) for _ in range(8)]
     servers = {line_of(process) for process in users}

@@ -37,6 +37,7 @@ def test_up_and_down_and_up_again_with_the_data(clone: Clone) -> None:
     """
     started = clone.run()
     assert_welcoming(clone)
+    assert_launcher_is_small(clone)
     assert_staff_can_log_in(clone)
     said = clone.manage("chat", "--message", "/remember TestCorp pays in 30 days")
     assert "TestCorp pays in 30 days" in said
@@ -56,6 +57,19 @@ def assert_welcoming(clone: Clone) -> None:
     assert page.status_code == 200
     for wanted in ("manage.py chat --message", "make demo", "/admin/", "OPENAI_API_KEY"):
         assert wanted in page.text
+
+
+def assert_launcher_is_small(clone: Clone) -> None:
+    """It has loaded no compiled module of any package, and neither TLS nor a database driver."""
+    (launcher,) = [
+        process for process in clone.processes() if "memoryproject.launch" in process.cmdline()
+    ]
+    maps = Path(f"/proc/{launcher.pid}/maps")
+    if maps.exists():
+        loaded = maps.read_text()
+        assert "python" in loaded
+        for unwanted in ("site-packages", "libssl", "libpq"):
+            assert unwanted not in loaded, unwanted
 
 
 def assert_staff_can_log_in(clone: Clone) -> None:

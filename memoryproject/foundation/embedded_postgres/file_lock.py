@@ -50,6 +50,20 @@ class FileLock:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.abandon()
 
+    def detach(self) -> int:
+        """Return the descriptor and forget it: the lock stays as long as any process has it open.
+
+        The lock must be held.
+        """
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            raise ValueError(f"The lock {self._path} isn't held.")
+        return descriptor
+
+    def adopt(self, descriptor: int) -> None:
+        """Hold the lock that ``descriptor``, from another process's ``detach``, stands for."""
+        self._descriptor = descriptor
+
     def abandon(self) -> None:
         """Drop the lock without unlocking it: in a forked child, the lock is still the parent's."""
         if self._descriptor is not None:

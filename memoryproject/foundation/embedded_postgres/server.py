@@ -123,6 +123,21 @@ class EmbeddedPostgres:
                     finally:
                         self._users_lock.release()
 
+    def share(self) -> int:
+        """Return a descriptor that counts as a user for as long as any process has it open.
+
+        Call while this process is a user. The descriptor can be passed to a process that has
+        nothing else of this package.
+        """
+        share = FileLock(self.places.users_lock)
+        share.acquire_shared()
+        return share.detach()
+
+    def adopt(self, share: int) -> None:
+        """Make this process the user that a descriptor from ``share`` stands for."""
+        with self._guard:
+            self._users_lock.adopt(share)
+
     def _take_share(self) -> None:
         if not self.is_held:
             self._users_lock.acquire_shared()

@@ -1,0 +1,148 @@
+"""The part of `make run` that needs Django: prepare the installation, then end.
+
+`launch.py` starts it in a process of its own and passes a socket. It writes `.env` once, prepares
+the database, writes supervisor's configuration, and sends back what the launcher has to know,
+together with its use of the embedded PostgreSQL, so that this keeps running.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+
+import django
+from django.core.management import CommandError, call_command
+
+from memoryproject.foundation.embedded_postgres import embedded_postgres
+from memoryproject.front_door import FrontDoor, FrontDoorError, socket_folder
+from memoryproject.launch import BASE_DIR, Prepared
+from memoryproject.programs import all_programs, supervisor_conf
+
+ENV_FILE = """\
+# Written once by `make run`; it is yours to edit. The environment wins over this file.
+# All settings with their meanings: .env.example
+
+ENABLE_MEMORY_SYSTEM=true
+
+# --- demo values, for `make demo` -------------------------------------------------
+# The providers' addresses are loopback servers that the demo starts, so that nothing
+# leaves this machine. For real WhatsApp replace them: see docs/whatsapp.md.
+GODFATHER_PHONE=15550199999@c.us
+WHATSAPP_CLOUD_API_URL=http://127.0.0.1:8791/v24.0
+WHATSAPP_CLOUD_PHONE_NUMBER_ID=100000000000001
+WHATSAPP_CLOUD_APP_SECRET={app_secret}
+WHATSAPP_CLOUD_VERIFY_TOKEN={verify_token}
+WHATSAPP_CLOUD_ACCESS_TOKEN={access_token}
+GREEN_API_URL=http://127.0.0.1:8792
+GREEN_API_ID_INSTANCE=1101000001
+GREEN_API_TOKEN={green_token}
+GREEN_API_WEBHOOK_TOKEN={green_webhook_token}
+"""
+
+
+def main(launcher: socket.socket) -> int:
+    """Prepare the installation, tell the launcher, and return the exit code."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
+    write_env_file(BASE_DIR / ".env")
+    django.setup()
+    try:
+        prepare()
+        send(launcher, write_configuration())
+    except (CommandError, django.db.DatabaseError, FrontDoorError) as error:
+        print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+def write_env_file(path: Path) -> bool:
+    """Write the demo's settings with fresh secrets, unless the file exists."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names}))
+    return True
+
+
+def prepare() -> None:
+    """Run the checks and prepare tables, schedules and the admin user.
+
+    Raises CommandError or DatabaseError.
+    """
+    from django.conf import settings  # noqa: PLC0415 configured by now
+    from django.db import connections  # noqa: PLC0415
+
+    call_command("check", stdout=StringIO())
+    refuse_taken_port(settings.PORT)
+    call_command("prepare")
+    connections.close_all()
+
+
+def refuse_taken_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} is in use ({error.strerror}). Stop what uses it, or set PORT."
+            ) from error
+
+
+def write_configuration() -> Prepared:
+    """Write supervisor's configuration. Raises FrontDoorError."""
+    from django.conf import settings  # noqa: PLC0415 configured by now
+
+    run_dir = settings.DATA_DIR / "run"
+    run_dir.mkdir(mode=0o700, exist_ok=True)
+    sockets = socket_folder(run_dir)
+    front_door = FrontDoor(
+        port=settings.PORT,
+        run_dir=run_dir,
+        socket_dir=sockets,
+        behind_proxies=settings.TRUSTED_PROXIES > 0,
+    )
+    conf = run_dir / "supervisord.conf"
+    try:
+        conf.write_text(
+            supervisor_conf(
+                all_programs(front_door),
+                run_dir=run_dir,
+                log_dir=settings.LOG_DIR,
+                directory=BASE_DIR,
+            )
+        )
+        conf.chmod(0o600)
+    except BaseException:
+        if sockets != run_dir:
+            shutil.rmtree(sockets, ignore_errors=True)
+        raise
+    return Prepared(
+        supervisor_conf=str(conf),
+        port=settings.PORT,
+        log_dir=str(settings.LOG_DIR),
+        socket_dir="" if sockets == run_dir else str(sockets),
+        data_dir="" if settings.DATABASE_URL else str(settings.DATA_DIR),
+    )
+
+
+def send(launcher: socket.socket, prepared: Prepared) -> None:
+    """Send the result, with a use of the embedded PostgreSQL that outlives this process."""
+    shares = [embedded_postgres(Path(prepared.data_dir)).share()] if prepared.data_dir else []
+    socket.send_fds(launcher, [json.dumps(asdict(prepared)).encode()], shares)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(socket.socket(fileno=int(sys.argv[1]))))
+    except KeyboardInterrupt:
+        sys.exit(130)
