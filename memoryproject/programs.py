@@ -77,7 +77,12 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
         front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS, worker_folder=folder
     )
     return [
-        Program("webhooks", webhooks, stop_seconds=15),
+        Program(
+            "webhooks",
+            webhooks,
+            environment={"DJANGO_SETTINGS_MODULE": "memoryproject.webhook_settings"},
+            stop_seconds=15,
+        ),
         Program("web", web, stop_seconds=15),
         # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
         Program("workers", [sys.executable, "manage.py", "qcluster"], niceness=10),

@@ -4,13 +4,11 @@ gunicorn loads it once and then forks its processes (--preload), which share thi
 here may start a thread.
 """
 
-import gc
 import os
 from io import StringIO
 
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
-from django.db import connections
 
 from memoryproject.front_door import PeerAddress
 
@@ -19,14 +17,7 @@ application = PeerAddress(get_wsgi_application())
 # manage.py runs the checks for its commands; a web server has to run them itself.
 call_command("check", stdout=StringIO())
 
-from sessions_app.embedding.facade import load_early  # noqa: E402 the apps are there by now
+from memoryproject.preloading import preload_web, prepare_fork  # noqa: E402 the apps are there by now
 
-load_early()
-
-# The processes that are forked must not share a connection.
-connections.close_all()
-
-# Everything loaded by now stays in memory. Freezing it keeps the garbage collector from scanning it
-# again and again, which delayed one request in six by 0.2 s, and from copying it in each process.
-gc.collect()
-gc.freeze()
+preload_web()
+prepare_fork()

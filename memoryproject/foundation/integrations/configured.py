@@ -5,19 +5,23 @@ Each is called through the circuit breaker of its service.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
-from memoryproject.foundation.integrations.llm.base import ChatModel
+from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.integrations.speech.base import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.foundation.integrations.whatsapp.posting import trusted
 from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 
@@ -44,13 +48,32 @@ def _openai_transcriber(api_key: str, base_url: str, model: str, timeout: float)
 
 def configured_chat_model() -> ChatModel:
     if settings.CHAT_MODEL == "openai":
+        return LateChatModel()
+    return OfflineChatModel()
+
+
+class LateChatModel:
+    """The configured model of OpenAI's kind, loaded at its first call.
+
+    A process that takes messages in passes it on and never calls it, and the package needs much
+    memory.
+    """
+
+    name = "openai"
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+    ) -> Completion:
+        """See ChatModel.complete."""
+        return self.loaded().complete(request, before_attempt=before_attempt)
+
+    def loaded(self) -> ChatModel:
         return _openai_chat(
             settings.OPENAI_API_KEY,
             settings.OPENAI_BASE_URL,
             settings.OPENAI_MODEL,
             settings.MODEL_TIMEOUT_SECONDS,
         )
-    return OfflineChatModel()
 
 
 @lru_cache(maxsize=4)
@@ -87,6 +110,21 @@ def configured_providers() -> dict[str, WhatsAppProvider]:
         ),
         "console": ConsoleProvider(),
     }
+
+
+def load_models_early() -> None:
+    """Load what the first call of a model or a provider would wait for. Sends no request.
+
+    A later caller reports what is wrong.
+    """
+    trusted()
+    with suppress(ValueError):
+        if settings.CHAT_MODEL == "openai":
+            from memoryproject.foundation.integrations.llm.openai_chat import load_early  # noqa: PLC0415 slow
+
+            load_early()
+            LateChatModel().loaded()
+        configured_transcriber()
 
 
 def service_guard(name: str, url: str, model: str = "") -> ServiceGuard:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from memoryproject.checks import SETTINGS
 from memoryproject.foundation.process.lanes import LANES
 
 
@@ -17,6 +17,8 @@ class Command(BaseCommand):
         "Run the background workers until Ctrl-C: all lanes, or those of --name. Each lane has "
         "a queue and workers of its own."
     )
+    # Checking all would load the staff's pages and the API, which no worker needs.
+    requires_system_checks = (SETTINGS,)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -29,12 +31,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from memoryproject.foundation.process.lane_processes import LaneProcesses  # noqa: PLC0415 slow
-        from sessions_app.embedding.facade import load_early  # noqa: PLC0415 slow
+        from memoryproject.preloading import preload_workers, prepare_fork  # noqa: PLC0415 slow
 
-        # The lanes are forked: what is loaded by now, they share, and it is never collected.
-        load_early()
-        gc.collect()
-        gc.freeze()
+        # The lanes are forked: they share what is loaded by now.
+        preload_workers()
+        prepare_fork()
         # django-q2's own way to name a cluster would change the lanes of this process's children.
         os.environ.pop("Q_CLUSTER_NAME", None)
         LaneProcesses(options["name"] or LANES).run()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, cast
 
+import httpx2
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
@@ -157,6 +158,23 @@ class OpenAIChatModel:
             prompt_tokens=_read_count(answer, "prompt_tokens"),
             completion_tokens=_read_count(answer, "completion_tokens"),
         )
+
+
+def load_early() -> None:
+    """Let the package build its types of requests and answers, which it does at its first call.
+
+    Sends nothing: the answer comes from this function.
+    """
+    message = {"role": "assistant", "content": "loaded"}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    answer = {"id": "", "object": "chat.completion", "created": 0, "model": "", "choices": [choice]}
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json=answer))
+    with openai.OpenAI(
+        api_key="none",
+        base_url="http://127.0.0.1",
+        http_client=httpx2.Client(transport=transport, trust_env=False),
+    ) as client:
+        client.chat.completions.create(model="none", messages=[{"role": "user", "content": "load"}])
 
 
 class _NoRoomToAnswerError(Exception):
