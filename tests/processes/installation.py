@@ -97,6 +97,14 @@ class Installation:
         self.start_workers()
         self.wait_until_ready()
 
+    def launch(self) -> psutil.Process:
+        """Start everything as `make run` does; the launcher, which starts the others."""
+        self.folder.mkdir(exist_ok=True)
+        launcher = self._start(sys.executable, "-m", "memoryproject.launch")
+        self.programs["launcher"] = launcher
+        self.wait_until_ready()
+        return launcher
+
     def start_web(self) -> None:
         """One web server for everything, without the front door."""
         command = web_command(
