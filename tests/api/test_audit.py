@@ -43,7 +43,7 @@ def test_events_come_newest_first_in_pages_and_tell_no_person(
     assert CHAT not in str(found)
     assert str(recorded.pk) not in str(found)
     api.get("audit/?limit=1")
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         api.get("audit/?limit=10")
 
 

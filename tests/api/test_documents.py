@@ -115,9 +115,9 @@ def test_lists_are_filtered_and_come_in_pages(
     )
     assert one["changed"].endswith("Z")
     api.get("documents/?limit=1")
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         api.get("documents/?limit=2")
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         api.get("documents/?limit=6")
 
 
