@@ -37,12 +37,16 @@ def readable(text: str) -> str:
 
     Case and final letters stay, because they distinguish names and word ends.
     """
+    if text.isascii():
+        return text
     decomposed = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
     return unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", decomposed))
 
 
 def fold(text: str) -> str:
     """Return the form in which words are compared. Folding twice changes nothing more."""
+    if text.isascii():
+        return text.lower()
     folded = _fold_once(text)
     # Folding one character can produce another that folds further (an iota below a letter, say).
     while (again := _fold_once(folded)) != folded:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.retrieval.query import MAX_QUERY_TERMS, informative_terms, query_terms
-from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.characters import fold, readable
 from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
 from memoryproject.foundation.text.tokenizer import MAX_TERM, MAX_TEXT, Kind
 
@@ -151,3 +151,10 @@ def test_candidates_are_looked_for_by_telling_words():
 
 def test_the_length_counts_words_and_an_identifier_once_for_each_part():
     assert index_text("invoice INV-001, לטסטקורפ").length == 4
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_folded_as_every_text_is(text: str) -> None:
+    # A letter of another script takes the long way, and changes nothing else.
+    assert fold(text + "א") == fold(text) + "א"
+    assert readable(text + "א") == readable(text) + "א"
