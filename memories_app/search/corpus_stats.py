@@ -15,10 +15,17 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import connections, transaction
-from django.db.models import Avg, Count, QuerySet
+from django.db.models import QuerySet
 
 from memories_app.search.candidate_pruning import has_index, routes_to_best, wanted_texts
-from memories_app.search.lexical_search import Match, Words, held_counts, known_terms, matches_find
+from memories_app.search.lexical_search import (
+    Match,
+    Words,
+    held_counts,
+    known_terms,
+    matches_find,
+    size_of,
+)
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
 from memoryproject.foundation.retrieval.subqueries import QueryPart
 
@@ -96,13 +103,10 @@ def term_stats_find(
     The number of queries depends only on whether the scope is large. Raises EmptyResultSet for
     a scope that can't contain anything.
     """
-    figures = scope.order_by()[: effort.passed_over + 1].aggregate(
-        texts=Count("pk"), length=Avg("term_count")
-    )
-    if figures["texts"] <= effort.passed_over:
+    texts, length = size_of(scope, most=effort.passed_over + 1)
+    if texts <= effort.passed_over:
         matches = matches_find(words, scope)
-        length = float(figures["length"] or 0.0)
-        return TermStats(matches, held_counts(words, matches), figures["texts"], length)
+        return TermStats(matches, held_counts(words, matches), texts, length)
     with _by_indexes(scope.db):
         return _held_in_many(subqueries, words, scope, effort)
 

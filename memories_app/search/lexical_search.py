@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from django.db import connections
 from django.db.models import QuerySet
@@ -43,7 +44,10 @@ GROUP BY bits
 _COUNTS = """
 WITH texts (key, length, terms) AS ({scope})
 SELECT key, length, ARRAY(SELECT term FROM unnest(terms) AS term WHERE term = ANY(%s))
-FROM texts
+FROM texts WHERE key IN (SELECT unnest(%s::uuid[]))
+"""
+_SIZE = """
+WITH texts (key, length, terms) AS ({scope} LIMIT %s) SELECT count(*), avg(length) FROM texts
 """
 
 
@@ -137,9 +141,20 @@ def terms_fetch(
     """Return the length of these texts in words, and the frequency of the query's terms in them."""
     if not keys:
         return {}
-    inner, params = _compiled(scope.filter(pk__in=any_of(keys)))
-    rows = _fetch(scope, _COUNTS.format(scope=inner), [*params, list(words.of_terms())])
+    inner, params = _compiled(scope)
+    statement = _COUNTS.format(scope=inner)
+    rows = _fetch(scope, statement, [*params, list(words.of_terms()), list(keys)])
     return {key: (length, terms) for key, length, terms in rows}
+
+
+def size_of(scope: QuerySet[Any], *, most: int) -> tuple[int, float]:
+    """Return the number of texts, at most ``most``, and their average length.
+
+    ``scope`` is not sliced. Raises EmptyResultSet for a scope that can't contain anything.
+    """
+    inner, params = _compiled(scope)
+    ((texts, length),) = _fetch(scope, _SIZE.format(scope=inner), [*params, most])
+    return texts, float(length or 0.0)
 
 
 def any_of(keys: Sequence[UUID]) -> RawSQL:
@@ -147,12 +162,19 @@ def any_of(keys: Sequence[UUID]) -> RawSQL:
     return RawSQL("SELECT unnest(%s::uuid[])", [list(keys)])  # noqa: S611 nothing is put into it
 
 
+# A scope is compiled once for all its queries: that takes longer than to run most of them.
+_scopes_in_sql: WeakKeyDictionary[QuerySet[Any], tuple[str, tuple[Any, ...]]] = WeakKeyDictionary()
+
+
 def _compiled(scope: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
     """Return the scope as SQL with three columns: key, length and terms."""
-    ordered = scope if scope.query.is_sliced else scope.order_by()
-    named = ordered.values_list("pk", "term_count", "terms")
-    inner, params = named.query.get_compiler(scope.db).as_sql()
-    return inner, tuple(params)
+    known = _scopes_in_sql.get(scope)
+    if known is None:
+        ordered = scope if scope.query.is_sliced else scope.order_by()
+        named = ordered.values_list("pk", "term_count", "terms")
+        inner, params = named.query.get_compiler(scope.db).as_sql()
+        known = _scopes_in_sql[scope] = inner, tuple(params)
+    return known
 
 
 def _fetch(scope: QuerySet[Any], statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:

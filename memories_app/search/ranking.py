@@ -148,7 +148,7 @@ def rank(
     """
     try:
         found = search_words(question.subqueries, scope) if found is None else found
-        near = _Vectors(question, scope, vectors, key, sure=sure)
+        near = _Vectors(question, scope, vectors, key, sure=sure, texts=found.texts)
         return _rank(question, scope, found, near)[:top_k]
     except EmptyResultSet:
         # A filter that excludes everything.
@@ -224,8 +224,10 @@ class _Vectors:
         key: str,
         *,
         sure: bool = True,
+        texts: int | None = None,
     ) -> None:
         self._sure = sure
+        self._texts = texts
         self._query_vectors = question.vectors
         self._scope = scope
         self._key = key
@@ -250,6 +252,7 @@ class _Vectors:
             limit=NEAREST,
             near=self._near,
             sure=self._sure,
+            texts=self._texts,
         )
 
     def cosines(self, keys: Sequence[UUID]) -> dict[UUID, list[float | None]]:

@@ -145,6 +145,9 @@ MAX_NUMBERS_EXACTLY = 5_000 * 256
 # The search width of the index; a larger one finds more and is slower. See docs/recall.md.
 EF_SEARCH = 400
 
+# The size of a scope is counted up to here, and estimated above, by texts in a larger sample.
+COUNTED = 1_000
+
 # After so many vectors outside the scope the index search stops, and the search is exact.
 MAX_SCANNED = 20_000
 
@@ -171,6 +174,7 @@ def nearest_keys(
     limit: int,
     near: float = 0.5,
     sure: bool = True,
+    texts: int | None = None,
 ) -> list[UUID]:
     """Return the keys of the texts that are nearest to any of the vectors ``queries``.
 
@@ -180,18 +184,27 @@ def nearest_keys(
     the cosine from which two texts are about the same topic, by the model's calibration.
     sure: if False, the search is never repeated exactly: only near results matter to the caller,
     and the index is reliable for them.
+    texts: the size of the scope, if it is known: an estimate if it is large.
     """
     if not queries:
         return []
     if vectors is MemoryEmbedding and cast_of(len(queries[0])) is not None:
         most = MAX_NUMBERS_EXACTLY // len(queries[0])
-        if scope.order_by().values("pk")[most : most + 1].exists():
+        if _has_more(scope, most, texts):
             parts = _by_index(scope, key, model, queries, limit)
             if not sure or all(_is_sure(part, limit, near) for part in parts):
                 return list(dict.fromkeys(found for part in parts for found, _ in part))
     return nearest_exactly(
         scope=scope, vectors=vectors, key=key, model=model, queries=queries, limit=limit
     )
+
+
+def _has_more(scope: QuerySet[Any], most: int, texts: int | None) -> bool:
+    """Return whether the scope has more than ``most`` texts."""
+    # An estimate is never about so few texts.
+    if texts is not None and texts <= min(most, COUNTED):
+        return False
+    return scope.order_by().values("pk")[most : most + 1].exists()
 
 
 def nearest_exactly(

@@ -217,7 +217,8 @@ def _recall_memories(
     ).filter(where or Q())
     ranked = rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k, sure=sure)
     # Filter by visibility again: a memory may have become private since it was ranked.
-    found = visible.defer("terms").in_bulk([item.key for item in ranked])
+    read = visible.only("content", "created_at", "type")
+    found = read.in_bulk([item.key for item in ranked])
     return [
         Hit(
             source="memory",
@@ -254,7 +255,8 @@ def _recall_messages(
     most = top_k if distinct is None else 2 * top_k
     ranked = rank_messages(message_question, messages, top_k=most, distinct=distinct)
     # As above: a message may have been revoked since it was ranked.
-    found = messages.defer("terms").in_bulk([item.key for item in ranked])
+    read = messages.only("content", "timestamp", "role", "session_id", "order_num")
+    found = read.in_bulk([item.key for item in ranked])
     return [
         Hit(
             source="message",
