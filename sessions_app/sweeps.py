@@ -1,4 +1,4 @@
-"""The kinds of leased work that the common sweep retries."""
+"""The kinds of work that the common sweep retries."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from memories_app.documents.facade import documents_abandoned, leftovers_remove
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoint_wake, endpoints_abandoned
 from sessions_app.documents.dependencies import enqueue_document
+from sessions_app.embedding.dependencies import enqueue_vectors
+from sessions_app.embedding.facade import vectors_abandoned
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.extraction.facade import extractions_abandoned
 from sessions_app.forgetting.dependencies import enqueue_forgetting
@@ -33,6 +35,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
+    yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)

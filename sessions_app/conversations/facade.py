@@ -56,6 +56,7 @@ from sessions_app.conversations.file_texts import counted, document_failure
 from sessions_app.conversations.history_queries import (
     History,
     conversation_history,
+    conversation_walk,
     history_for_turn,
     messages_before,
     messages_left_out,
@@ -64,6 +65,7 @@ from sessions_app.conversations.history_queries import (
 from sessions_app.conversations.integration_events import ANSWERING, SENDING, turn_failed
 from sessions_app.conversations.message_store import (
     NewMessage,
+    has_text,
     message_retext,
     messages_add,
     window_recompute,
@@ -97,6 +99,7 @@ from sessions_app.conversations.session_lifecycle import (
     sessions_end,
     sessions_record,
 )
+from sessions_app.conversations.session_rows import SessionInChat, session_lock, session_read
 from sessions_app.conversations.system_texts import received_text, text_for
 from sessions_app.conversations.timeline import (
     BEGINNING,
@@ -139,6 +142,7 @@ __all__ = [
     "Scopes",
     "ScopesGrewError",
     "SessionArchivedError",
+    "SessionInChat",
     "TimelinePage",
     "activity_recount",
     "address_change",
@@ -160,6 +164,7 @@ __all__ = [
     "check_chats",
     "checked",
     "conversation_history",
+    "conversation_walk",
     "counted",
     "document_failure",
     "epoch_check",
@@ -170,6 +175,7 @@ __all__ = [
     "forgetting_begin",
     "forgetting_try",
     "forgetting_wait",
+    "has_text",
     "history_for_turn",
     "indexed_of",
     "is_knowledge",
@@ -191,7 +197,9 @@ __all__ = [
     "damaged_session_end",
     "unscoped_begin",
     "session_end",
+    "session_lock",
     "session_open",
+    "session_read",
     "session_start",
     "sessions_end",
     "sessions_record",

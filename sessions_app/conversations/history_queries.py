@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
@@ -91,11 +92,18 @@ def summary_before(*, message: Message) -> SummarizationMetadata | None:
     """Return the latest summary that covers only messages before this one in its session."""
     made = SummarizationMetadata.objects.filter(session_id=message.session_id)
     made = made.filter(last_order__lt=message.order_num).select_related("summary_message")
+    unread = ("terms", "media", "history", "metadata")
+    made = made.defer(*(f"summary_message__{name}" for name in unread))
     return made.order_by("-number").first()
 
 
 def history_for_turn(
-    *, turn: Turn, max_tokens: int, max_messages: int | None = None, passage_tokens: int = 0
+    *,
+    turn: Turn,
+    max_tokens: int,
+    max_messages: int | None = None,
+    passage_tokens: int = 0,
+    walk: Iterator[Message] | None = None,
 ) -> History:
     """Return the history before the turn's message, and that message, by turns.
 
@@ -104,12 +112,14 @@ def history_for_turn(
     ``max_tokens`` together with the summary are taken, at least the last two. The messages in
     neither are shortened to at most ``passage_tokens`` (0: left out). Reads as many rows as
     fit, never the whole session.
+
+    walk: one that has arrived at the turn's message, to go on with.
     """
     message = present(turn.message)
     summary = summary_before(message=message)
     summarized = summary.last_order if summary else 0
     room = max_tokens - (summary.summary_message.tokens if summary else 0)
-    walk = _backwards(message)
+    walk = conversation_walk(message.session_id, message.order_num) if walk is None else walk
     taken, left_out = _newest(message, walk, room, max_messages)
     gap: list[Message] = []
     if left_out is not None and passage_tokens:
@@ -162,22 +172,20 @@ def _tokens(messages: list[Message]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def _backwards(last: Message) -> Iterator[Message]:
-    """Yield the messages before ``last``, newest first, each question right after its answer.
+def conversation_walk(session_id: UUID, before: int | None = None) -> Iterator[Message]:
+    """Yield the messages of a session, newest first, each question right after its answer.
 
-    Answers are numbered when they are made, so an answer may have a higher order_num than
-    ``last``. Each is read with the message that it answers.
+    ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
+    they are made, so an answer may have a higher order_num. Each is read with the message that it
+    answers.
     """
-    messages = _conversation(last.session_id).filter(answers__isnull=True)
-    before = last.order_num
+    messages = _conversation(session_id).filter(answers__isnull=True)
+    unread = (*NOT_IN_PROMPTS, *(f"answer__{name}" for name in NOT_IN_PROMPTS))
+    messages = messages.select_related("answer").defer(*unread).order_by("-order_num")
     size = FIRST_BATCH
     while True:
-        batch = list(
-            messages.filter(order_num__lt=before)
-            .select_related("answer")
-            .defer(*NOT_IN_PROMPTS, *(f"answer__{name}" for name in NOT_IN_PROMPTS))
-            .order_by("-order_num")[:size]
-        )
+        earlier = messages if before is None else messages.filter(order_num__lt=before)
+        batch = list(earlier[:size])
         for message in batch:
             answer = getattr(message, "answer", None)
             if answer is not None and answer.revoked_at is None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import RowRange, Sum, Window
+from django.db import connection
 
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.card_requests import cards_outdate, session_grew
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
 from sessions_app.conversations.message_text import indexed_of
-from sessions_app.conversations.session_lifecycle import activity_record
+from sessions_app.conversations.session_lifecycle import session_save
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -26,28 +26,55 @@ KEEP_LAST = 2
 
 WINDOW_BATCH = 200
 
+MESSAGES = Message._meta.db_table
+
+
+# "enough" stops at the first row, and so the sums before it do, too.
+_LEAVING = f"""
+WITH kept AS MATERIALIZED (
+    SELECT coalesce(min(order_num), 1) AS first FROM (
+        SELECT order_num FROM {MESSAGES} WHERE session_id = %(session)s AND role <> %(summary)s
+        ORDER BY order_num DESC LIMIT {KEEP_LAST}
+    ) AS last
+),
+enough AS MATERIALIZED (
+    SELECT order_num, gone FROM (
+        SELECT order_num, sum(tokens) OVER (ORDER BY order_num ROWS UNBOUNDED PRECEDING) AS gone
+        FROM {MESSAGES} WHERE session_id = %(session)s AND order_num >= %(start)s
+        AND order_num < (SELECT first FROM kept)
+    ) AS leaving
+    WHERE gone >= %(excess)s ORDER BY order_num LIMIT 1
+)
+SELECT order_num, gone FROM enough
+UNION ALL
+SELECT (SELECT first FROM kept) - 1, (
+    SELECT coalesce(sum(tokens), 0) FROM {MESSAGES} WHERE session_id = %(session)s
+    AND order_num >= %(start)s AND order_num < (SELECT first FROM kept)
+) WHERE NOT EXISTS (SELECT FROM enough)
+"""  # noqa: S608 constants only
+
 
 def window_prune(*, session: ChatSession, token_limit: int) -> None:
     """Move the window's start forward until it holds at most ``token_limit`` tokens, or only
     the last messages. Reads the messages that leave the window, not those before or after,
-    in two queries. The rows stay; ``session`` is changed, not saved.
+    in one query. The rows stay; ``session`` is changed, not saved.
     """
     if session.total_tokens <= token_limit:
         return
-    messages = session.messages.exclude(role=Role.SUMMARY).order_by("-order_num")
-    kept_from = min(messages.values_list("order_num", flat=True)[:KEEP_LAST], default=1)
-    leaving = session.messages.filter(order_num__gte=session.window_start, order_num__lt=kept_from)
-    sums = leaving.annotate(
-        gone=Window(Sum("tokens"), order_by="order_num", frame=RowRange(None, 0))
-    )
-    enough = sums.filter(gone__gte=session.total_tokens - token_limit).order_by("order_num")
-    found = enough.values_list("order_num", "gone").first()
-    if found is None:
-        # All but the last messages leave.
-        found = (kept_from - 1, leaving.aggregate(all=Sum("tokens"))["all"] or 0)
-    order_num, tokens = found
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _LEAVING,
+            {
+                "session": session.pk,
+                "summary": Role.SUMMARY,
+                "start": session.window_start,
+                "excess": session.total_tokens - token_limit,
+            },
+        )
+        # All but the last messages leave where nothing else is enough.
+        order_num, tokens = cursor.fetchone()
     session.window_start = max(session.window_start, order_num + 1)
-    session.total_tokens -= tokens
+    session.total_tokens -= int(tokens)
     logger.debug("The messages up to %d left the window of %s.", order_num, session.session_id)
 
 
@@ -104,6 +131,11 @@ class NewMessage:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
+def has_text(new: Sequence[NewMessage]) -> bool:
+    """Return whether any of the messages may be recalled by a vector: see messages_lacking."""
+    return any(each.content and each.role in (Role.USER, Role.ASSISTANT) for each in new)
+
+
 def messages_add(
     *, session: ChatSession, new: Sequence[NewMessage], token_limit: int, now: datetime
 ) -> list[Message]:
@@ -126,12 +158,12 @@ def messages_add(
     Message.objects.bulk_create(messages)
     session.message_counter += len(messages)
     session.total_tokens += sum(message.tokens for message in messages)
-    if any(message.role != Role.SUMMARY for message in messages):
-        # A summary that a worker adds is no activity: it doesn't delay the session's expiry.
+    # A summary that a worker adds is no activity: it doesn't delay the session's expiry.
+    is_active = any(message.role != Role.SUMMARY for message in messages)
+    if is_active:
         session.last_active = now
-        activity_record(chat_id=session.chat_id, at=now)
     window_prune(session=session, token_limit=token_limit)
-    session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
+    session_save(session, is_active=is_active)
     session_grew(session=session)
     return messages
 

@@ -23,13 +23,21 @@ from sessions_app.signals import session_expired
 
 ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
 
-MESSAGES = Message._meta.db_table
+MESSAGES, SESSIONS = Message._meta.db_table, ChatSession._meta.db_table
 
 # Of two concurrent writers the later time stays, in whatever order they commit.
 SAID = f"""
-INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%s, %s)
+INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%(chat_id)s, %(at)s)
 ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at WHERE kept.last_at < excluded.last_at
 """  # noqa: S608 constants only
+
+SAVE = f"""
+UPDATE {SESSIONS} SET message_counter = %(message_counter)s,
+    total_tokens = %(total_tokens)s, window_start = %(window_start)s, last_active = %(last_active)s,
+    vectors_requested_at = %(vectors_requested_at)s
+WHERE session_id = %(session_id)s
+"""  # noqa: S608 constants only
+SAVE_AND_SAID = f"WITH said AS ({SAID}) {SAVE}"
 
 # Order by time: of two concurrent messages the later one may have waited less and have the lower
 # number.
@@ -48,7 +56,26 @@ ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
 def activity_record(*, chat_id: UUID, at: datetime) -> None:
     """Record that something was said in the chat, or that the chat was created."""
     with connection.cursor() as cursor:
-        cursor.execute(SAID, [chat_id, at])
+        cursor.execute(SAID, {"chat_id": chat_id, "at": at})
+
+
+def session_save(session: ChatSession, *, is_active: bool) -> None:
+    """Save what adding messages changes. ``is_active``: something was said at ``last_active``.
+
+    In one statement of its own, because Django takes longer to compile two.
+    """
+    values = {
+        "session_id": session.pk,
+        "message_counter": session.message_counter,
+        "total_tokens": session.total_tokens,
+        "window_start": session.window_start,
+        "last_active": session.last_active,
+        "vectors_requested_at": session.vectors_requested_at,
+        "chat_id": session.chat_id,
+        "at": session.last_active,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(SAVE_AND_SAID if is_active else SAVE, values)
 
 
 def activity_recount(*, chat_ids: Collection[UUID]) -> None:

@@ -2,7 +2,11 @@
 
 from sessions_app.embedding.choice import embedder, load_early
 from sessions_app.embedding.maintenance import embeddings_tend
-from sessions_app.embedding.message_vectors import messages_embed, session_embed
+from sessions_app.embedding.message_vectors import (
+    messages_embed,
+    session_embed,
+    vectors_abandoned,
+)
 
 __all__ = [
     "embedder",
@@ -10,4 +14,5 @@ __all__ = [
     "load_early",
     "messages_embed",
     "session_embed",
+    "vectors_abandoned",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 from sessions_app.models.messages import Role
+from sessions_app.models.sessions import VECTORS_LOST_AFTER
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,7 @@ BATCH = 200
 # Across sessions: as many messages as the embedder sends at once.
 MANY = 256
 SESSIONS_AT_ONCE = 50
+MAX_SWEPT = 1_000
 
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
@@ -46,6 +49,9 @@ def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
 
     Newest first. Raises EmbedderError; the vectors made until then stay.
     """
+    # Before the messages are read: one that is stored from now on requests vectors again.
+    requested = ChatSession.objects.filter(pk=session_id, vectors_requested_at__isnull=False)
+    requested.update(vectors_requested_at=None)
     lacking = messages_lacking(Message.objects.filter(session_id=session_id), embedder.model_id)
     batch = list(lacking.order_by("-order_num")[:BATCH])
     made = 0
@@ -54,6 +60,18 @@ def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
         older = lacking.filter(order_num__lt=batch[-1].order_num)
         batch = list(older.order_by("-order_num")[:BATCH])
     return made
+
+
+def vectors_abandoned(now: datetime) -> list[UUID]:
+    """Return the sessions whose job was lost; it counts as enqueued again now.
+
+    A failed job isn't lost: the next message of the session requests its vectors, too.
+    """
+    lost = ChatSession.objects.filter(vectors_requested_at__lte=now - VECTORS_LOST_AFTER)
+    keys = list(lost.values_list("pk", flat=True)[:MAX_SWEPT])
+    if keys:
+        lost.filter(pk__in=keys).update(vectors_requested_at=now)
+    return keys
 
 
 def sessions_embed(

@@ -22,13 +22,16 @@ from sessions_app.conversations.facade import (
     GenericMemoryError,
     History,
     NewMessage,
+    SessionInChat,
     as_conversation_message,
     checked,
     conversation_history,
+    has_text,
     history_for_turn,
     message_retext,
     messages_add,
     messages_before,
+    session_lock,
 )
 from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
@@ -41,6 +44,10 @@ logger = logging.getLogger(__name__)
 
 def _nothing(_: UUID) -> None:
     """Do nothing, for callers that have no worker to make vectors."""
+
+
+def _accept(_: Chat) -> None:
+    """Accept every chat."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +100,17 @@ class ChatMemoryService:
         conversation_id: UUID,
         messages: Sequence[ConversationMessage],
         now: datetime | None = None,
+        chat_ids: Collection[UUID] | None = None,
+        check: Callable[[Chat], None] = _accept,
     ) -> list[ConversationMessage]:
         """Store messages at the session's end, in the order given: all or none of them.
 
-        At most 1,000 at once. Returns them as stored. Raises ConversationNotFoundError;
-        DataValidationError, which is a ValueError, and names the message and the field;
-        GenericMemoryError.
+        At most 1,000 at once. ``chat_ids``: the chats that exist for the caller; None: all.
+        ``check`` is called with the chat before anything is stored, and may raise an error of the
+        caller's own.
+
+        Returns them as stored. Raises ConversationNotFoundError; DataValidationError, which is a
+        ValueError, and names the message and the field; GenericMemoryError.
         """
         if len(messages) > MAX_MESSAGES:
             raise DataValidationError(
@@ -108,11 +120,16 @@ class ChatMemoryService:
             checked(message, place=place, image_root=self.image_root)
             for place, message in enumerate(messages)
         ]
+        now = now or timezone.now()
         with _database_errors("add to", conversation_id), transaction.atomic():
-            session = self._locked(conversation_id)
-            role = self.role_in_session(session)
-            stored = self.append(session=session, new=new, role=role, now=now or timezone.now())
-            if stored:
+            found = session_lock(conversation_id, chat_ids=chat_ids)
+            if found is None:
+                raise ConversationNotFoundError(conversation_id)
+            session = found.session
+            check(session.chat)
+            wants_vectors = has_text(new) and session.request_vectors(now)
+            stored = self.append(session=session, new=new, role=self.role_of(found), now=now)
+            if wants_vectors:
                 transaction.on_commit(lambda: self.embed(session.pk), robust=True)
         return [as_conversation_message(message) for message in stored]
 
@@ -123,7 +140,10 @@ class ChatMemoryService:
         GenericMemoryError.
         """
         with _database_errors("clear", conversation_id), transaction.atomic():
-            session = self._locked(conversation_id)
+            locked = ChatSession.objects.select_for_update(no_key=True)
+            session = locked.filter(pk=conversation_id).first()
+            if session is None:
+                raise ConversationNotFoundError(conversation_id)
             return session_clear(session=session, now=timezone.now(), actor=actor)
 
     def append(
@@ -153,13 +173,18 @@ class ChatMemoryService:
         return gone
 
     def history(
-        self, *, turn: Turn, max_messages: int | None = None, max_tokens: int | None = None
+        self,
+        *,
+        turn: Turn,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+        walk: Iterator[Message] | None = None,
     ) -> History:
         """Return the part of the conversation that the model reads for a turn.
 
         It holds the latest summary before the turn's message, the newest messages, and a short form
         of what is in neither. All of it fits the role's limit, or ``max_tokens`` if that is less;
-        the last two messages are always whole.
+        the last two messages are always whole. ``walk``: see history_for_turn.
         """
         limit = self.limits.tokens_for(turn.user_role)
         limit = limit if max_tokens is None else min(limit, max_tokens)
@@ -168,6 +193,7 @@ class ChatMemoryService:
             max_tokens=limit,
             max_messages=max_messages,
             passage_tokens=sizes_for(limit).passage if self.strategy.fills_gaps else 0,
+            walk=walk,
         )
 
     def get_conversation_history(self, *, conversation_id: UUID) -> list[dict[str, str]]:
@@ -209,17 +235,20 @@ class ChatMemoryService:
         role = turns.values_list("user_role", flat=True).first()
         return role or self.role_in(session.chat) or CLIENT
 
+    def role_of(self, found: SessionInChat) -> str:
+        """Return the same as ``role_in_session``, from what was read with the session."""
+        chat = found.session.chat
+        return found.last_role or user_role(
+            addresses=found.addresses,
+            is_group=chat.is_group,
+            whatsapp_chat=chat.whatsapp_chat,
+            godfather=self.godfather,
+        )
+
     def manage_after_commit(self, session: ChatSession) -> None:
         """Call the strategy's hook for a session after the caller's transaction commits."""
         hook = self.strategy.post_add_messages_hook
         transaction.on_commit(lambda: hook(session=session), robust=True)
-
-    def _locked(self, conversation_id: UUID) -> ChatSession:
-        locked = ChatSession.objects.select_for_update(no_key=True)
-        session = locked.filter(pk=conversation_id).first()
-        if session is None:
-            raise ConversationNotFoundError(conversation_id)
-        return session
 
 
 @contextmanager

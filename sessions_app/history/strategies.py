@@ -14,7 +14,9 @@ from sessions_app.summaries.facade import (
     Summarizer,
     SummaryRules,
     is_due,
+    may_be_due,
     session_summarize,
+    summary_is_requested,
     summary_request,
 )
 
@@ -85,7 +87,10 @@ class SummarizationStrategy:
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
         """Mark the session as due and enqueue it, once until the work is done."""
-        if is_due(session, self.summarize_every_n_messages) and summary_request(session.pk):
+        every = self.summarize_every_n_messages
+        if not may_be_due(session, every) or summary_is_requested(session.pk):
+            return
+        if is_due(session, every) and summary_request(session.pk):
             self.enqueue(session.pk)
 
     def work(self, *, session_id: UUID, token_limit: int, user_role: str) -> int:

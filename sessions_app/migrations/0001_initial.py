@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                 ('total_tokens', models.PositiveBigIntegerField(default=0, verbose_name='total tokens')),
                 ('window_start', models.PositiveIntegerField(default=1, verbose_name='window start')),
                 ('summarized_until', models.PositiveIntegerField(default=0, verbose_name='summarized until')),
+                ('vectors_requested_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='vectors requested at')),
             ],
             options={
                 'verbose_name': 'session',
@@ -745,6 +746,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='chatsession',
             index=models.Index(condition=models.Q(('status', 'expired')), fields=['expired_at'], name='sessions_to_archive'),
+        ),
+        migrations.AddIndex(
+            model_name='chatsession',
+            index=models.Index(condition=models.Q(('vectors_requested_at__isnull', False)), fields=['vectors_requested_at'], name='sessions_with_vectors_due'),
         ),
         migrations.AddConstraint(
             model_name='chatsession',

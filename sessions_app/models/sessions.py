@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -12,6 +13,9 @@ from django.utils.translation import pgettext_lazy
 
 from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat
+
+# By then a job has been tried again, or it is lost: longer than "retry" in Q_CLUSTER.
+VECTORS_LOST_AFTER = timedelta(minutes=15)
 
 
 class SessionStatus(models.TextChoices):
@@ -26,7 +30,8 @@ class ChatSession(models.Model):
     ``message_counter`` is the last order_num used. The window, the part of the history that
     counts towards the token limit, starts at order_num ``window_start``; ``total_tokens`` is
     the sum of its messages' tokens. The messages up to order_num ``summarized_until`` are
-    summed up.
+    summed up. ``vectors_requested_at``: since when a job in the queue is to make vectors of
+    messages, unless the job was lost.
     """
 
     session_id = models.UUIDField(
@@ -47,6 +52,9 @@ class ChatSession(models.Model):
     total_tokens = models.PositiveBigIntegerField(_("total tokens"), default=0)
     window_start = models.PositiveIntegerField(_("window start"), default=1)
     summarized_until = models.PositiveIntegerField(_("summarized until"), default=0)
+    vectors_requested_at = models.DateTimeField(
+        _("vectors requested at"), null=True, blank=True, editable=False
+    )
 
     class Meta:
         verbose_name = _("session")
@@ -86,10 +94,27 @@ class ChatSession(models.Model):
                 condition=Q(status=SessionStatus.EXPIRED),
                 name="sessions_to_archive",
             ),
+            models.Index(
+                fields=["vectors_requested_at"],
+                condition=Q(vectors_requested_at__isnull=False),
+                name="sessions_with_vectors_due",
+            ),
         ]
 
     def __str__(self) -> str:
         return str(self.session_id)
+
+    def request_vectors(self, now: datetime) -> bool:
+        """Note that vectors are to be made; return whether a job has to be enqueued for it.
+
+        The caller has locked the row and saves it. A worker that makes vectors clears the request
+        before it reads the messages, so that it includes all that were stored until then.
+        """
+        known = self.vectors_requested_at
+        if known is not None and known > now - VECTORS_LOST_AFTER:
+            return False
+        self.vectors_requested_at = now
+        return True
 
     @property
     def whatsapp_chat(self) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 from rest_framework.exceptions import NotFound
 
 from memoryproject.foundation.rest_kit.callers import Caller
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import SessionInChat, chat_at, session_read
 from sessions_app.models import Chat, ChatSession
 
 
@@ -21,6 +21,14 @@ def session_within(caller: Caller, session_id: UUID) -> ChatSession:
     if session is None:
         raise NotFound(f"There is no session {session_id}.")
     return session
+
+
+def session_in_chat_within(caller: Caller, session_id: UUID) -> SessionInChat:
+    """Return the session with what decides its role; raise NotFound as ``session_within`` does."""
+    found = session_read(session_id, chat_ids=caller.chat_ids)
+    if found is None:
+        raise NotFound(f"There is no session {session_id}.")
+    return found
 
 
 def chat_within(caller: Caller, whatsapp_chat: str) -> Chat:

@@ -58,14 +58,19 @@ def messages_unsummarized(session: ChatSession) -> QuerySet[Message]:
     return messages.exclude(role=Role.SUMMARY).order_by("order_num")
 
 
+def may_be_due(session: ChatSession, every: int) -> bool:
+    """Return whether the counters allow that there are enough messages for another summary."""
+    return session.message_counter - session.summarized_until >= every
+
+
 def is_due(session: ChatSession, every: int) -> bool:
     """Return whether there are enough messages for another summary.
 
     Reads ``every`` rows at most, and none at all if the counters already rule it out.
     """
-    if session.message_counter - session.summarized_until < every:
-        return False
-    return len(messages_unsummarized(session).values_list("pk")[:every]) == every
+    return may_be_due(session, every) and (
+        len(messages_unsummarized(session).values_list("pk")[:every]) == every
+    )
 
 
 def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | None:

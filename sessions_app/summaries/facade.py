@@ -1,11 +1,15 @@
 """Public face of summaries: what other packages may use."""
 
-from sessions_app.summaries.chunks import is_due
+from sessions_app.summaries.chunks import is_due, may_be_due
 from sessions_app.summaries.sizes import sizes_for
 from sessions_app.summaries.skills import SKILLS, skill_named
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
 from sessions_app.summaries.summarizer import Summarizer
-from sessions_app.summaries.summary_claims import summaries_abandoned, summary_request
+from sessions_app.summaries.summary_claims import (
+    summaries_abandoned,
+    summary_is_requested,
+    summary_request,
+)
 from sessions_app.summaries.summary_store import summaries_retract
 
 __all__ = [
@@ -13,10 +17,12 @@ __all__ = [
     "Summarizer",
     "SummaryRules",
     "is_due",
+    "may_be_due",
     "session_summarize",
     "sizes_for",
     "skill_named",
     "summaries_abandoned",
     "summaries_retract",
+    "summary_is_requested",
     "summary_request",
 ]

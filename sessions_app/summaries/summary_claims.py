@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -14,6 +15,8 @@ from sessions_app.models import SummaryWork
 
 # The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
+
+_IS_DUE = f"SELECT 1 FROM {SummaryWork._meta.db_table} WHERE session_id = %s AND due"  # noqa: S608 constants only
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,14 @@ class SummaryLease(Lease[SummaryWork]):
             return
         wait = WAITS[min(work.attempts, len(WAITS)) - 1]
         self.release(error=error, not_before=timezone.now() + wait)
+
+
+def summary_is_requested(session_id: UUID) -> bool:
+    """Return whether the session is marked."""
+    with connection.cursor() as cursor:
+        # In SQL, because it is asked after each message while a summary is awaited.
+        cursor.execute(_IS_DUE, [session_id])
+        return bool(cursor.fetchone())
 
 
 def summary_request(session_id: UUID) -> bool:

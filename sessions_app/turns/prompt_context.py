@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,13 @@ from django.db.models import QuerySet
 
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
-from sessions_app.conversations.facade import History, messages_left_out, text_of
+from sessions_app.conversations.facade import (
+    History,
+    SessionInChat,
+    conversation_walk,
+    messages_left_out,
+    text_of,
+)
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.recall.facade import RecallResult, Viewer, recall
@@ -56,7 +62,7 @@ class Context:
 
 def context_make(
     *,
-    session: ChatSession,
+    found: SessionInChat,
     dependencies: Dependencies,
     query: str | None = None,
     max_tokens: int | None = None,
@@ -69,9 +75,11 @@ def context_make(
 
     Nothing is stored. Raises BudgetTooSmallError.
     """
-    turn, after = _turn(session, dependencies, now), _after(session)
-    history = _history(turn, after, query, dependencies, max_tokens)
-    text = query if query is not None else _last_message(session)
+    walk = conversation_walk(found.session.pk)
+    last, after = _last_messages(found.session, walk)
+    turn = _turn(found, last, dependencies, now)
+    history = _history(turn, after, walk, query, dependencies, max_tokens)
+    text = query if query is not None else _last_question(found.session, last)
     recalled = _recall(turn, text, history, dependencies)
     cards = cards_in_reach(turn, history, dependencies)
     parts = prompt_parts(turn, text, history, recalled, cards, dependencies)
@@ -104,25 +112,35 @@ def _to_context(
     )
 
 
-def _turn(session: ChatSession, dependencies: Dependencies, now: datetime) -> Turn:
-    """Return a turn that is never saved: it would answer the session's last message.
-
-    An answer counts as part of its question, so that the last message is never an answer: see
-    _after.
-    """
+def _turn(
+    found: SessionInChat, last: Message | None, dependencies: Dependencies, now: datetime
+) -> Turn:
+    """Return a turn that is never saved: it would answer the session's last message."""
     return Turn(
-        chat=session.chat,
-        session=session,
-        message=_messages_newest_first(session).filter(answers__isnull=True).first(),
-        user_role=dependencies.chat_memory.role_in_session(session),
+        chat=found.session.chat,
+        session=found.session,
+        message=last,
+        user_role=dependencies.chat_memory.role_of(found),
         asked_at=now,
     )
 
 
-def _after(session: ChatSession) -> list[Message]:
-    """Return the answer to the session's last message, if it has one already."""
-    last = _messages_newest_first(session).filter(answers__isnull=True).first()
-    return list(_messages_newest_first(session).filter(answers=last)) if last else []
+def _last_messages(
+    session: ChatSession, walk: Iterator[Message]
+) -> tuple[Message | None, list[Message]]:
+    """Return the last message, and its answer if it has one already.
+
+    An answer counts as part of its question, so that the last message is never an answer.
+    ``walk`` has arrived at the last message then.
+    """
+    answers: list[Message] = []
+    for message in walk:
+        if message.answers_id is None:
+            message.session = session
+            here = (each for each in answers if each.session_id == session.pk)
+            return message, [each for each in here if each.answers_id == message.pk]
+        answers.append(message)
+    return None, []
 
 
 def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
@@ -134,6 +152,7 @@ def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
 def _history(
     turn: Turn,
     after: Sequence[Message],
+    walk: Iterator[Message],
     query: str | None,
     dependencies: Dependencies,
     max_tokens: int | None,
@@ -145,12 +164,16 @@ def _history(
     limit = limit if max_tokens is None else min(limit, max_tokens)
     room = limit - sum(each.tokens for each in after) - estimate_tokens(query or "")
     return dependencies.chat_memory.history(
-        turn=turn, max_messages=dependencies.rules.history_max_messages, max_tokens=max(room, 1)
+        turn=turn,
+        max_messages=dependencies.rules.history_max_messages,
+        max_tokens=max(room, 1),
+        walk=walk,
     )
 
 
-def _last_message(session: ChatSession) -> str:
-    last = _messages_newest_first(session).filter(role=Role.USER).first()
+def _last_question(session: ChatSession, last: Message | None) -> str:
+    if last is not None and last.role != Role.USER:
+        last = _messages_newest_first(session).filter(role=Role.USER).first()
     return last.content if last else ""
 
 

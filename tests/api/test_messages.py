@@ -9,10 +9,12 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rest_framework.serializers import Serializer
 
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.models import ChatSession, ForgetReceipt, Message
+from sessions_app.presentation.serializers import MessageSerializer
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import opened
 
@@ -54,6 +56,13 @@ def test_messages_are_stored_in_order_and_read_as_they_were_given(api: Api, path
     assert stored[2]["received_at"].endswith("Z")
     assert stored[2]["was_received"] is True
     assert api.get(path).json() == {"results": stored, "next": None, "previous": None}
+
+
+def test_a_message_is_written_as_its_fields_say(api: Api, path: str) -> None:
+    (stored,) = store(api, path, said("שלום", timestamp="2026-01-10T12:00:00.5+02:00"))
+    message = Message.objects.get()
+    by_fields = Serializer.to_representation(MessageSerializer(), message)
+    assert by_fields == MessageSerializer(message).data == stored
 
 
 @settings(

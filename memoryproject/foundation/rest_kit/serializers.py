@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from functools import cache
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
@@ -28,6 +29,28 @@ class Strict(serializers.Serializer[Any]):
                     {str(name)[:100]: [detail] for name in unknown[:20]}, code="unknown_field"
                 )
         return super().to_internal_value(data)
+
+
+@cache
+def shared_serializer(serializer_class: type[serializers.Serializer[Any]]) -> Any:
+    """Return the process's one instance of the class, for what doesn't depend on data.
+
+    REST framework copies all fields for each new instance, which takes longer than checking a
+    small body. Fields keep nothing of what they check, so that threads may use them at once.
+    """
+    return serializer_class()
+
+
+def checked_data(serializer_class: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+    """Return the checked data. Raises ValidationError."""
+    try:
+        checked: dict[str, Any] = shared_serializer(serializer_class).run_validation(data)
+    except serializers.ValidationError:
+        # Once more, because only an instance with data gives the errors their final form.
+        serializer = serializer_class(data=data)
+        serializer.is_valid(raise_exception=True)
+        checked = serializer.validated_data
+    return checked
 
 
 class Nothing(Strict):
@@ -105,6 +128,11 @@ class Moment(serializers.DateTimeField):
             return found.astimezone(timezone.utc)
         except OverflowError:
             self.fail("range")
+
+
+def utc_text(moment: datetime) -> str:
+    """Return the time as ``Moment`` does."""
+    return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 class ErrorSerializer(serializers.Serializer[Any]):

@@ -23,6 +23,7 @@ from memoryproject.foundation.rest_kit.callers import Caller, caller_of
 from memoryproject.foundation.rest_kit.errors import LengthRequired, refuse
 from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.serializers import checked_data, shared_serializer
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
@@ -100,25 +101,20 @@ class ApiView(GenericAPIView[Any]):
                 raise refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
         if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
-            names = set(self.query_serializer_class().fields)
+            names = shared_serializer(self.query_serializer_class).fields
             given = {name: text for name, text in request.query_params.items() if name in names}
-            checked = self.query_serializer_class(data=given)
-            checked.is_valid(raise_exception=True)
-            self.query = checked.validated_data
+            self.query = checked_data(self.query_serializer_class, given)
 
     def query_parameters(self) -> set[str]:
         """Return the parameter names that are allowed in the query."""
         known = set(ALWAYS_ALLOWED)
         if self.query_serializer_class is not None:
-            known |= set(self.query_serializer_class().fields)
+            known |= set(shared_serializer(self.query_serializer_class).fields)
         return known
 
     def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
         """Return the body's checked data. Raises ValidationError."""
-        serializer = serializer_class(data=self.request.data)
-        serializer.is_valid(raise_exception=True)
-        checked: dict[str, Any] = serializer.validated_data
-        return checked
+        return checked_data(serializer_class, self.request.data)
 
     def handle_exception(self, exc: Exception) -> Response:
         for kind, make in self.raises.items():

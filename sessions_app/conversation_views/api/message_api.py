@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +19,8 @@ from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import object_forget
 from sessions_app.forgetting.presentation import FORGETTING
-from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.models import Message
+from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
 from sessions_app.presentation.lookup import session_within
 from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
@@ -42,7 +42,7 @@ class MessagesView(ListView):
         "DELETE": [NOT_FORGOTTEN],
     }
     raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
-    queryset = Message.objects.defer("terms")
+    queryset = Message.objects.values_list(*MessageSerializer().fields, named=True)
     query_serializer_class = MessagesQuery
     serializer_class = MessageSerializer
     ordering = ("-order_num",)
@@ -59,13 +59,15 @@ class MessagesView(ListView):
         A summary has its own order_num and stands after the messages that it sums up. `before` is
         exclusive.
         """
-        session = session_within(self.caller, session_id)
-        rows = self.within_reach().filter(session=session)
+        rows = self.within_reach().filter(session=session_id)
         if "before" in self.query:
             rows = rows.filter(timestamp__lt=self.query["before"])
         page = self.page_of(rows)
         page.data["results"] = page.data["results"][::-1]
-        self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
+        if self.caller.is_staff or not page.data["results"]:
+            # A message is enough to know that the session is within reach.
+            session = session_within(self.caller, session_id)
+            self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
         return page
 
     @described(
@@ -82,15 +84,21 @@ class MessagesView(ListView):
     def post(self, request: Request, session_id: UUID) -> Response:
         """Store all of the messages or none, in the order given; at most 1,000."""
         body = self.body(NewMessagesSerializer)
-        session = session_within(self.caller, session_id)
-        if not build_intake_rules().remember(session.chat):
-            raise MemoryDisabledError
+        rules = build_intake_rules()
+
+        def check(chat: Chat) -> None:
+            if not rules.remember(chat):
+                raise MemoryDisabledError
+
         now = timezone.now()
-        messages = [_new_message(each, now) for each in body["messages"]]
-        stored = build_chat_memory().add_messages(
-            conversation_id=session.pk, messages=messages, now=now
+        stored = rules.chat_memory.add_messages(
+            conversation_id=session_id,
+            messages=[_new_message(each, now) for each in body["messages"]],
+            now=now,
+            chat_ids=self.caller.chat_ids,
+            check=check,
         )
-        values = [_stored_values(session.pk, message) for message in stored]
+        values = [SimpleNamespace(session_id=session_id, **vars(each)) for each in stored]
         return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
     @described(
@@ -118,7 +126,3 @@ class MessagesView(ListView):
 
 def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
     return ConversationMessage(**{"timestamp": now, **each})
-
-
-def _stored_values(session_id: UUID, message: ConversationMessage) -> dict[str, Any]:
-    return {**vars(message), "session_id": session_id}

@@ -12,7 +12,7 @@ from memoryproject.foundation.rest_kit.errors import invalid
 from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.presentation import examples
-from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.lookup import session_in_chat_within
 from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer, ContextSerializer
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.prompt_context import BudgetTooSmallError, context_make
@@ -46,13 +46,14 @@ class ContextView(ApiView):
         assistant would get it.
         """
         body = self.body(ContextQuestionSerializer)
-        session = session_within(self.caller, session_id)
+        found = session_in_chat_within(self.caller, session_id)
         context = context_make(
-            session=session,
+            found=found,
             dependencies=build_turn_dependencies(),
             query=body.get("query"),
             max_tokens=body.get("max_tokens"),
             now=timezone.now(),
         )
-        self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
+        chat_id = found.session.chat_id
+        self.record_read(object_type="session", object_id=session_id, chat_id=chat_id)
         return Response(ContextSerializer(context).data)
