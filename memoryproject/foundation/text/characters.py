@@ -126,7 +126,9 @@ def cut_to_tokens(text: str, tokens: int, *, mark: str = "…") -> str:
     if estimate_tokens(text) <= tokens:
         return text
     room = characters_within(text, tokens - estimate_tokens(mark) - 1)
-    return cut_at_word(text, room + len(mark), mark=mark) if room > 0 else mark
+    # The mark may be longer than what is too much.
+    longest = min(room + len(mark), len(text) - 1)
+    return cut_at_word(text, longest, mark=mark) if longest > len(mark) else mark
 
 
 def cut_at_word(text: str, longest: int, *, mark: str = "…") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.text.characters import (
@@ -60,6 +60,7 @@ def test_the_longest_beginning_within_a_limit_is_found(text: str, tokens: int) -
         assert longer > tokens or found + 1 > 4 * (tokens + 1) - 1
 
 
+@example("000000" + 3 * "\U00010000", 5)
 @given(TEXTS, st.integers(1, 120))
 def test_a_cut_text_is_within_its_limit(text: str, tokens: int) -> None:
     assert estimate_tokens(cut_to_tokens(text, tokens)) <= tokens
