@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,22 @@ NOT_IN_LAUNCHER = ("asyncio", "django", "email", "environ", "http", "psutil", "p
 SETUP = "import django, sys; from django.core import management; django.setup(); "
 
 
+def imported(code: str, names: Collection[str]) -> list[str]:
+    """Which of these modules a new process has after the code."""
+    shown = f"print('imported', *sorted(set({list(names)!r}) & set(sys.modules)))"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{code}; {shown}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    first, *found = ended.stdout.splitlines()[-1].split()
+    assert first == "imported"
+    return found
+
+
 @pytest.mark.parametrize(
     "does",
     [
@@ -60,16 +77,7 @@ SETUP = "import django, sys; from django.core import management; django.setup();
 )
 @pytest.mark.processes
 def test_commands_import_no_slow_package(does: str) -> None:
-    shown = f"print('imported', *sorted(set({SLOW!r}) & set(sys.modules)))"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{SETUP}{does}; {shown}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert ended.stdout.splitlines()[-1] == "imported"
+    assert imported(f"{SETUP}{does}", SLOW) == []
 
 
 # Prints which of some modules are loaded, and what must not be there when processes are forked.
@@ -175,13 +183,4 @@ def test_the_webhooks_server_serves_what_the_front_door_sends_there() -> None:
 
 @pytest.mark.processes
 def test_the_launcher_imports_neither_django_nor_a_driver() -> None:
-    shown = f"print('imported', *sorted(set({NOT_IN_LAUNCHER!r}) & set(sys.modules)))"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"import sys, memoryproject.launch; {shown}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert ended.stdout.splitlines()[-1] == "imported"
+    assert imported("import sys, memoryproject.launch", NOT_IN_LAUNCHER) == []
