@@ -32,11 +32,16 @@ CHANGE_SLACK = timedelta(hours=1)
 
 def addresses_lock(addresses: Iterable[str]) -> None:
     """Serialise all work on these addresses until the transaction ends."""
+    keys = []
+    for address in sorted(set(addresses)):
+        digest = hashlib.sha256(address.encode()).digest()
+        keys.append(int.from_bytes(digest[:8], "big", signed=True))
+    if not keys:
+        return
+    # PostgreSQL evaluates the columns of a row from left to right.
+    locks = ", ".join(["pg_advisory_xact_lock(%s)"] * len(keys))
     with connection.cursor() as cursor:
-        for address in sorted(set(addresses)):
-            digest = hashlib.sha256(address.encode()).digest()
-            key = int.from_bytes(digest[:8], "big", signed=True)
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+        cursor.execute(f"SELECT {locks}", keys)
 
 
 def chat_find(whatsapp_chat: str) -> Chat | None:

@@ -220,10 +220,16 @@ class ChatMemoryService:
             session_id=session.pk, token_limit=self.limits.tokens_for(role), user_role=role
         )
 
-    def role_in(self, chat: Chat) -> str:
-        """Return the role of the person who writes in a chat: client or godfather."""
+    def role_in(self, chat: Chat, *, addresses: Collection[str] | None = None) -> str:
+        """Return the role of the person who writes in a chat: client or godfather.
+
+        ``addresses``: the chat's current ones; they are read if they aren't given.
+        """
+        if addresses is None:
+            current = chat.addresses.filter(left_at__isnull=True)
+            addresses = current.values_list("address", flat=True)
         return user_role(
-            addresses=chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True),
+            addresses=addresses,
             is_group=chat.is_group,
             whatsapp_chat=chat.whatsapp_chat,
             godfather=self.godfather,

@@ -13,9 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import DataError, IntegrityError, InterfaceError, OperationalError, transaction
+from django.db import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.utils import timezone
 from psycopg.errors import DeadlockDetected
+from psycopg.types.json import Jsonb
 
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
@@ -35,7 +43,16 @@ logger = logging.getLogger(__name__)
 
 KEY_LENGTH = 512
 TRIES = 3
+Enqueue = Callable[[UUID], object]
 FIRST_RETRY = timedelta(minutes=1)
+
+# One statement: whether there is one already, and if not, the new one.
+ADD = f"""
+INSERT INTO {InboundDelivery._meta.db_table}
+    (provider, delivery_key, event, subject_id, raw, outcome, attempts, received_at)
+VALUES (%s, %s, %s, %s, %s, '', 0, clock_timestamp())
+ON CONFLICT (provider, delivery_key) DO NOTHING RETURNING id, received_at
+"""  # noqa: S608 constants only
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
@@ -48,16 +65,21 @@ class Outcome:
     chat: Chat | None = None
     message_id: UUID | None = None
     answer_due: bool = False
+    asks_model: bool = False
 
 
 def events_receive(
     *,
     received: Sequence[Event],
     rules: IntakeRules,
-    enqueue: Callable[[UUID], None],
+    enqueue: Enqueue,
+    enqueue_asking: Enqueue | None = None,
     now: datetime | None = None,
 ) -> None:
     """Store every event in its own transaction; enqueue the chats that now wait for an answer.
+
+    ``enqueue`` is called in the event's transaction. ``enqueue_asking`` is called in its place
+    where the new turn is known to ask a model.
 
     An event that can't be processed is kept as it came, with the reason, and doesn't stop the
     others. Raises OperationalError or InterfaceError when the database is out of reach or full, so
@@ -65,7 +87,9 @@ def events_receive(
     """
     for event in received:
         try:
-            _receive_with_retry(event, rules, enqueue, now or timezone.now())
+            _receive_with_retry(
+                event, rules, (enqueue, enqueue_asking or enqueue), now or timezone.now()
+            )
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:
@@ -74,11 +98,11 @@ def events_receive(
 
 
 def _receive_with_retry(
-    event: Event, rules: IntakeRules, enqueue: Callable[[UUID], None], now: datetime
+    event: Event, rules: IntakeRules, queues: tuple[Enqueue, Enqueue], now: datetime
 ) -> None:
     for _ in range(TRIES - 1):
         try:
-            return _receive_one(event, rules, enqueue, now)
+            return _receive_one(event, rules, queues, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
             continue
@@ -86,12 +110,12 @@ def _receive_with_retry(
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
     try:
-        return _receive_one(event, rules, enqueue, now)
+        return _receive_one(event, rules, queues, now)
     except IntegrityError:
         # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
         if not _damaged_session_ended(event, now):
             raise
-    return _receive_one(event, rules, enqueue, now)
+    return _receive_one(event, rules, queues, now)
 
 
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
@@ -102,47 +126,66 @@ def _damaged_session_ended(event: Event, now: datetime) -> bool:
 
 
 def _receive_one(
-    event: Event, rules: IntakeRules, enqueue: Callable[[UUID], None], now: datetime
+    event: Event, rules: IntakeRules, queues: tuple[Enqueue, Enqueue], now: datetime
 ) -> None:
     with transaction.atomic():
-        key = _key(event)
-        if InboundDelivery.objects.filter(provider=event.provider, delivery_key=key).exists():
-            return
-        # Of two that come at the same moment, the one that is stored later fails and is repeated.
-        delivery = InboundDelivery.objects.create(
-            provider=event.provider,
-            delivery_key=key,
-            event=type(event).__name__,
-            subject_id=_subject(event),
-            raw=event.raw,
+        delivery = _delivery_add(event)
+        if delivery is not None:
+            outcome = process(event, delivery, rules, now)
+            if outcome.answer_due and outcome.chat:
+                queues[outcome.asks_model](outcome.chat.pk)
+
+
+def _delivery_add(event: Event) -> InboundDelivery | None:
+    """Store the delivery of the event; return None if there is one already.
+
+    Of two that come at the same moment, the later one waits here until the first is committed.
+    """
+    delivery = InboundDelivery(
+        provider=event.provider,
+        delivery_key=_key(event),
+        event=type(event).__name__,
+        subject_id=_subject(event),
+        raw=event.raw,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ADD,
+            [
+                delivery.provider,
+                delivery.delivery_key,
+                delivery.event,
+                delivery.subject_id,
+                Jsonb(delivery.raw),
+            ],
         )
-        process(event, delivery, rules, enqueue, now)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    delivery.pk, delivery.received_at = row
+    delivery._state.adding = False
+    return delivery
 
 
-def process(
-    event: Event,
-    delivery: InboundDelivery,
-    rules: IntakeRules,
-    enqueue: Callable[[UUID], None],
-    now: datetime,
-) -> None:
-    """Process the event in the current transaction and note the outcome on its delivery."""
+def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
+    """Process the event in the current transaction and note the outcome on its delivery.
+
+    The caller enqueues the chat if an answer is due.
+    """
     outcome = _process(event, delivery, rules, now)
     delivery.outcome = outcome.text[:255]
     delivery.chat = outcome.chat
     delivery.message_id = outcome.message_id
     delivery.retry_at = None
     delivery.save(update_fields=["outcome", "chat", "message", "retry_at"])
-    if outcome.answer_due and outcome.chat:
-        chat_id = outcome.chat.pk
-        transaction.on_commit(lambda: enqueue(chat_id))
+    return outcome
 
 
 def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage):
         taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
-        return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due)
+        return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due, taken.asks_model)
     if isinstance(event, events.StatusUpdate):
         due = status_apply(event=event)
         return Outcome(due.text, due.chat, answer_due=due.answer_due)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -58,7 +59,9 @@ def delivery_retry(
             if delivery is None:
                 # Another sweep is at it, or was.
                 return False
-            process(_event_of(delivery), delivery, rules, enqueue, now)
+            outcome = process(_event_of(delivery), delivery, rules, now)
+            if outcome.answer_due and outcome.chat:
+                transaction.on_commit(partial(enqueue, outcome.chat.pk))
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:

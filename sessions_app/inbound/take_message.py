@@ -7,6 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef
+
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
@@ -33,13 +36,21 @@ from sessions_app.limits.facade import (
     entry_count,
     entry_decide,
 )
-from sessions_app.models import Chat, ChatAccess, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models import (
+    Chat,
+    ChatAccess,
+    ChatAddress,
+    ChatSession,
+    InboundDelivery,
+    Message,
+    Turn,
+)
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.facade import pause_in_force
+from sessions_app.turns.facade import turn_needs_model
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -70,6 +81,7 @@ class Taken:
     message_id: UUID | None = None
     answer_due: bool = False
     turn: Turn | None = None
+    asks_model: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,8 +109,8 @@ def message_take(
     Call it in the delivery's transaction: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
-    role = rules.chat_memory.role_in(chat)
+    chat, addresses = _chat_lock(_chat_of(event).pk)
+    role = rules.chat_memory.role_in(chat, addresses=addresses)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     incoming = _Incoming(event, delivery, chat, role, access, rules, now)
     _learn_language(incoming)
@@ -122,7 +134,33 @@ def message_take(
         person = Actor("person", chat_id=chat.pk)
         session_end(session=session, at=now, actor=person)
         session_start(chat=chat, now=now, actor=person)
-    return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
+    return _answer_due("stored", incoming, turn, message.message_id)
+
+
+def _answer_due(
+    text: str, incoming: _Incoming, turn: Turn, message_id: UUID | None = None
+) -> Taken:
+    asks = turn_needs_model(
+        state=turn.state,
+        context=turn.context,
+        text=incoming.event.text,
+        in_group=incoming.chat.is_group,
+    )
+    return Taken(text, incoming.chat, message_id, answer_due=True, turn=turn, asks_model=asks)
+
+
+def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
+    """Return the chat, locked, with its access and its pause, and its current addresses.
+
+    It is read after the lock was taken: a statement that waits for a lock sees other tables as they
+    were before.
+    """
+    Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
+    current = ChatAddress.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
+    chats = Chat.objects.select_related("access", "pause")
+    addresses = ArraySubquery(current.order_by().values("address"))
+    chat = chats.annotate(current_addresses=addresses).get(pk=chat_id)
+    return chat, chat.current_addresses
 
 
 def _decide(incoming: _Incoming) -> Entry:
@@ -211,7 +249,8 @@ def _state(incoming: _Incoming, entry: Entry) -> str:
         return str(TurnState.PENDING)
     if entry.reason:
         return str(TurnState.REFUSED)
-    paused = pause_in_force(incoming.chat.pk, incoming.now) is not None
+    pause = getattr(incoming.chat, "pause", None)
+    paused = pause is not None and pause.holds(incoming.now)
     return str(TurnState.HELD if paused else TurnState.PENDING)
 
 
@@ -284,7 +323,7 @@ def _take_without_memory(incoming: _Incoming, entry: Entry, *, due: bool) -> Tak
         delivery.raw = None
     if turn.state != TurnState.PENDING:
         return Taken(_outcome(turn), chat, turn=turn)
-    return Taken("memory is off, answered from the message alone", chat, None, True, turn)
+    return _answer_due("memory is off, answered from the message alone", incoming, turn)
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:

@@ -52,7 +52,7 @@ ANSWERED = Entry()
 
 def access_of(chat: Chat) -> ChatAccess:
     """Return the access of a client's chat; a new one, which isn't stored, where there is none."""
-    return ChatAccess.objects.filter(chat=chat).first() or ChatAccess(chat=chat)
+    return getattr(chat, "access", None) or ChatAccess(chat=chat)
 
 
 def entry_decide(

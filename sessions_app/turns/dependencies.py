@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.configured import (
     configured_transcriber,
 )
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.foundation.process.lanes import ANSWERS, COMMANDS, enqueue
+from memoryproject.foundation.process.lanes import ANSWERS, COMMANDS, enqueue, with_commit
 from memoryproject.foundation.process.shared_times import SharedTimes
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
@@ -92,6 +92,19 @@ def enqueue_chat(chat_id: UUID) -> None:
     else:
         name = f"command {chat_id}"
         enqueue("sessions_app.tasks.answer_commands", str(chat_id), lane=COMMANDS, task_name=name)
+
+
+def enqueue_with_commit(chat_id: UUID) -> None:
+    """Enqueue the chat with the open transaction."""
+    with_commit(lambda: enqueue_chat(chat_id))
+
+
+def enqueue_asking_with_commit(chat_id: UUID) -> None:
+    """Enqueue the chat with the open transaction, which stores a turn that asks a model.
+
+    What the chat's oldest turn needs isn't looked up: that one has been enqueued itself.
+    """
+    with_commit(lambda: enqueue_answers(chat_id))
 
 
 def enqueue_answers(chat_id: UUID) -> None:

@@ -12,7 +12,12 @@ from sessions_app.turns.pauses import (
 )
 from sessions_app.turns.prompt import Line, PromptParts, Recalled
 from sessions_app.turns.prompt_budget import build_prompt
-from sessions_app.turns.queue import chat_answer, next_needs_model, queued_chat_answer
+from sessions_app.turns.queue import (
+    chat_answer,
+    next_needs_model,
+    queued_chat_answer,
+    turn_needs_model,
+)
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.statuses import own_send_confirm, status_apply
 from sessions_app.turns.turn_claims import (
@@ -44,6 +49,7 @@ __all__ = [
     "queued_chat_answer",
     "sends_resolve",
     "status_apply",
+    "turn_needs_model",
     "turn_update_state",
     "turns_abandoned",
     "turns_sweep",

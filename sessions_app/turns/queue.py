@@ -42,8 +42,10 @@ def queued_chat_answer(
 
     def answer_known() -> None:
         now = timezone.now()
-        if not is_known(chat_id, now=now):
-            for known in known_chats_waiting(now=now):
+        ahead = known_chats_waiting(now=now)
+        # Hardly ever does one wait; only then it matters whether this chat is known itself.
+        if ahead and chat_id not in ahead and not is_known(chat_id, now=now):
+            for known in ahead:
                 chat_answer(chat_id=known, dependencies=dependencies, debounce=debounce)
 
     return chat_answer(
@@ -102,13 +104,18 @@ def next_needs_model(chat_id: UUID) -> bool:
     A command and a notice need none, and an answer that is stored is only sent. False without a
     turn.
     """
-    # Each webhook asks this: whole rows of turn, message and chat would take several times as long.
+    # Whole rows of turn, message and chat would take several times as long.
     columns = ("state", "context", "message__content", "unstored_text", "chat__is_group")
     turn = turns_waiting(chat_id).values_list(*columns).first()
     if turn is None:
         return False
     state, context, content, unstored, in_group = turn
     text = unstored if content is None else content
+    return turn_needs_model(state=state, context=context, text=text, in_group=in_group)
+
+
+def turn_needs_model(*, state: str, context: Mapping[str, Any], text: str, in_group: bool) -> bool:
+    """Return whether a turn in this state may ask a model, or read a file."""
     is_text = bool(text.strip()) and parse_command(text, in_group=in_group) is None
     is_open = state in OPEN_STATES and "notice" not in context
     return is_open and (_names_file(context) or is_text)

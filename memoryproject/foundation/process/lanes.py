@@ -7,10 +7,12 @@ server holds up its own lane and no other.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 from django_q.brokers import Broker, get_broker
 from django_q.tasks import async_task
 
@@ -38,6 +40,18 @@ def enqueue(
         lane, broker = BACKGROUND, None
     job = async_task(function, *args, broker=broker or get_broker(lane), cluster=lane, **options)
     return str(job)
+
+
+def with_commit(put: Callable[[], object]) -> None:
+    """Call ``put``, which enqueues jobs, so that they run only if the transaction is committed.
+
+    Jobs in the database are written in the transaction itself: one commit writes all to the disk.
+    Redis gets them after the commit.
+    """
+    if settings.Q_BROKER:
+        transaction.on_commit(put)
+    else:
+        put()
 
 
 def lane_settings(lane: str) -> dict[str, Any]:

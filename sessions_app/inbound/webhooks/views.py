@@ -27,7 +27,11 @@ from memoryproject.foundation.integrations.whatsapp.green.parse import parse_gre
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
-from sessions_app.turns.dependencies import build_storage_notices, enqueue_chat
+from sessions_app.turns.dependencies import (
+    build_storage_notices,
+    enqueue_asking_with_commit,
+    enqueue_with_commit,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +86,12 @@ def receive(events: Sequence[Event]) -> HttpResponse:
     """
     notices = build_storage_notices()
     try:
-        events_receive(received=events, rules=build_intake_rules(), enqueue=enqueue_chat)
+        events_receive(
+            received=events,
+            rules=build_intake_rules(),
+            enqueue=enqueue_with_commit,
+            enqueue_asking=enqueue_asking_with_commit,
+        )
     except (OperationalError, InterfaceError) as error:
         if is_caused_by_full_disk(error, settings.DATA_DIR):
             logger.critical("The disk is full: a webhook was not stored; it will be repeated.")
