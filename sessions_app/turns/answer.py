@@ -19,6 +19,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, named_error
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.deadline import deadline
+from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
@@ -74,10 +75,14 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """
     try:
         turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
+        if turn.message is not None and turn.message.session_id == turn.session_id:
+            turn.message.session = present(turn.session)
         if turn.state == TurnState.RUNNING:
             with deadline(dependencies.rules.deadline.total_seconds()):
-                _answer(turn, lease, dependencies)
-            turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
+                answered = _answer(turn, lease, dependencies)
+            if answered is None:
+                return
+            turn = answered
         if turn.state == TurnState.REPLIED:
             reply_send(
                 lease=lease,
@@ -158,22 +163,23 @@ def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
         logger.warning("The turn is taken up again when its lease ends: %s", error)
 
 
-def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
+def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
+    """Make and store the answer; return the turn as stored, or None if it ends without one."""
     if turn.message is not None and turn.message.revoked_at:
         _end(turn, lease, TurnState.CANCELLED)
-        return
+        return None
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
         _end(turn, lease, TurnState.MISSED)
-        return
+        return None
     try:
         answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
         _show_as_read(turn, dependencies)
-        _draft_until_stored(turn, lease, dependencies)
+        return _draft_until_stored(turn, lease, dependencies)
     except LimitReachedError as limit:
-        _refuse(turn, lease, limit.code, dependencies)
+        return _refuse(turn, lease, limit.code, dependencies)
 
 
-def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies) -> None:
+def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies) -> Turn | None:
     """End a turn that a limit forbids to answer; the first of a day says so to the person."""
     reason = ErrorText(code)
     limits = dependencies.limits
@@ -181,25 +187,22 @@ def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies)
         turn=turn, code=code, limits=limits, now=timezone.now()
     ):
         _end(turn, lease, TurnState.REFUSED, error=reason)
-        return
-    _store(turn, lease, _say("limit_day", turn, error=reason), dependencies)
+        return None
+    return _store(turn, lease, _say("limit_day", turn, error=reason), dependencies)
 
 
-def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
-    for attempt in range(1, DRAFTS + 1):
+def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn:
+    for _ in range(DRAFTS - 1):
         try:
-            _draft_and_store(turn, lease, dependencies)
+            return _draft_and_store(turn, lease, dependencies)
         except ForgottenMeanwhileError:
-            if attempt == DRAFTS:
-                raise
             logger.info("Turn %s is answered anew: something was forgotten.", turn.turn_id)
             turn.refresh_from_db()
             lease.renew()
-        else:
-            return
+    return _draft_and_store(turn, lease, dependencies)
 
 
-def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
+def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn:
     """Make and store the answer.
 
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
@@ -210,7 +213,7 @@ def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -
     draft = _draft(turn, lease, dependencies)
     draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
-    _store(turn, lease, draft, dependencies, epoch)
+    return _store(turn, lease, draft, dependencies, epoch)
 
 
 def _store(
@@ -219,12 +222,13 @@ def _store(
     draft: Draft,
     dependencies: Dependencies,
     epoch: EpochSnapshot | None = None,
-) -> None:
+) -> Turn:
     if notice := notice_for(turn=turn):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
-    reply_store(
+    return reply_store(
         lease=lease,
+        chat=turn.chat,
         draft=draft,
         provider=dependencies.providers[turn.provider],
         chat_memory=dependencies.chat_memory,

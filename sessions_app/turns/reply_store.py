@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
 from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
-from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
+from sessions_app.models import Chat, ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
@@ -25,16 +25,17 @@ from sessions_app.turns.turn_claims import TurnLease
 def reply_store(
     *,
     lease: TurnLease,
+    chat: Chat,
     draft: Draft,
     provider: WhatsAppProvider,
     chat_memory: ChatMemoryService,
     epoch: EpochSnapshot | None = None,
     learn: Callable[[UUID], None] | None = None,
-) -> None:
-    """Store the answer of a turn; from then on it only has to be sent.
+) -> Turn:
+    """Store the answer of a turn and return the turn; from then on it only has to be sent.
 
-    ``epoch``: what had been forgotten when the answer was begun, None where the answer uses no
-    memory. ``learn`` hands its chat to a worker that learns from it.
+    ``chat``: the turn's chat when the answer was begun. ``epoch``: what had been forgotten then,
+    None where the answer uses no memory. ``learn`` hands the chat to a worker that learns from it.
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
     """
@@ -45,6 +46,9 @@ def reply_store(
         sessions = ChatSession.objects.select_for_update(no_key=True)
         session = sessions.filter(pk=lease.row.session_id).first()
         turn = lease.turn()
+        if turn.chat_id == chat.pk:
+            # It isn't read again.
+            turn.chat = chat
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
             stored = {"reply": _store_message(turn, session, draft, chat_memory)}
@@ -55,6 +59,7 @@ def reply_store(
             # No answer waits for a queue that is down: the sweep finds what is due.
             chat_id = turn.chat_id
             transaction.on_commit(lambda: learn(chat_id), robust=True)
+    return turn
 
 
 def parts_store(turn: Turn, texts: Sequence[str]) -> None:

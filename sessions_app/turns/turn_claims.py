@@ -20,7 +20,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.turns.pauses import paused_turns_hold
+from sessions_app.turns.pauses import paused_turns_hold, pauses_in_force
 
 
 def turn_update_state(*, turn: Turn) -> bool:
@@ -89,10 +89,18 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     Where staff have paused the assistant, only stored answers and commands are claimed.
     """
     now = now or timezone.now()
-    if Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING).held(now):
+    sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
+    leased = sending.filter(lease_token__isnull=False, lease_until__gt=now)
+    # One statement, which nearly always finds neither a send that goes on nor a pause.
+    waiting = turns_waiting(chat_id).annotate(
+        is_sending=Exists(leased), is_paused=Exists(pauses_in_force(chat_id, now))
+    )
+    oldest = waiting.first()
+    if oldest is None or (oldest.is_sending and sending.held(now)):
         return None
-    paused_turns_hold(chat_id, now)
-    oldest = turns_waiting(chat_id).select_related("chat", "message").first()
+    if oldest.is_paused:
+        paused_turns_hold(chat_id, now)
+        oldest = waiting.first()
     if oldest is None or oldest.is_held(now):
         return None
     if oldest.not_before and oldest.not_before > now:
