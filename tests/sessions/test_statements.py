@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import time
+import uuid
+from copy import deepcopy
+from typing import Any
+
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django_q.models import OrmQ
 
+from memoryproject.foundation.process.lanes import ANSWERS
+from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
+from tests.webhooks.posting import post_cloud
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MAX_TO_TAKE_IN = 17
-MAX_TO_ANSWER = 75
+MAX_TO_TAKE_IN = 13
+MAX_TO_ANSWER = 66
+# With the job that it leaves.
+MAX_OF_A_WEBHOOK = 15
+MAX_OF_A_REPEATED_WEBHOOK = 3
+
+
+def fresh(recorded: dict[str, Any]) -> dict[str, Any]:
+    """The recorded webhook as a new message that comes now."""
+    body = deepcopy(recorded)
+    (message,) = body["entry"][0]["changes"][0]["value"]["messages"]
+    message["id"] = f"wamid.{uuid.uuid4().hex}"
+    message["timestamp"] = str(int(time.time()))
+    return body
 
 
 def statements(queries: CaptureQueriesContext) -> str:
@@ -29,3 +51,24 @@ def test_a_message_in_a_conversation_takes_few_statements(world: World) -> None:
         world.work()
     assert len(queries) <= MAX_TO_ANSWER, statements(queries)
     assert "paid" in "\n".join(message.content for message in world.prompt())
+
+
+def test_a_webhook_takes_few_statements_and_one_commit(
+    client: Client,
+    world: World,
+    cloud_text: dict[str, Any],  # noqa: F811
+) -> None:
+    """Each commit waits for the disk: message, turn and job are one transaction."""
+    for _ in range(2):
+        assert post_cloud(client, fresh(cloud_text)).status_code == 200
+    body = fresh(cloud_text)
+    with CaptureQueriesContext(connection) as queries:
+        assert post_cloud(client, body).status_code == 200
+    assert len(queries) <= MAX_OF_A_WEBHOOK, statements(queries)
+    assert [query["sql"] for query in queries].count("COMMIT") == 1
+    jobs = OrmQ.objects.filter(key=ANSWERS)
+    assert [job.func() for job in jobs] == ["sessions_app.tasks.answer_chat"] * 3
+    with CaptureQueriesContext(connection) as queries:
+        assert post_cloud(client, body).status_code == 200
+    assert len(queries) <= MAX_OF_A_REPEATED_WEBHOOK, statements(queries)
+    assert jobs.count() == 3

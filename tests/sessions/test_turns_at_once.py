@@ -160,7 +160,11 @@ def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) 
     provider = world.provider
     draft = Draft(text="the answer")
     reply_store(
-        lease=held, draft=draft, provider=provider, chat_memory=world.dependencies.chat_memory
+        chat=world.chat(CLIENT),
+        lease=held,
+        draft=draft,
+        provider=provider,
+        chat_memory=world.dependencies.chat_memory,
     )
 
     lease = MergingLease(held.row, held.token, older)
