@@ -63,6 +63,9 @@ def folded(text: str) -> str:
 
     It keeps what folding would lose: the stroke that negates a sign, and raised digits.
     """
+    if text.isascii():
+        # It has neither of them.
+        return fold(text)
     apart = unicodedata.normalize("NFD", text).replace("\u0338", " not ")
     marked = "".join(_unraised(character) for character in apart)
     return fold(marked.replace("’", "'").replace("‘", "'"))
@@ -77,8 +80,10 @@ def _unraised(character: str) -> str:
 
 def read(folded_text: str) -> list[Token]:
     """Return the tokens of a text that went through ``folded``."""
-    for pattern, plain in _CONTRACTIONS:
-        folded_text = pattern.sub(plain, folded_text)
+    # Each contraction has one of these.
+    if any(mark in folded_text for mark in ("'", "nt", "not", "wont")):
+        for pattern, plain in _CONTRACTIONS:
+            folded_text = pattern.sub(plain, folded_text)
     tokens: list[Token] = []
     for match in _PATTERN.finditer(folded_text):
         kind = match.lastgroup or ""

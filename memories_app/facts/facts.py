@@ -17,6 +17,7 @@ from memories_app.facts.frames import Frame, frames_of
 
 _SPACES = re.compile(r"\s+")
 _ENDING = " .,;:!…"
+_LEFT_OUT = lexicon.ARTICLES | lexicon.FILLERS | lexicon.ENGLISH_COPULAS
 
 
 def fact_key(content: str) -> str:
@@ -48,8 +49,9 @@ class Likeness:
 def likeness_of(content: str) -> Likeness:
     """Return the form in which a text is compared."""
     text = folded(content)
-    sense = " ".join(token.text for token in _sense(read(text)))
-    return Likeness(_short_hash(sense or text), tuple(frames_of(text, _short_hash)))
+    tokens = read(text)
+    sense = " ".join(token.text for token in _sense(tokens))
+    return Likeness(_short_hash(sense or text), tuple(frames_of(text, tokens, _short_hash)))
 
 
 def same_fact(one: str, other: str) -> bool:
@@ -109,7 +111,7 @@ def _without_opening(tokens: list[Token]) -> list[Token]:
 
 
 def _is_left_out(token: Token, after: Token | None, *, first: bool) -> bool:
-    if token.text in lexicon.ARTICLES | lexicon.FILLERS | lexicon.ENGLISH_COPULAS:
+    if token.text in _LEFT_OUT:
         # The text consists only of "the", or of "A" as a mark, and that is its content.
         return after is not None
     if token.text in lexicon.COPULAS:

@@ -6,7 +6,7 @@ Two texts with the same frame and different values can't both be true at the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
@@ -38,6 +38,10 @@ _BECAME = re.compile(
 )
 _COLON = re.compile(r"(?<=\w):(?=\s)")
 _DIGITS = re.compile(r"\D*(-?\d[\d.:]*)(?:am)?\D*")
+_LEFT_OUT = lexicon.ARTICLES | lexicon.FILLERS | lexicon.RENEWALS
+_TAKES_A_VALUE = lexicon.AMOUNT_VERBS | lexicon.COPULAS | lexicon.ATTRIBUTES
+_MAY_BE_ON_A_DAY = lexicon.DAY_VERBS | lexicon.COPULAS
+_NOT_IN_NEGATIONS = lexicon.HELPERS | lexicon.NEGATION_TAILS
 
 VALUE, NEGATION, ATTRIBUTE = "value", "negation", "attribute"
 
@@ -80,16 +84,17 @@ def _says_the_same(one: str, other: str) -> bool:
     )
 
 
-def frames_of(folded_text: str, hashed: Callable[[str], str]) -> Iterator[Frame]:
-    """Yield the frames of a text that went through ``folded``.
+def frames_of(
+    folded_text: str, read_tokens: Sequence[Token], hashed: Callable[[str], str]
+) -> Iterator[Frame]:
+    """Yield the frames of a text that went through ``folded``; ``read_tokens`` are its tokens.
 
     There are none unless the text is one plain statement about something that it names.
     """
     text = _COLON.sub(" is", _BECAME.sub(" is ", folded_text), count=1)
+    same = text == folded_text
     tokens = [
-        token
-        for token in read(text)
-        if token.text not in lexicon.ARTICLES | lexicon.FILLERS | lexicon.RENEWALS
+        token for token in (read_tokens if same else read(text)) if token.text not in _LEFT_OUT
     ]
     words = {token.text for token in tokens}
     if not 2 <= len(tokens) <= MAX_TOKENS or words & lexicon.NOT_PLAIN:
@@ -141,14 +146,14 @@ def _slots(tokens: list[Token]) -> set[int]:
 
 
 def _takes_a_value(word: str) -> bool:
-    return word in lexicon.AMOUNT_VERBS | lexicon.COPULAS | lexicon.ATTRIBUTES
+    return word in _TAKES_A_VALUE
 
 
 def _may_follow(word: str, value: Token) -> bool:
     if value.kind not in VALUES:
         return False
     if value.kind in (WEEKDAY, DATE):
-        return word in lexicon.DAY_VERBS | lexicon.COPULAS
+        return word in _MAY_BE_ON_A_DAY
     if word in lexicon.NUMBERED:
         return False
     return value.kind in (TIME, RANGE) or not _is_naming(value)
@@ -176,7 +181,7 @@ def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
         elif text in lexicon.ANTONYMS:
             flips += 1
             frame.append(stem(lexicon.ANTONYMS[text]))
-        elif text not in lexicon.HELPERS | lexicon.NEGATION_TAILS:
+        elif text not in _NOT_IN_NEGATIONS:
             frame.append(stem(text) if token.kind == WORD else text)
     if flips > 1 or len(frame) < 2:
         return None

@@ -113,7 +113,7 @@ def _text_problems(
     if len(text) > most:
         reason = _("has %(count)s characters, at most %(most)s")
         yield name, reason % {"count": len(text), "most": most}
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         yield name, _("has half a character (a lone surrogate), which can't be stored")
 
 

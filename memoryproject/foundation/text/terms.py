@@ -152,7 +152,13 @@ def word_forms(token: Token) -> WordForms:
     return WordForms(token.text)
 
 
-def _token_terms(token: Token) -> Iterator[str]:
+# As in the tokenizer.
+@lru_cache(maxsize=8_192)
+def _token_terms(token: Token) -> tuple[str, ...]:
+    return tuple(_forms_as_terms(token))
+
+
+def _forms_as_terms(token: Token) -> Iterator[str]:
     forms = word_forms(token)
     yield forms.word
     yield from ("~" + form for form in forms.bare + forms.parts)

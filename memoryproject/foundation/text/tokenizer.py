@@ -147,11 +147,20 @@ def tokenize(text: str) -> Iterator[Token]:
     clean = readable(text[:MAX_TEXT])[:MAX_TEXT]
     for match in _CHUNK.finditer(clean):
         before = clean[max(0, match.start() - 8) : match.start()]
-        starts = not before.strip() or bool(_SENTENCE_END.search(before))
-        yield from _chunk_tokens(match.group(), starts)
+        # Mostly a single space after a letter.
+        inside = before[-1:] == " " and before[-2:-1].isalnum()
+        starts = not inside and (not before.strip() or bool(_SENTENCE_END.search(before)))
+        chunk = match.group()
+        yield from (_chunk_tokens if len(chunk) <= MAX_TERM else _cut_chunk)(chunk, starts)
 
 
-def _chunk_tokens(chunk: str, starts: bool) -> Iterator[Token]:
+# Texts consist mostly of the same words. As many take some 5 MB in a process.
+@lru_cache(maxsize=8_192)
+def _chunk_tokens(chunk: str, starts: bool) -> tuple[Token, ...]:
+    return tuple(_cut_chunk(chunk, starts))
+
+
+def _cut_chunk(chunk: str, starts: bool) -> Iterator[Token]:
     if _THOUSANDS.fullmatch(chunk) or _DECIMAL.fullmatch(chunk):
         yield Token(_plain_number(chunk), "number")
         return

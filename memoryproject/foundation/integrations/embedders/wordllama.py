@@ -67,6 +67,9 @@ class WordLlamaEmbedder:
         """See Embedder.coverage."""
         if not text.strip():
             return 0.0
+        if text.isascii():
+            # The same without the tokenizer: each ASCII letter is in a piece that counts as known.
+            return 1.0 if any(map(str.isalnum, text)) else 0.0
         clean = _clean(text)
         encoding = _encode(_model().tokenizer, clean)
         return known_share(
