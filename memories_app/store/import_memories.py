@@ -16,6 +16,7 @@ from memories_app.store.remember import content_hash
 from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.transfer_record import Record
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.text.terms import index_text
@@ -72,16 +73,15 @@ class MemoryImport:
 
     def _store(self, records: Sequence[Record]) -> None:
         memories = [_memory(record) for record in records]
-        Memory.objects.bulk_create(memories)
-        for memory, record in zip(memories, records, strict=True):
-            # The database has just set the current time.
-            memory.updated_at = record.updated_at
-        Memory.objects.bulk_update(memories, ["updated_at"], batch_size=500)
+        # Their times of change are those of the export.
+        rows_add(memories, as_given=True)
         pairs = list(zip(memories, records, strict=True))
-        MemoryEmbedding.objects.bulk_create(
-            MemoryEmbedding(memory=memory, model=model, vector=vector)
-            for memory, record in pairs
-            for model, vector in record.embeddings.items()
+        rows_add(
+            [
+                MemoryEmbedding(memory=memory, model=model, vector=vector)
+                for memory, record in pairs
+                for model, vector in record.embeddings.items()
+            ]
         )
         MemoryRevision.objects.bulk_create(
             MemoryRevision(memory=memory, **values)
@@ -188,6 +188,7 @@ def _memory(record: Record) -> Memory:
         superseded_at=record.superseded_at,
         created_at=record.created_at,
         fact_key=fact_key(new.content),
+        updated_at=record.updated_at,
         likeness=likeness_of(new.content).keys,
         terms=indexed.terms,
         term_count=indexed.length,

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import connection
 
+from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.card_requests import cards_outdate, session_grew
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
@@ -155,7 +156,7 @@ def messages_add(
         _message(session, each, order_num, now)
         for order_num, each in enumerate(new, start=session.message_counter + 1)
     ]
-    Message.objects.bulk_create(messages)
+    rows_add(messages)
     session.message_counter += len(messages)
     session.total_tokens += sum(message.tokens for message in messages)
     # A summary that a worker adds is no activity: it doesn't delay the session's expiry.

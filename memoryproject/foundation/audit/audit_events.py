@@ -14,6 +14,7 @@ from memoryproject.foundation.audit.canonical import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from memoryproject.foundation.audit.schedule_seal import schedule_seal
 from memoryproject.foundation.audit.wiring import audit_key
+from memoryproject.foundation.bulk_rows import rows_add
 
 LENGTH = 32
 
@@ -82,9 +83,6 @@ def person_merge(*, kept: UUID, gone: UUID) -> None:
                 person.chat_id = kept
                 person.merged = person.merged or has_own
                 person.save(update_fields=["chat_id", "merged"])
-
-
-BATCH = 1_000
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def audit_record_many(*, events: Sequence[Event], seal: bool = True) -> None:
         return
     people = set().union(*(event.people() for event in events))
     names = pseudonyms_for(key=audit_key(), chat_ids=people)
-    AuditEvent.objects.bulk_create([_row(event, names) for event in events], batch_size=BATCH)
+    rows_add([_row(event, names) for event in events])
     if seal:
         transaction.on_commit(schedule_seal, robust=True)
 
