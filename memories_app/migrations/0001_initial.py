@@ -315,7 +315,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='memory',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['likeness'], name='memory_likeness'),
+            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['likeness'], name='memory_likeness'),
         ),
         migrations.AddConstraint(
             model_name='memory',

@@ -201,7 +201,9 @@ class Memory(models.Model):
             ),
             GinIndex(fields=["tags"], name="memory_tags"),
             GinIndex(fields=["terms"], name="memory_terms"),
-            GinIndex(fields=["likeness"], name="memory_likeness"),
+            # A text has two or three keys. A search among so many keys as a batch has would read
+            # a list of pending entries for a second.
+            GinIndex(fields=["likeness"], fastupdate=False, name="memory_likeness"),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
@@ -26,6 +27,7 @@ from memories_app.store.integration_events import memory_event
 from memories_app.store.propose import replacement_propose
 from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
+from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_raise
 from memoryproject.foundation.text.terms import IndexedText, index_text
 
@@ -177,21 +179,11 @@ class Storing:
 
     def _write(self) -> None:
         # Before the new ones: a scope may hold only one active memory of a fact.
-        Memory.objects.bulk_update(
-            list(self._changed.values()),
-            [
-                "told_count",
-                "last_told_at",
-                "expires_at",
-                "status",
-                "superseded_at",
-                "updated_at",
-            ],
-        )
-        Memory.objects.bulk_create(self._created.values())
+        _store_changes(list(self._changed.values()))
+        rows_add(list(self._created.values()))
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
-        MemoryEmbedding.objects.bulk_create(self._vectors)
+        rows_add(self._vectors)
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
         for newer, older in self._against_pinned:
@@ -206,6 +198,34 @@ class Storing:
             newer = str(older.superseded_by_id)
             done.append(("memory.supersede", older, {"superseded_by": newer}))
         memories_audit(done, self._actor)
+
+
+_CHANGED = {
+    "told_count": "int",
+    "last_told_at": "timestamptz",
+    "expires_at": "timestamptz",
+    "status": "varchar",
+    "superseded_at": "timestamptz",
+    "updated_at": "timestamptz",
+}
+# Django's bulk_update takes longer for ten rows than PostgreSQL for a thousand.
+_CHANGE = f"""
+UPDATE {Memory._meta.db_table} AS memory
+SET {", ".join(f"{name} = given.{name}" for name in _CHANGED)}
+FROM unnest(%s::uuid[], {", ".join(f"%s::{kind}[]" for kind in _CHANGED.values())})
+    AS given(memory_id, {", ".join(_CHANGED)})
+WHERE memory.memory_id = given.memory_id
+"""  # noqa: S608 constants only
+
+
+def _store_changes(memories: Sequence[Memory]) -> None:
+    """Store the fields that a mention or a newer memory changes."""
+    if not memories:
+        return
+    columns: list[list[Any]] = [[getattr(each, name) for each in memories] for name in _CHANGED]
+    columns[list(_CHANGED).index("status")] = [str(each.status) for each in memories]
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGE, [[each.pk for each in memories], *columns])
 
 
 # An action, its memory, and details.

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from memories_app.facts.facade import Likeness, is_replaced, likeness_of
 from memories_app.models import Memory, MemoryStatus
+
+# A thousand texts have thousands of keys, and the planner often has old figures about the table: by
+# these it would read the whole scope, and compare each row with each key. So it sees neither the
+# keys nor the scope where it chooses how to find the rows.
+_MEMORIES = Memory._meta.db_table
+_SAME_KEY = f"""
+    SELECT same.memory_id FROM unnest(%s::varchar[]) AS wanted(key), LATERAL (
+        SELECT memory_id FROM {_MEMORIES} WHERE fact_key = wanted.key AND scope = ANY(%s::text[])
+        AND document_id IS NULL AND status {{status}} OFFSET 0) AS same
+"""  # noqa: S608 constants only
+_ALIKE = f"""
+SELECT unnest(ARRAY(
+    WITH alike AS MATERIALIZED (
+        SELECT memory_id, scope, status, document_id FROM {_MEMORIES}
+        WHERE likeness && ARRAY(SELECT unnest(%s::varchar[]))
+    )
+    SELECT memory_id FROM alike WHERE document_id IS NULL
+        AND scope = ANY(%s::text[]) AND status = ANY(%s::varchar[])
+    UNION {_SAME_KEY.format(status="= 'active'")} {{more}}
+))
+"""  # noqa: S608 constants only
+_ACTIVE = _ALIKE.format(more="")
+# Few memories are proposed, and they have an index of their own.
+_WITH_PROPOSED = _ALIKE.format(more="UNION" + _SAME_KEY.format(status="= 'proposed'"))
 
 
 class KnownFacts:
@@ -30,13 +54,17 @@ class KnownFacts:
         scopes: Iterable[str],
         likenesses: Iterable[Likeness],
         fact_keys: Iterable[str],
-        statuses: Iterable[str] = (MemoryStatus.ACTIVE,),
+        statuses: Collection[str] = (MemoryStatus.ACTIVE,),
     ) -> KnownFacts:
         """Load the memories that share a key with any of the texts."""
-        keys = {key for likeness in likenesses for key in likeness.keys}
-        alike = Q(likeness__overlap=sorted(keys)) | Q(fact_key__in=set(fact_keys))
-        memories = Memory.objects.filter(document__isnull=True, status__in=list(statuses))
-        found = memories.filter(alike, scope__in=set(scopes))
+        likeness_keys = sorted({key for likeness in likenesses for key in likeness.keys})
+        wanted = sorted(set(scopes))
+        same_key = [sorted(set(fact_keys)), wanted]
+        parameters = [likeness_keys, wanted, [str(each) for each in statuses], *same_key]
+        alike = RawSQL(_ACTIVE, parameters)  # noqa: S611 constants only
+        if MemoryStatus.PROPOSED in statuses:
+            alike = RawSQL(_WITH_PROPOSED, [*parameters, *same_key])  # noqa: S611 constants only
+        found = Memory.objects.filter(pk__in=alike)
         return cls(found.order_by("created_at", "memory_id").defer("terms"))
 
     def add(self, memory: Memory, scope: str) -> None:
