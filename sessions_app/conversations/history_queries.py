@@ -31,7 +31,9 @@ NOT_IN_PROMPTS = (
     "recipient",
     "was_received",
 )
-FIRST_BATCH = 50
+# As many as most histories and their shortened passages have. Each further query costs more than
+# the rows that weren't needed.
+FIRST_BATCH = 200
 MAX_BATCH = 1_600
 # If the gap between the summary and the history is longer, only its newest messages are shown.
 PASSAGE_MESSAGES = 60
@@ -64,9 +66,13 @@ class History:
         return self.summary.summary_message.tokens if self.summary else 0
 
 
+# Every prompt reads it: Django would take longer to compile this than PostgreSQL to run it.
+_PROFILE = f"SELECT * FROM {AssistantProfile._meta.db_table} WHERE id = 1"  # noqa: S608
+
+
 def profile_current() -> AssistantProfile:
     """Return the assistant's profile; its defaults if staff has written none."""
-    return AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
+    return next(iter(AssistantProfile.objects.raw(_PROFILE)), None) or AssistantProfile(pk=1)
 
 
 def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:

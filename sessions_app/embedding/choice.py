@@ -39,6 +39,8 @@ TIMEOUT_SECONDS = 10.0
 PATIENT_SECONDS = 60.0
 OPENAI_ITSELF = "api.openai.com"
 HOW_TO_SWITCH = ErrorText("reembed")
+# Every recall reads it: Django would take longer to compile this than PostgreSQL to run it.
+_ACTIVE = f"SELECT * FROM {EmbeddingModel._meta.db_table} WHERE state = %s"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def embedder() -> Embedder:
     If a requirement is missing here, returns a substitute that makes no vectors, so that recall
     uses words and reports it.
     """
-    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    model = next(iter(EmbeddingModel.objects.raw(_ACTIVE, [str(EmbeddingState.ACTIVE)])), None)
     try:
         model = model or _first()
     except EmbedderError as error:

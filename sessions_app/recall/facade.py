@@ -1,6 +1,10 @@
 """Public face of recall: what other packages may use."""
 
-from sessions_app.recall.memory_queries import memories_for_bound, memories_named
+from sessions_app.recall.memory_queries import (
+    memories_for_bound,
+    memories_named,
+    memories_shown,
+)
 from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH
 from sessions_app.recall.recall import MEMORIES, MESSAGES, Hit, RecallResult, Viewer, recall
 from sessions_app.recall.staff_search import (
@@ -25,6 +29,7 @@ __all__ = [
     "Viewer",
     "memories_for_bound",
     "memories_named",
+    "memories_shown",
     "messages_with",
     "messages_with_parts",
     "newest_messages_found",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
@@ -22,6 +24,23 @@ def memories_named(within: Q | None = None) -> QuerySet[Any]:
     if within is not None:
         named = named.filter(within)
     return named.annotate(whatsapp_chat=Subquery(chats.values("whatsapp_chat")[:1]))
+
+
+# Every recall reads it: Django would take longer to compile this than PostgreSQL to run it.
+_SHOWN = f"""
+SELECT memory.memory_id, memory.chat_id, memory.type, memory.category, memory.tags,
+    memory.visibility, memory.metadata, chat.whatsapp_chat
+FROM {Memory._meta.db_table} AS memory LEFT JOIN {Chat._meta.db_table} AS chat
+    ON chat.id = memory.chat_id
+WHERE memory.memory_id = ANY(%s::uuid[])
+"""  # noqa: S608 constants only
+
+
+def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, Any]:
+    """Return by id what recall shows of these memories beside their texts."""
+    if not memory_ids:
+        return {}
+    return {memory.pk: memory for memory in Memory.objects.raw(_SHOWN, [list(memory_ids)])}
 
 
 def memories_for_bound(reach: Q) -> Q:

@@ -16,7 +16,14 @@ from memories_app.models import Visibility
 from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import answered, described, sent
-from memoryproject.foundation.rest_kit.serializers import Moment, Number, Strict, Text, Whole
+from memoryproject.foundation.rest_kit.serializers import (
+    Moment,
+    Number,
+    Strict,
+    Text,
+    Whole,
+    utc_text,
+)
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
@@ -33,7 +40,7 @@ from sessions_app.recall.facade import (
     Hit,
     Viewer,
     memories_for_bound,
-    memories_named,
+    memories_shown,
     recall,
 )
 
@@ -180,7 +187,7 @@ def _memories_where(body: dict[str, Any], caller: Caller, *, has_chat: bool) -> 
 
 def _render_hits(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
-    memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
+    memories = memories_shown([hit.id for hit in hits if hit.source == "memory"])
     messages = Message.objects.only("metadata").in_bulk(
         [hit.id for hit in hits if hit.source == "message"]
     )
@@ -200,7 +207,7 @@ def _shared(hit: Hit) -> dict[str, Any]:
         "content": hit.content,
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
-        "created_at": Moment().to_representation(hit.created_at),
+        "created_at": utc_text(hit.created_at),
     }
 
 
