@@ -25,6 +25,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MAX_BEFORE = 1
 MAX_TO_READ = 2
 MAX_FOR_CONTEXT = 15
+# Token, embedder, the lock of the scope, known facts, mentions; memories, vectors, mentions, audit,
+# webhook endpoints; the job that seals the audit log.
+MAX_FOR_BATCH = 11
+# Token, embedder, and what recall shows of memories and of messages.
+MAX_BESIDE_RECALL = 4
 ENDS = ("BEGIN", "COMMIT")
 
 
@@ -83,6 +88,81 @@ def test_a_context_takes_few_statements(api: Api, path: str) -> None:
     statements = taken_by(lambda: found.append(api.post(f"{path}context/", question)))
     assert "was paid" in found[0].json()["messages"][0]["content"]
     assert len(without_ends(statements)) <= MAX_FOR_CONTEXT, statements
+
+
+def memories(size: int, topic: str) -> dict[str, Any]:
+    texts = [f"The {topic} with the number {number} is in the van" for number in range(size)]
+    return {"memories": [{"content": text, "visibility": "public"} for text in texts]}
+
+
+@pytest.mark.parametrize("size", [30, 300])
+def test_the_statements_of_a_batch_do_not_grow_with_it(api: Api, size: int) -> None:
+    # The first call records the token's use and the embedder's model.
+    assert api.post("memories/batch/", memories(1, "crate")).status_code == 201
+    stored: list[Any] = []
+    statements = taken_by(
+        lambda: stored.append(api.post("memories/batch/", memories(size, "parcel")))
+    )
+    assert stored[0].status_code == 201
+    assert len(without_ends(statements)) <= MAX_FOR_BATCH, statements
+    # All but the last are known already, and one statement updates them.
+    statements = taken_by(
+        lambda: stored.append(api.post("memories/batch/", memories(size + 1, "parcel")))
+    )
+    statuses = [each["status"] for each in stored[1].json()["memories"]]
+    assert statuses == ["duplicate"] * size + ["created"]
+    assert len(without_ends(statements)) <= MAX_FOR_BATCH + 1, statements
+
+
+@pytest.mark.parametrize("size", [30, 300])
+def test_storing_many_messages_takes_as_few_statements_as_one(
+    api: Api, path: str, size: int
+) -> None:
+    ChatSession.objects.update(summarized_until=8)
+    said = [{"role": "user", "content": f"parcel {number}"} for number in range(size)]
+    statements = taken_by(lambda: api.post(f"{path}messages/", {"messages": said}))
+    began, ended = map(statements.index, ENDS)
+    assert ended - began - 1 <= 4, statements
+    assert Message.objects.count() == 6 + size
+
+
+def test_known_facts_are_found_by_their_indexes(api: Api) -> None:
+    assert api.post("memories/batch/", memories(300, "parcel")).status_code == 201
+    with CaptureQueriesContext(connection) as queries:
+        api.post("memories/batch/", memories(300, "crate"))
+    (search,) = [query["sql"] for query in queries if "likeness &&" in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {search}")
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'memory_likeness'")
+        assert cursor.fetchone() == (["fastupdate=off"],)
+    assert "memory_likeness" in plan, plan
+    assert "one_memory_a_fact" in plan, plan
+
+
+def test_a_recall_takes_few_statements_beside_the_search(api: Api, path: str) -> None:
+    assert api.post("memories/batch/", memories(3, "parcel")).status_code == 201
+    for body in ({}, {"sources": ["memories"]}):
+        found: list[Any] = []
+        question = {"query": "Where is the parcel?", "min_similarity": 0, **body}
+        statements = taken_by(lambda: found.append(api.post("memories/recall/", question)))  # noqa: B023
+        assert len(found[0].json()["results"]) == 3
+        beside = without_search(statements)
+        assert len(beside) <= MAX_BESIDE_RECALL, beside
+
+
+def without_search(statements: list[str]) -> list[str]:
+    """The statements outside the savepoints or transactions in which recall searches."""
+    beside: list[str] = []
+    inside = False
+    for each in statements:
+        if each == "BEGIN":
+            inside = True
+        elif each == "COMMIT":
+            inside = False
+        elif not inside:
+            beside.append(each)
+    return beside
 
 
 def jobs() -> int:
