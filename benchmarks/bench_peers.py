@@ -248,7 +248,8 @@ def table(size: int, figures: dict[str, dict[str, float]], clients: int) -> str:
         " p95 ms |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    reference = next((figures[each.name] for each in PRODUCTS if each.worker == REFERENCE), None)
+    references = (figures.get(each.name) for each in PRODUCTS if each.worker == REFERENCE)
+    reference = next(references, None)
     for name, each in figures.items():
         ratio = f"{each['p50_ms'] / reference['p50_ms']:.1f}" if reference else "-"
         rows.append(

@@ -33,15 +33,15 @@ from memoryproject.foundation.retrieval.relevance import (  # noqa: E402
     Constants,
     LexicalQuery,
     Scope,
-    semantic_relevance,
     weigh_query,
 )
-from memoryproject.foundation.retrieval.subqueries import (  # noqa: E402
-    Candidate,
-    QueryPart,
+from memoryproject.foundation.retrieval.reranking import (  # noqa: E402
+    CountedTexts,
+    Floats,
     best_scores,
-    query_parts,
+    semantic_relevance,
 )
+from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts  # noqa: E402
 from memoryproject.foundation.text.terms import index_text  # noqa: E402
 
 PAIRS = Path(__file__).parent / "data" / "recall_pairs.json"
@@ -66,11 +66,11 @@ class Corpus:
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         indexed = [index_text(text) for text in texts]
-        self.counts: list[dict[str, int]] = [dict(Counter(item.terms)) for item in indexed]
-        self.lengths = [item.length for item in indexed]
+        counted = [Counter(item.terms) for item in indexed]
+        self.texts = CountedTexts.of(counted, [item.length for item in indexed])
         self.vectors = matrix(embed_covered(embedder, texts), embedder.dimensions)
         self.holders: dict[str, set[int]] = {}
-        for number, counts in enumerate(self.counts):
+        for number, counts in enumerate(counted):
             for term in counts:
                 self.holders.setdefault(term, set()).add(number)
 
@@ -81,18 +81,24 @@ class Corpus:
         texts: Sequence[int] | None = None,
     ) -> LexicalQuery:
         """The terms weighed by how frequent they are here; ``texts``: only in these."""
-        among = range(len(self.counts)) if texts is None else texts
-        average = sum(self.lengths[text] for text in among) / max(1, len(among))
-        scope = Scope(len(among), average, self.frequencies(terms, set(among)))
+        among = range(len(self.texts)) if texts is None else texts
+        average = float(self.texts.lengths[among].mean()) if len(among) else 0.0
+        scope = Scope(len(among), average, self.frequencies(terms, among))
         return weigh_query(terms, scope, constants=constants)
 
-    def frequencies(self, terms: Sequence[QueryTerm], texts: set[int]) -> list[int]:
+    def only(self, texts: Sequence[int]) -> CountedTexts:
+        """These texts alone."""
+        whole = self.texts
+        return CountedTexts(whole.columns, whole.counts[texts], whole.lengths[texts])
+
+    def frequencies(self, terms: Sequence[QueryTerm], texts: Iterable[int]) -> list[int]:
         """In how many of these texts each term is."""
+        among = set(texts)
         holders = [
             set().union(*(self.holders.get(form, set()) for form, _ in term.alternatives))
             for term in terms
         ]
-        return [len(found & texts) for found in holders]
+        return [len(found & among) for found in holders]
 
 
 def matrix(vectors: Sequence[Sequence[float] | None], dimensions: int) -> np.ndarray:
@@ -121,26 +127,16 @@ class Measured:
         asked = self.asked[number] if parts else self.asked[number][:1]
         queries = [self.corpus.weighed(text.terms, constants) for text in asked]
         semantics = self.semantics(number, curve)[: len(asked)]
-        candidates = [
-            Candidate(counts, length, row)
-            for counts, length, row in zip(
-                self.corpus.counts, self.corpus.lengths, zip(*semantics, strict=True), strict=True
-            )
-        ]
-        return best_scores(queries, candidates, constants=constants)
+        scores = best_scores(
+            queries, self.corpus.texts, semantics.T, part_worth=constants.part_worth
+        )
+        return scores.tolist()
 
-    def semantics(self, number: int, curve: Calibration) -> list[list[float | None]]:
-        """For each text that question ``number`` is looked for as, the semantic relevance of
-        every text to it."""
-        return [
-            [
-                None
-                if np.isnan(cosine)
-                else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
-                for cosine in row.tolist()
-            ]
-            for row in self.cosines[number]
-        ]
+    def semantics(self, number: int, curve: Calibration) -> Floats:
+        """For each text that question ``number`` is looked for as, a row with the semantic
+        relevance of every text to it; NaN where one of them has no vector."""
+        cosines = self.cosines[number]
+        return semantic_relevance(cosines, midpoint=curve.midpoint, slope=curve.slope)
 
 
 def read_pairs(embedder: Embedder, path: Path = PAIRS) -> Measured:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +37,15 @@ from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     WITH_VECTORS,
     Curve,
     Floats,
-    Line,
+    Lines,
     Scorer,
     Weights,
+    ends_as_question,
     everyday_words,
     features_of,
+    speaker_hashes,
     speaker_named,
+    tells_time,
 )
 from memoryproject.foundation.retrieval.query import query_terms, text_without  # noqa: E402
 from memoryproject.foundation.retrieval.relevance import IN_USE as LEXICAL  # noqa: E402
@@ -74,37 +77,33 @@ class Prepared:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.embedder = WordLlamaEmbedder()
-        self.corpus = Corpus([turn.text for turn in conversation.turns], self.embedder)
+        turns = conversation.turns
+        self.corpus = Corpus([turn.text for turn in turns], self.embedder)
+        self.lines = Lines(
+            words=self.corpus.texts,
+            topics=np.full(len(turns), np.nan),
+            segments=np.array([turn.session for turn in turns]),
+            ask=np.array([ends_as_question(turn.text) for turn in turns]),
+            tell_time=np.array([tells_time(turn.text) for turn in turns]),
+            speakers=np.array([speaker_hashes(speaker_named(turn.text)) for turn in turns]),
+            period_fits=np.zeros(len(turns)),
+        )
 
     def ask(self, question: Question) -> Asked:
         terms = query_terms(question.text)
         query = self.corpus.weighed(terms, LEXICAL)
-        topic = text_without(
-            question.text,
-            everyday_words(terms, self.corpus.frequencies(terms), len(self.corpus.counts)),
-        )
+        size = len(self.lines)
+        frequencies = self.corpus.frequencies(terms, range(size))
+        topic = text_without(question.text, everyday_words(terms, frequencies, size))
         (vector,) = embed_covered(self.embedder, [topic])
         curve = self.embedder.calibration
-        cosines = [None] * len(self.corpus.counts)
+        topics = self.lines.topics
         if vector is not None:
-            cosines = [
-                None if np.isnan(cosine) else curve.slope * (cosine - curve.midpoint)
-                for cosine in (self.corpus.vectors @ np.array(vector)).tolist()
-            ]
+            topics = curve.slope * (self.corpus.vectors @ np.array(vector) - curve.midpoint)
         last_day = max(turn.said_at for turn in self.conversation.turns).date()
         periods = periods_asked(question.text, today=last_day)
-        lines = [
-            Line(
-                text=turn.text,
-                counts=self.corpus.counts[number],
-                length=self.corpus.lengths[number],
-                topic=cosines[number],
-                segment=turn.session,
-                speaker=speaker_named(turn.text),
-                period_fit=best_fit(periods, turn.said_at.date()),
-            )
-            for number, turn in enumerate(self.conversation.turns)
-        ]
+        fits = [best_fit(periods, turn.said_at.date()) for turn in self.conversation.turns]
+        lines = replace(self.lines, topics=topics, period_fits=np.array(fits))
         return Asked(features_of(question.text, query, lines), question.evidence)
 
     def ask_own(self) -> list[Asked]:

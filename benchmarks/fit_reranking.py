@@ -35,7 +35,6 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.retrieval.relevance import IN_USE  # noqa: E402
 from memoryproject.foundation.retrieval.reranking import (  # noqa: E402
     FUSED,
-    Evidence,
     Floats,
     Weights,
     by_itself,
@@ -87,7 +86,7 @@ class Row:
 def rows_of(measured: Measured, split: str, first: int) -> Iterator[Row]:
     """Every message of ``split`` in every scope; the messages are numbered from ``first``."""
     choose = random.Random(1)
-    everything = range(len(measured.corpus.counts))
+    everything = range(len(measured.corpus.texts))
     for number, question in enumerate(measured.questions):
         if question.split != split:
             continue
@@ -111,9 +110,9 @@ def _parts(measured: Measured, number: int, scope: Sequence[int]) -> Iterator[Pa
     asked = measured.asked[number]
     for place, near in enumerate(measured.semantics(number, CURVE)):
         query = corpus.weighed(asked[place].terms, IN_USE, scope)
-        texts = [Evidence(corpus.counts[n], corpus.lengths[n], near[n]) for n in scope]
         worth = query.substance * (IN_USE.part_worth if place else 1.0)
-        yield Part(features_of(query, texts), specific_share(query), worth)
+        features = features_of(query, corpus.only(scope), near[scope])
+        yield Part(features, specific_share(query), worth)
 
 
 def fit_weights(rows: Sequence[Row]) -> Weights:

@@ -15,6 +15,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -25,7 +26,15 @@ from own_database import own_database
 from conversations import CATEGORIES, Conversation, Question, read_conversations
 from pgvector.django import CosineDistance
 
-from memories_app.search import ranking
+from memories_app.ranking.facade import (
+    SCOPES,
+    HeldScope,
+    HeldTexts,
+    prepare_query,
+    rank,
+    search_words,
+    with_ids,
+)
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.retrieval.message_features import BY_WORDS, WITH_VECTORS, Scorer
@@ -35,9 +44,10 @@ from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_start
 from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.models import Chat, MessageEmbedding
+from sessions_app.models import Chat, Message, MessageEmbedding
+from sessions_app.recall.conversation_lines import LINES, messages_visible
+from sessions_app.recall.facade import MESSAGES, Viewer, recall
 from sessions_app.recall.message_ranking import MessageQuestion, Scorers, rank_messages, topics_of
-from sessions_app.recall.recall import MESSAGES, Viewer, messages_visible, recall
 
 FIRST = (5, 10, 20)
 Search = Callable[[str, Chat], list[UUID]]
@@ -108,10 +118,19 @@ def by_vectors(question: str, chat: Chat) -> list[UUID]:
 
 def by_itself(question: str, chat: Chat) -> list[UUID]:
     """Each message by its own words and vector, as memories are ranked."""
-    said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
-    asked, _, _ = ranking.prepare_query(query_parts(question), EMBEDDER)
-    ranked = ranking.rank(asked, said, MessageEmbedding, key="message", top_k=max(FIRST))
-    return [item.key for item in ranked]
+    texts = held(chat)
+    asked, _, _ = prepare_query(query_parts(question), EMBEDDER)
+    return [item.key for item in with_ids(rank(asked, texts, top_k=max(FIRST)), texts)]
+
+
+def held(chat: Chat) -> HeldTexts:
+    """The chat's messages in memory, as recall searches them."""
+    said = partial(messages_visible, Viewer(user_role="client", chat_id=chat.pk))
+    scope = HeldScope(f"messages:{chat.pk}", said, EMBEDDER.model_id, LINES)
+    (index,) = SCOPES.open([scope])
+    if index is None:
+        raise RuntimeError("The messages of a chat are always kept in memory.")
+    return HeldTexts(index)
 
 
 def without(*names: str) -> Search:
@@ -123,14 +142,16 @@ def without(*names: str) -> Search:
     judges = Scorers(blinded(WITH_VECTORS), blinded(BY_WORDS))
 
     def search(question: str, chat: Chat) -> list[UUID]:
-        said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
+        texts = held(chat)
         asked = query_parts(question)
-        found = ranking.search_words(asked, said)
+        found = search_words(asked, texts)
         topics = topics_of(asked, found)
-        prepared, vectors, _ = ranking.prepare_query(asked, EMBEDDER, topics=topics)
-        last = said.latest("timestamp").timestamp.date()
+        prepared, vectors, _ = prepare_query(asked, EMBEDDER, topics=topics)
+        last = Message.objects.filter(chat=chat).latest("timestamp").timestamp.date()
         to_said = MessageQuestion(prepared, vectors, found, last)
-        return [item.key for item in rank_messages(to_said, said, top_k=max(FIRST), judges=judges)]
+        lines = rank_messages(to_said, texts, judges=judges)
+        best = texts.ordered(lines.rows, lines.scores, max(FIRST))
+        return texts.ids(lines.rows[best])
 
     return search
 

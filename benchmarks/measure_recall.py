@@ -27,7 +27,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
 from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding
-from sessions_app.recall.recall import MEMORIES, MESSAGES, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 
 TEMPLATES = (
     "{name} owes me {amount} from invoice INV-{number}, the payment is due in {month}",

@@ -23,7 +23,7 @@ from django.db import connection as database_connection
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat, Message
-from sessions_app.recall.recall import MEMORIES, MESSAGES, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 from tests.processes.installation import Installation
 from tests.processes.waiting import wait_until
 

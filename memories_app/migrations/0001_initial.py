@@ -4,6 +4,7 @@ import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.core.validators
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import django.db.models.functions.comparison
 import django.db.models.functions.text
 import django.db.models.lookups
@@ -12,6 +13,78 @@ import pgvector.django.vector
 import uuid
 from django.db import migrations, models
 from pgvector.django import VectorExtension
+
+# A change is written by the transaction that makes it: a process that reads the log knows which
+# transactions it may have missed.
+CHANGES = """
+CREATE FUNCTION memories_app_log_memories() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        INSERT INTO memories_app_textchange (scope, changed_in)
+            VALUES ('', pg_current_xact_id()::text::bigint);
+    ELSIF TG_OP = 'UPDATE' THEN
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT OLD.scope, OLD.memory_id, pg_current_xact_id()::text::bigint
+            UNION SELECT NEW.scope, NEW.memory_id, pg_current_xact_id()::text::bigint;
+    ELSE
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT scope, memory_id, pg_current_xact_id()::text::bigint FROM changed;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER log_inserted AFTER INSERT ON memories_app_memory
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION memories_app_log_memories();
+CREATE TRIGGER log_deleted AFTER DELETE ON memories_app_memory
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION memories_app_log_memories();
+CREATE TRIGGER log_updated
+    AFTER UPDATE OF memory_id, visibility, chat_id, status, expires_at, terms, term_count
+    ON memories_app_memory
+    FOR EACH ROW WHEN (
+        (OLD.memory_id, OLD.scope, OLD.status, OLD.expires_at, OLD.terms, OLD.term_count)
+        IS DISTINCT FROM
+        (NEW.memory_id, NEW.scope, NEW.status, NEW.expires_at, NEW.terms, NEW.term_count)
+    ) EXECUTE FUNCTION memories_app_log_memories();
+CREATE TRIGGER log_truncated AFTER TRUNCATE ON memories_app_memory
+    FOR EACH STATEMENT EXECUTE FUNCTION memories_app_log_memories();
+
+CREATE FUNCTION memories_app_log_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT scope, memory_id, pg_current_xact_id()::text::bigint
+            FROM memories_app_memory WHERE memory_id IN (OLD.memory_id, NEW.memory_id);
+    ELSE
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT scope, memory_id, pg_current_xact_id()::text::bigint
+            FROM memories_app_memory WHERE memory_id IN (SELECT memory_id FROM changed);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER log_inserted AFTER INSERT ON memories_app_memoryembedding
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION memories_app_log_vectors();
+CREATE TRIGGER log_deleted AFTER DELETE ON memories_app_memoryembedding
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION memories_app_log_vectors();
+CREATE TRIGGER log_updated AFTER UPDATE ON memories_app_memoryembedding
+    FOR EACH ROW WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION memories_app_log_vectors();
+CREATE TRIGGER log_truncated AFTER TRUNCATE ON memories_app_memoryembedding
+    FOR EACH STATEMENT EXECUTE FUNCTION memories_app_log_memories();
+"""
+NO_CHANGES = """
+DROP TRIGGER log_truncated ON memories_app_memoryembedding;
+DROP TRIGGER log_updated ON memories_app_memoryembedding;
+DROP TRIGGER log_deleted ON memories_app_memoryembedding;
+DROP TRIGGER log_inserted ON memories_app_memoryembedding;
+DROP FUNCTION memories_app_log_vectors();
+DROP TRIGGER log_truncated ON memories_app_memory;
+DROP TRIGGER log_updated ON memories_app_memory;
+DROP TRIGGER log_deleted ON memories_app_memory;
+DROP TRIGGER log_inserted ON memories_app_memory;
+DROP FUNCTION memories_app_log_memories();
+"""
 
 
 class Migration(migrations.Migration):
@@ -349,4 +422,20 @@ class Migration(migrations.Migration):
             model_name='memory',
             constraint=models.UniqueConstraint(condition=models.Q(('source', 'command')), fields=('source_message_id',), name='one_memory_a_command'),
         ),
+        migrations.CreateModel(
+            name='TextChange',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('scope', models.TextField(verbose_name='scope')),
+                ('text_id', models.UUIDField(null=True, verbose_name='text id')),
+                ('changed_in', models.BigIntegerField(verbose_name='changed in')),
+                ('changed_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='changed at')),
+            ],
+            options={
+                'verbose_name': 'change of a text',
+                'verbose_name_plural': 'changes of texts',
+                'indexes': [models.Index(fields=['scope', 'changed_in'], name='changes_of_scope'), models.Index(fields=['changed_in'], name='changes_in_order')],
+            },
+        ),
+        migrations.RunSQL(CHANGES, NO_CHANGES),
     ]

@@ -1,5 +1,6 @@
 """Long-term memories, their vectors and their history."""
 
+from memories_app.models.changes import TextChange
 from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.models.history import MemoryRevision, MemorySource, RevisionReason
@@ -32,6 +33,7 @@ __all__ = [
     "ProposalState",
     "RevisionReason",
     "SourceDocument",
+    "TextChange",
     "Tombstone",
     "Visibility",
 ]

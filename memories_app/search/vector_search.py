@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import connection, connections, transaction
 from django.db.models import Model, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 from psycopg import sql
@@ -162,6 +163,11 @@ _SETTINGS = {
 }
 
 Vector = Sequence[float]
+
+
+def any_of(keys: Sequence[UUID]) -> RawSQL:
+    """Return an ``__in`` value as a single parameter: hundreds cost Django milliseconds."""
+    return RawSQL("SELECT unnest(%s::uuid[])", [list(keys)])  # noqa: S611 nothing is put into it
 
 
 def nearest_keys(

@@ -14,6 +14,9 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 
+# Not the name of one scope: the memories of all.
+EVERY_SCOPE = "*"
+
 
 def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
     """Return the memories that may be recalled for a person.
@@ -28,6 +31,24 @@ def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) ->
     if chat_id is not None:
         visible |= Q(visibility=Visibility.CHAT, chat_id=chat_id)
     return current.filter(visible)
+
+
+def scopes_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> list[str]:
+    """Return the scopes that together hold the memories of ``memories_visible``."""
+    if is_owner or is_staff:
+        return [EVERY_SCOPE]
+    own = [] if chat_id is None else [scope_of(str(Visibility.CHAT), chat_id)]
+    return [str(Visibility.PUBLIC), *own]
+
+
+def memories_of_scope(scope: str) -> QuerySet[Memory]:
+    """Return the active memories of a scope, also those that have expired."""
+    active = Memory.objects.filter(status=MemoryStatus.ACTIVE)
+    if scope == EVERY_SCOPE:
+        return active
+    visibility, _, chat_id = scope.partition(":")
+    found = active.filter(visibility=visibility)
+    return found.filter(chat_id=chat_id) if chat_id else found
 
 
 def memories_for_staff() -> QuerySet[Memory]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import chain
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
@@ -17,6 +17,7 @@ from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
 from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata, Turn
 from sessions_app.models.messages import Role
+from sessions_app.recall.facade import LeftOut
 
 # Columns that a history isn't made of. The terms alone take as long to read as the others.
 NOT_IN_PROMPTS = (
@@ -231,15 +232,17 @@ def _place(message: Message) -> int:
     return message.answers.order_num if message.answers else message.order_num
 
 
-def messages_left_out(*, turn: Turn, history: History) -> Q:
-    """Return a condition for messages of the turn's chat that its prompt doesn't hold.
+def messages_left_out(*, turn: Turn, history: History) -> LeftOut:
+    """Return the messages of the turn's chat that its prompt doesn't hold.
 
     They were said before the turn's message. Those of earlier sessions are included.
     """
     session = history.messages[-1].session
-    earlier = Q(session__created_at__lt=session.created_at)
-    until = history.left_out_until
-    same = Q(session_id=session.pk) & (
-        Q(order_num__lte=until, answers__isnull=True) | Q(answers__order_num__lte=until)
+    later = ChatSession.objects.filter(chat_id=session.chat_id, created_at__gte=session.created_at)
+    return LeftOut(
+        session_id=session.pk,
+        began_at=session.created_at,
+        until=history.left_out_until,
+        first_id=history.messages[0].pk,
+        later=list(later.exclude(pk=session.pk).values_list("pk", flat=True)),
     )
-    return (earlier | same) & ~Q(pk=history.messages[0].pk)

@@ -156,7 +156,10 @@ def messages_add(
         _message(session, each, order_num, now)
         for order_num, each in enumerate(new, start=session.message_counter + 1)
     ]
-    rows_add(messages)
+    if len(messages) == 1:
+        messages[0].save(force_insert=True)
+    else:
+        rows_add(messages)
     session.message_counter += len(messages)
     session.total_tokens += sum(message.tokens for message in messages)
     # A summary that a worker adds is no activity: it doesn't delay the session's expiry.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
 from memoryproject.foundation.text.terms import IndexedText, index_text
 from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Message
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import ASKING, Role
 from sessions_app.models.roles import CLIENT
 
 NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
@@ -91,10 +92,13 @@ def indexed_of(content: str, metadata: Mapping[str, Any]) -> IndexedText:
     """Return the text by which the message is found.
 
     In a group the speaker's name is part of it: "What is Dana allergic to?" finds Dana's "I'm
-    allergic to walnuts".
+    allergic to walnuts". ``ASKING`` marks a text that asks for something.
     """
     name = metadata.get("sender_name")
-    return index_text(f"{name}: {content}" if name and content else content)
+    indexed = index_text(f"{name}: {content}" if name and content else content)
+    if not may_repeat_a_query(content):
+        return indexed
+    return replace(indexed, terms=[*indexed.terms, ASKING])
 
 
 def is_knowledge(message: Message) -> bool:

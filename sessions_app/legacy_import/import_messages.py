@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from memoryproject.foundation.text.characters import estimate_tokens
-from memoryproject.foundation.text.terms import index_text
+from sessions_app.conversations.facade import indexed_of
 from sessions_app.legacy_import.files.ids import is_uuid
 from sessions_app.legacy_import.files.numbering import numbered
 from sessions_app.models import ChatSession, Message
@@ -110,7 +110,7 @@ def _placed(
 
 def _row(session: ChatSession, number: int, found: FoundMessage, original_id: str) -> Message:
     legacy = found.legacy
-    indexed = index_text(legacy.content)
+    indexed = indexed_of(legacy.content, {})
     return Message(
         message_id=found.message_id,
         session=session,

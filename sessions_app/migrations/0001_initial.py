@@ -11,6 +11,85 @@ import uuid
 from django.conf import settings
 from django.db import migrations, models
 
+# See the log of memories_app. An answer has the place of its question, which may get another
+# number when chats are merged.
+CHANGES = """
+CREATE FUNCTION sessions_app_log_messages() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        INSERT INTO memories_app_textchange (scope, changed_in)
+            VALUES ('', pg_current_xact_id()::text::bigint);
+    ELSIF TG_OP = 'UPDATE' THEN
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT 'messages:' || OLD.chat_id, OLD.message_id, pg_current_xact_id()::text::bigint
+            UNION SELECT 'messages:' || NEW.chat_id, NEW.message_id,
+                pg_current_xact_id()::text::bigint
+            UNION SELECT 'messages:' || chat_id, message_id, pg_current_xact_id()::text::bigint
+                FROM sessions_app_message WHERE answers_id = NEW.message_id;
+    ELSE
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT 'messages:' || chat_id, message_id, pg_current_xact_id()::text::bigint
+            FROM changed;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER log_inserted AFTER INSERT ON sessions_app_message
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_messages();
+CREATE TRIGGER log_deleted AFTER DELETE ON sessions_app_message
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_messages();
+CREATE TRIGGER log_updated
+    AFTER UPDATE OF message_id, chat_id, session_id, order_num, role, content, timestamp,
+        answers_id, metadata, revoked_at, terms, term_count
+    ON sessions_app_message
+    FOR EACH ROW WHEN (
+        (OLD.message_id, OLD.chat_id, OLD.session_id, OLD.order_num, OLD.role, OLD.content,
+         OLD.timestamp, OLD.answers_id, OLD.metadata, OLD.revoked_at, OLD.terms, OLD.term_count)
+        IS DISTINCT FROM
+        (NEW.message_id, NEW.chat_id, NEW.session_id, NEW.order_num, NEW.role, NEW.content,
+         NEW.timestamp, NEW.answers_id, NEW.metadata, NEW.revoked_at, NEW.terms, NEW.term_count)
+    ) EXECUTE FUNCTION sessions_app_log_messages();
+CREATE TRIGGER log_truncated AFTER TRUNCATE ON sessions_app_message
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_messages();
+
+CREATE FUNCTION sessions_app_log_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT 'messages:' || chat_id, message_id, pg_current_xact_id()::text::bigint
+            FROM sessions_app_message WHERE message_id IN (OLD.message_id, NEW.message_id);
+    ELSE
+        INSERT INTO memories_app_textchange (scope, text_id, changed_in)
+            SELECT 'messages:' || chat_id, message_id, pg_current_xact_id()::text::bigint
+            FROM sessions_app_message WHERE message_id IN (SELECT message_id FROM changed);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER log_inserted AFTER INSERT ON sessions_app_messageembedding
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_vectors();
+CREATE TRIGGER log_deleted AFTER DELETE ON sessions_app_messageembedding
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_vectors();
+CREATE TRIGGER log_updated AFTER UPDATE ON sessions_app_messageembedding
+    FOR EACH ROW WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION sessions_app_log_vectors();
+CREATE TRIGGER log_truncated AFTER TRUNCATE ON sessions_app_messageembedding
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_messages();
+"""
+NO_CHANGES = """
+DROP TRIGGER log_truncated ON sessions_app_messageembedding;
+DROP TRIGGER log_updated ON sessions_app_messageembedding;
+DROP TRIGGER log_deleted ON sessions_app_messageembedding;
+DROP TRIGGER log_inserted ON sessions_app_messageembedding;
+DROP FUNCTION sessions_app_log_vectors();
+DROP TRIGGER log_truncated ON sessions_app_message;
+DROP TRIGGER log_updated ON sessions_app_message;
+DROP TRIGGER log_deleted ON sessions_app_message;
+DROP TRIGGER log_inserted ON sessions_app_message;
+DROP FUNCTION sessions_app_log_messages();
+"""
+
 
 class Migration(migrations.Migration):
 
@@ -1042,4 +1121,5 @@ class Migration(migrations.Migration):
             model_name='usageday',
             constraint=models.UniqueConstraint(fields=('chat', 'day'), name='usage_once_a_day'),
         ),
+        migrations.RunSQL(CHANGES, NO_CHANGES),
     ]

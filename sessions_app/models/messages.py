@@ -22,6 +22,10 @@ from sessions_app.models.sessions import ChatSession
 # name is removed with the account.
 AUTHOR = "author_id"
 
+# Among a message's terms: it asks for something, so that it may be a question asked before. No word
+# is indexed so.
+ASKING = "!asks"
+
 
 class Role(models.TextChoices):
     USER = labelled("user", _("User"))

@@ -1,12 +1,20 @@
 """Public face of recall: what other packages may use."""
 
+from sessions_app.recall.hits import (
+    MAX_NEIGHBOUR_LENGTH,
+    MEMORIES,
+    MESSAGES,
+    Hit,
+    LeftOut,
+    RecallResult,
+    Viewer,
+)
 from sessions_app.recall.memory_queries import (
     memories_for_bound,
     memories_named,
     memories_shown,
 )
-from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH
-from sessions_app.recall.recall import MEMORIES, MESSAGES, Hit, RecallResult, Viewer, recall
+from sessions_app.recall.recall import hit_record, recall
 from sessions_app.recall.staff_search import (
     MAX_UNINDEXED_ROWS,
     RECENT,
@@ -19,6 +27,7 @@ from sessions_app.recall.staff_search import (
 
 __all__ = [
     "Hit",
+    "LeftOut",
     "MAX_NEIGHBOUR_LENGTH",
     "MAX_UNINDEXED_ROWS",
     "MEMORIES",
@@ -27,6 +36,7 @@ __all__ = [
     "RecallResult",
     "Snippet",
     "Viewer",
+    "hit_record",
     "memories_for_bound",
     "memories_named",
     "memories_shown",

@@ -28,7 +28,7 @@ from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT, GODFATHER
-from sessions_app.recall.facade import Hit, RecallResult, Viewer, recall
+from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, recall
 from sessions_app.turns.ask_model import Answered, ask_model
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.prompt import (
@@ -183,7 +183,7 @@ def _recall(
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
-        messages_where=messages_left_out(turn=turn, history=history),
+        left_out=messages_left_out(turn=turn, history=history),
     )
 
 
@@ -283,7 +283,9 @@ def recalled_record(
 ) -> list[dict[str, Any]]:
     """Return what was recalled, with its scores, and which of it the prompt holds."""
     kept = len(prompt.kept_recalled)
-    hits = [{**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)]
+    hits = [
+        {**hit_record(hit), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)
+    ]
     shown_cards = [
         {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
         for place, card in enumerate(cards)

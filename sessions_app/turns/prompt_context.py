@@ -188,7 +188,7 @@ def _recall(
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
-        messages_where=messages_left_out(turn=turn, history=history) if history else None,
+        left_out=messages_left_out(turn=turn, history=history) if history else None,
     )
 
 

@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, 
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Turn
-from sessions_app.recall.recall import Viewer, recall
+from sessions_app.recall.facade import Viewer, recall
 from sessions_app.turns.queue import chat_answer
 from tests.architecture.trace import Trace
 from tests.docs.sources import PROJECT, read

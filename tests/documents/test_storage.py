@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.leases import this_process
 from sessions_app.models.roles import CLIENT, GODFATHER
-from sessions_app.recall.recall import Viewer, recall
+from sessions_app.recall.facade import Viewer, recall
 from tests.documents import files
 from tests.documents.conftest import Receive, Store
 

@@ -29,7 +29,7 @@ def fact(number: int) -> str:
 def main(folder: Path, first: int, last: int, new: str) -> dict[str, int]:
     """How many answers each model gave."""
     from sessions_app.embedding.choice import embedder  # noqa: PLC0415 imports models
-    from sessions_app.recall.recall import MEMORIES, Viewer, recall  # noqa: PLC0415
+    from sessions_app.recall.facade import MEMORIES, Viewer, recall  # noqa: PLC0415
 
     seen: Counter[str] = Counter()
     number = first

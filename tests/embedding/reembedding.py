@@ -13,7 +13,7 @@ from django.core.management import call_command
 from memories_app.models import EmbeddingModel
 from memories_app.search.vector_search import index_drop
 from sessions_app.embedding.choice import embedder
-from sessions_app.recall.recall import MEMORIES, Hit, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
 # An index is made beside the others' transactions, so it takes real ones.
 OLD = "wordllama-256"

@@ -25,7 +25,7 @@ from sessions_app.conversations.system_texts import text_for
 from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_fits_the_database, embedder_problems
 from sessions_app.embedding.choice import embedder
-from sessions_app.recall.recall import MEMORIES, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from tests.embedding.models import make_model
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer

@@ -31,7 +31,7 @@ from sessions_app.embedding.maintenance import embeddings_tend
 from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.embedding.reembed import FEW, Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
-from sessions_app.recall.recall import MEMORIES, recall
+from sessions_app.recall.facade import MEMORIES, recall
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run

@@ -14,7 +14,7 @@ from django.db import connection
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from sessions_app.models import Turn
-from sessions_app.recall.recall import Viewer, recall
+from sessions_app.recall.facade import Viewer, recall
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
 from tests.world import CLIENT, GODFATHER, World
@@ -158,15 +158,19 @@ def test_err_memory_004_storage_that_fails_is_told(world: World) -> None:
 def test_err_memory_003_a_failing_search_is_tried_twice_and_leaves_the_answer(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
+    world.remember(GODFATHER, FACT)
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE memories_app_memory RENAME TO out_of_reach")
 
-    with caplog.at_level(logging.ERROR, logger="sessions_app.recall.recall"):
+    logger = "sessions_app.recall.recall_steps"
+    with caplog.at_level(logging.ERROR, logger=logger):
         (reply,) = world.say(GODFATHER, "What's the status with TestCorp?")
 
     assert reply == f"answer to: What's the status with TestCorp?\n\n{NOTICE}"
     tries = [
-        record.message for record in caplog.records if record.name == "sessions_app.recall.recall"
+        record.message
+        for record in caplog.records
+        if record.name == "sessions_app.recall.recall_steps"
     ]
     assert tries == ["Recall failed (try 1 of 2).", "Recall failed (try 2 of 2)."]
 

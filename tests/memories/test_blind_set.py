@@ -13,7 +13,7 @@ import pytest
 from memories_app.models import Memory
 from memories_app.store.remember import CREATED, NewMemory, memories_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall.recall import MEMORIES, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, Viewer, recall
 
 SET = Path(__file__).parents[2] / "benchmarks" / "data" / "blind_pairs.json"
 

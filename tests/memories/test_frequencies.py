@@ -12,8 +12,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory
-from memories_app.search.corpus_stats import Effort
+from memories_app.ranking.corpus_stats import Effort
+from memories_app.ranking.facade import StoredTexts, prepare_query, rank, with_ids
 from memories_app.search.visibility import memories_visible
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import index_text
 from tests.memories.bulk import memories_store
@@ -124,6 +126,14 @@ def test_ids_that_are_not_random_are_noticed_and_the_texts_counted() -> None:
     )
 
     assert held_with("the boiler", publics(), LARGE).texts == 2_500
+
+
+def test_nothing_is_found_in_a_filter_that_excludes_everything() -> None:
+    memories_store(["Hydrangea is the password of the cellar"])
+    question, _, _ = prepare_query(query_parts("what about the hydrangea?"), WordLlamaEmbedder())
+    nothing = StoredTexts(owners().filter(pk__in=[]), model=question.model, near=0.3)
+
+    assert with_ids(rank(question, nothing, top_k=5), nothing) == []
 
 
 def test_a_large_scope_is_never_read_from_end_to_end(wordy: Wordy) -> None:

@@ -12,7 +12,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall.recall import MEMORIES, RecallResult, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, RecallResult, Viewer, recall
 from tests.memories.bulk import memories_store
 
 pytestmark = pytest.mark.django_db

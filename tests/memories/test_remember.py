@@ -23,7 +23,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall.recall import MEMORIES, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, Viewer, recall
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER_CHAT = uuid.uuid4(), uuid.uuid4()

@@ -7,7 +7,7 @@ import pytest
 
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall.recall import MEMORIES, Hit, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
 ENGLISH = [
     "TestCorp owes me ₪5,000 from invoice INV-001 dated January 10, 2026",

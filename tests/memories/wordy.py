@@ -13,13 +13,20 @@ import numpy as np
 from django.db import connection
 from django.db.models import Avg, Count, QuerySet
 
-from memories_app.models import Memory, MemoryEmbedding
-from memories_app.search.corpus_stats import IN_USE, Effort, TermStats, term_stats_find
-from memories_app.search.lexical_search import held_counts, matches_find, terms_fetch, words_of
-from memories_app.search.ranking import Question, WordSearch, rank
+from memories_app.models import Memory
+from memories_app.ranking.corpus_stats import IN_USE, Effort, TermStats, term_stats_find
+from memories_app.ranking.lexical_search import (
+    best_share,
+    held_counts,
+    matches_find,
+    terms_fetch,
+)
+from memories_app.ranking.ranking import MATCHING, rank, with_ids
+from memories_app.ranking.searched_texts import Question, SearchedTexts, WordSearch
+from memories_app.ranking.stored_texts import StoredTexts
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from memoryproject.foundation.retrieval.reranking import Evidence, match_matrix, relevance_of
-from memoryproject.foundation.retrieval.subqueries import query_parts
+from memoryproject.foundation.retrieval.reranking import CountedTexts, match_matrix, relevance_of
+from memoryproject.foundation.retrieval.subqueries import query_parts, words_of
 from memoryproject.foundation.text.terms import IndexedText, index_text
 
 SYLLABLES = (
@@ -120,35 +127,63 @@ def held_with(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> T
     return term_stats_find(asked, words_of(asked), scope, effort=effort)
 
 
-def best_keys(question: str, held: TermStats, scope: QuerySet[Any]) -> list[UUID]:
-    """The first texts by words alone."""
+def best_keys(question: str, texts: SearchedTexts, found: WordSearch | None = None) -> list[UUID]:
+    """The first texts by words alone. found: of these words, by default what the texts find."""
+    asked = query_parts(question)
+    calibration = Calibration(midpoint=0.3, slope=10.0)
+    by_words = Question(asked, [None] * len(asked), "none", calibration)
+    return [item.key for item in with_ids(rank(by_words, texts, top_k=FIRST, found=found), texts)]
+
+
+def stored(scope: QuerySet[Any]) -> StoredTexts:
+    return StoredTexts(scope, model="none", near=0.3)
+
+
+def found_by(question: str, held: TermStats) -> WordSearch:
+    """What a search that knows these words of the scope looks at."""
     asked = query_parts(question)
     words = words_of(asked)
     queries = [held.weigh(text, words) for text in asked]
+    best = sorted(
+        (match for match in held.matches if match.keys),
+        key=lambda match: best_share(match, words, asked, queries),
+        reverse=True,
+    )
+    keys = [key for match in best for key in match.keys][:MATCHING]
     counts = [held.frequencies_of(text, words) for text in asked]
-    found = WordSearch(words, held.matches, queries, counts, held.texts)
-    calibration = Calibration(midpoint=0.3, slope=10.0)
-    by_words = Question(asked, [None] * len(asked), "none", calibration)
-    ranked = rank(by_words, scope, MemoryEmbedding, key="memory", top_k=FIRST, found=found)
-    return [item.key for item in ranked]
+    return WordSearch(words, keys, queries, counts, held.texts)
 
 
-def share_of_best(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> float:
-    """Of the truly best ten the share that is found. Others that are as good will do."""
+def share_of_best(
+    question: str,
+    scope: QuerySet[Any],
+    effort: Effort = IN_USE,
+    *,
+    texts: SearchedTexts | None = None,
+) -> float:
+    """Of the truly best ten the share that is found. Others that are as good will do.
+
+    texts: where to search the scope, in the database by default.
+    """
     truth = held_by_all(question, scope)
-    best = _true_scores(question, truth, scope, best_keys(question, truth, scope))
+    best = _true_scores(
+        question, truth, scope, best_keys(question, stored(scope), found_by(question, truth))
+    )
     if not best:
         return 1.0
-    found = best_keys(question, held_with(question, scope, effort), scope)
+    # The effort in use is that of the product itself.
+    found = None if effort == IN_USE else found_by(question, held_with(question, scope, effort))
+    keys = best_keys(question, stored(scope) if texts is None else texts, found)
     as_good = [
-        score for score in _true_scores(question, truth, scope, found) if score >= min(best) - 1e-9
+        score for score in _true_scores(question, truth, scope, keys) if score >= min(best) - 1e-9
     ]
     return min(1.0, len(as_good) / len(best))
 
 
 def held_of_best(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> bool:
     """Whether all of the truly best ten are among those that are looked at."""
-    best = best_keys(question, held_by_all(question, scope), scope)
+    truth = held_by_all(question, scope)
+    best = best_keys(question, stored(scope), found_by(question, truth))
     matches = held_with(question, scope, effort).matches
     return set(best) <= {key for match in matches for key in match.keys}
 
@@ -159,9 +194,7 @@ def _true_scores(
     asked = query_parts(question)
     words = words_of(asked)
     queries = [truth.weigh(text, words) for text in asked]
-    texts = [
-        Evidence(Counter(terms), length, None)
-        for length, terms in terms_fetch(words, scope, keys).values()
-    ]
+    rows = terms_fetch(list(words.of_terms()), scope, keys).values()
+    texts = CountedTexts.of([Counter(terms) for _, terms in rows], [length for length, _ in rows])
     scores = [relevance_of(query, match_matrix(query, texts)) for query in queries]
     return [float(score) for score in np.max(scores, axis=0)]

@@ -12,8 +12,8 @@ from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Turn
-from sessions_app.recall.recall import Viewer as RecallViewer
-from sessions_app.recall.recall import recall
+from sessions_app.recall.facade import Viewer as RecallViewer
+from sessions_app.recall.facade import hit_record, recall
 from tests.privacy.models import learn, sum_up, turns_put_on_record
 from tests.privacy.oracle import Viewer
 from tests.privacy.town import VIEWERS, Town, undone
@@ -55,7 +55,7 @@ def recalling(town: Town, viewer: Viewer, query: str) -> Shown:
         top_k=100,
         min_similarity=0.0,
     ).hits
-    return Shown([str(hit.as_dict()) for hit in hits], {hit.id for hit in hits})
+    return Shown([str(hit_record(hit)) for hit in hits], {hit.id for hit in hits})
 
 
 def asking(town: Town, viewer: Viewer, query: str) -> Shown:

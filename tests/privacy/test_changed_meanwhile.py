@@ -16,7 +16,7 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.inbound.message_changes import message_revoke
 from sessions_app.models import Message, Turn
-from sessions_app.recall.recall import Viewer, recall
+from sessions_app.recall.facade import Viewer, recall
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 FACT = "The spare key lies under the blue flowerpot"
@@ -53,7 +53,7 @@ def test_a_memory_made_private_after_it_was_ranked_is_not_recalled(world: World)
     assert found(world, CLIENT, "Where is the spare key?") == [FACT]
 
     with right_after(
-        "ARRAY(SELECT term",
+        'array_to_string("memories_app_memory"',
         lambda: memory_set_visibility(
             memory_id=Memory.objects.get().pk, visibility="owner", actor=SYSTEM
         ),
@@ -68,7 +68,7 @@ def test_a_message_taken_back_after_it_was_ranked_is_not_recalled(world: World) 
     assert found(world, CLIENT, "Who keeps parrots?") == [SAID]
 
     with right_after(
-        "WITH ORDINALITY AS spans",
+        'array_to_string("sessions_app_message"',
         lambda: message_revoke(
             message=Message.objects.get(content=SAID),
             chat_memory=world.rules.chat_memory,

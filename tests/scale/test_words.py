@@ -12,10 +12,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from memories_app.ranking.facade import SCOPES, HeldScope, HeldTexts
 from memories_app.search.visibility import memories_visible
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat, Message
-from sessions_app.recall.recall import MEMORIES, MESSAGES, Viewer, messages_visible, recall
+from sessions_app.recall.conversation_lines import LINES, messages_visible
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 from tests.memories.wordy import Wordy, memories_fill, share_of_best
 from tests.plans import plans_of, rows_scanned_in_sequence
 
@@ -91,7 +93,13 @@ def test_the_best_of_a_hundred_thousand_memories_are_found(filled: Filled) -> No
 
 def test_the_best_of_a_hundred_thousand_messages_are_found(filled: Filled) -> None:
     assert Message.objects.count() == CHATS * TOTAL
-    shares = [share_of_best(question, filled.said()) for question in filled.wordy.questions()]
+    scope = HeldScope(f"messages:{filled.chat.pk}", filled.said, "none", LINES)
+    (index,) = SCOPES.open([scope])
+    assert index is not None
+    shares = [
+        share_of_best(question, filled.said(), texts=HeldTexts(index))
+        for question in filled.wordy.questions()
+    ]
 
     assert sum(shares) / len(shares) >= 0.98
 
@@ -100,15 +108,20 @@ def test_the_best_of_a_hundred_thousand_messages_are_found(filled: Filled) -> No
 def test_nothing_that_recall_asks_reads_a_table_from_end_to_end(
     filled: Filled, source: str
 ) -> None:
-    viewer = Viewer(user_role="godfather", chat_id=filled.chat.pk)
+    """Once a scope is held. Reading the owner's, which is all memories, reads their table."""
+    ask(filled, "Is anything there?", source)
     for question in filled.wordy.questions():
         with CaptureQueriesContext(connection) as queries:
-            recall(
-                query=question,
-                viewer=viewer,
-                embedder=WordLlamaEmbedder(),
-                sources=[source],
-                min_similarity=0.0,
-            )
+            ask(filled, question, source)
         for plan in plans_of(queries):
             assert rows_scanned_in_sequence(plan) < 1_000, json.dumps(plan)[:3_000]
+
+
+def ask(filled: Filled, question: str, source: str) -> None:
+    recall(
+        query=question,
+        viewer=Viewer(user_role="godfather", chat_id=filled.chat.pk),
+        embedder=WordLlamaEmbedder(),
+        sources=[source],
+        min_similarity=0.0,
+    )

@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.conversations.message_text import parse_command
 from sessions_app.models import Turn
-from sessions_app.recall.recall import MESSAGES, Viewer, recall
+from sessions_app.recall.facade import MESSAGES, Viewer, recall
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.commands.replies import short_ids
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World

@@ -12,7 +12,7 @@ import pytest
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.message_vectors import messages_embed
-from sessions_app.recall.recall import MESSAGES, Hit, Viewer, recall
+from sessions_app.recall.facade import MESSAGES, Hit, Viewer, recall
 from tests.world import CLIENT, World, message_from
 
 GROUP_ID = "120363000000000001"

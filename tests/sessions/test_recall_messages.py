@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.models import Message, MessageEmbedding, Turn
-from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH, neighbours_of
-from sessions_app.recall.recall import MESSAGES, Hit, Viewer, recall
+from sessions_app.recall.facade import (
+    MAX_NEIGHBOUR_LENGTH,
+    MEMORIES,
+    MESSAGES,
+    Hit,
+    Viewer,
+    recall,
+)
+from tests.memories.bulk import memories_store
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 SAID = "My daughter Liora is allergic to walnuts"
@@ -34,12 +44,19 @@ def said(world: World, *texts: str) -> None:
         world.say(CLIENT, text)
 
 
-def ask(world: World, query: str = "What is Liora allergic to?", **changes: Any) -> list[Hit]:
+def ask(
+    world: World,
+    query: str = "What is Liora allergic to?",
+    *,
+    user_role: str = "client",
+    sources: Sequence[str] = (MESSAGES,),
+    **changes: Any,
+) -> list[Hit]:
     return recall(
         query=query,
-        viewer=Viewer(user_role="client", chat_id=world.chat(CLIENT).pk),
+        viewer=Viewer(user_role=user_role, chat_id=world.chat(CLIENT).pk),
         embedder=world.dependencies.embedder,
-        sources=[MESSAGES],
+        sources=sources,
         **changes,
     ).hits
 
@@ -111,17 +128,39 @@ def test_a_neighbour_that_is_found_itself_is_not_told_twice(talking: World) -> N
     assert sorted(told) == sorted(set(told))
 
 
-def test_neighbours_cost_two_queries_for_one_message_as_for_ten(
-    talking: World, django_assert_num_queries: Any
-) -> None:
+# Committed: texts that the reading transaction wrote itself are read again each time.
+@pytest.mark.django_db(transaction=True)
+def test_a_recall_makes_as_many_queries_for_one_message_as_for_ten(talking: World) -> None:
     said(talking, *(f"Liora is allergic to thing number {n}" for n in range(12)))
-    keys = list(Message.objects.filter(role="user").values_list("pk", flat=True))
+    ask(talking)
 
+    counted = set()
     for count in (1, 10):
-        with django_assert_num_queries(2):
-            assert len(neighbours_of(keys[:count], messages=Message.objects.all())) == count
-    with django_assert_num_queries(0):
-        neighbours_of([], messages=Message.objects.all())
+        with CaptureQueriesContext(connection) as queries:
+            hits = ask(talking, top_k=count, min_similarity=0.0)
+        assert len(hits) == count
+        assert any(around(hit) for hit in hits)
+        counted.add(len(queries))
+
+    assert len(counted) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_recall_of_memories_and_messages_makes_six_queries(talking: World) -> None:
+    memories_store(["Liora likes chocolate"])
+    said(talking, SAID, "See you")
+    everything: dict[str, Any] = {
+        "sources": [MEMORIES, MESSAGES],
+        "min_similarity": 0.0,
+        "user_role": "godfather",
+    }
+    ask(talking, **everything)
+
+    with CaptureQueriesContext(connection) as queries:
+        hits = ask(talking, **everything)
+
+    assert {hit.source for hit in hits} == {"memory", "message"}
+    assert len(queries) <= 6
 
 
 def test_the_prompt_holds_question_and_answer_of_what_left_the_window(talking: World) -> None:

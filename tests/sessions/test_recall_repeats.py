@@ -15,12 +15,12 @@ from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
-from memoryproject.foundation.retrieval.reranking import Evidence, match_matrix
+from memoryproject.foundation.retrieval.reranking import CountedTexts, match_matrix
 from memoryproject.foundation.text.terms import index_text
 from memoryproject.foundation.text.tokenizer import Kind
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.models import Turn
-from sessions_app.recall.recall import Viewer, recall
+from sessions_app.recall.facade import Viewer, recall
 from tests.world import CLIENT, World, message_from
 
 FACTS = [
@@ -192,8 +192,8 @@ def test_no_repetition_lacks_more_words_than_those_that_are_read(
     distinct = DistinctTexts(query)
     terms = query_terms(query)
     asked = weigh_query(terms, Scope(10, 10.0, [1] * len(terms)))
-    line = Evidence(Counter(index_text(text).terms), 10, None)
+    line = CountedTexts.of([Counter(index_text(text).terms)], [10])
     words = [kind is not Kind.SOUGHT for kind in asked.kinds]
-    lacking = int((match_matrix(asked, [line])[:, words] <= 0).sum())
+    lacking = int((match_matrix(asked, line)[:, words] <= 0).sum())
 
     assert lacking <= distinct.most_lacking or not distinct.repeats_query(text)

@@ -12,7 +12,7 @@ from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall.recall import MEMORIES, MESSAGES, RecallResult, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, MESSAGES, RecallResult, Viewer, recall
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 OWNER_FACT = "TestCorp owes me ₪5,000"

@@ -11,7 +11,7 @@ with labelled questions; docs/recall.md describes the data.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import TypeAlias
 
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.retrieval.reranking import Floats, match_matrix
-from memoryproject.foundation.retrieval.subqueries import asks
+from memoryproject.foundation.retrieval.reranking import CountedTexts, Floats, match_matrix
+from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, unquoted
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
-Numbers = NDArray[np.int_]
+Numbers: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
 
 # Words of lines this far away count as the line's own. Vectors reach further; each line counts less
 # than the one before it.
@@ -36,19 +37,51 @@ UNKNOWN = -2.0
 # Scales the column to the size of the others.
 NATS = 10.0
 
-_TELLS_TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|last|next|ago|week|weekend|month|year|(?:mon|tues|wednes|thurs|"
-    r"fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|"
-    r"november|december|recently|just|tomorrow|\d{4})\b"
-    r"|אתמול|היום|מחר|שעבר|שעברה|הבא|הבאה|לפני|שבוע|חודש|שנה|יום|\d{1,2}[./]\d{1,2}",
-    re.IGNORECASE,
+_TIME_WORDS = frozenset(
+    [
+        "yesterday",
+        "today",
+        "tonight",
+        "last",
+        "next",
+        "ago",
+        "week",
+        "weekend",
+        "month",
+        "year",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "recently",
+        "just",
+        "tomorrow",
+    ]
 )
+_TIME_NUMBERS = re.compile(r"\b\d{4}\b|\d{1,2}[./]\d{1,2}")
+_HEBREW_TIME = re.compile(r"אתמול|היום|מחר|שעבר|שעברה|הבא|הבאה|לפני|שבוע|חודש|שנה|יום")
 _ASKS_TIME = re.compile(
     r"^\s*when\b|\bwhat (?:year|month|day|date|time)\b|\bhow long\b|(?<!\w)(?:מתי|כמה זמן)(?!\w)"
     r"|באיזה (?:יום|תאריך)|באיזו (?:שנה|שעה)",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
+_MARKS_AROUND = re.compile(r"^\W+|\W+$")
 _SPEAKER = re.compile(r"\s*([^\W\d_][^\n:]{0,39}):\s")
 
 
@@ -144,44 +177,70 @@ NAMES = tuple(Weights.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line as evidence for one question.
+class Lines:
+    """Lines of a conversation as evidence for one question, in rows.
 
-    counts: its index terms that the question asks for. length: in words. topic: the log-odds of its
-    vector being about the question's topic, None without a vector (if the question itself has none,
-    no line has). segment: lines of one segment are adjacent in one conversation. period_fit: see
-    ``periods.best_fit``.
+    They are in the order in which they were sent, those of one segment together. words: the index
+    terms that the question asks for. topics: the log-odds of each vector being about the question's
+    topic, NaN without a vector (if the question itself has none, no line has). segments: lines of
+    one segment are adjacent in one conversation. ask: it is a question itself. tell_time: it names
+    a time. speakers: of each, with the name's first word, as ``speaker_hashes`` returns them, in
+    two columns. period_fits: see ``best_fit``.
     """
 
-    text: str
-    counts: Mapping[str, float]
-    length: int
-    topic: float | None
-    segment: int
-    speaker: str = ""
-    period_fit: float = 0.0
+    words: CountedTexts
+    topics: Floats
+    segments: Numbers
+    ask: Mask
+    tell_time: Mask
+    speakers: Numbers
+    period_fits: Floats
+
+    def __len__(self) -> int:
+        return len(self.segments)
 
 
-def features_of(question: str, query: LexicalQuery, lines: Sequence[Line]) -> Floats:
-    """Return one row for each line, with one column for each of ``NAMES``.
+def ends_as_question(text: str) -> bool:
+    """Return whether the text ends with a question mark."""
+    return text.rstrip().endswith("?")
 
-    Lines are in the order in which they were sent, those of one segment together.
+
+def tells_time(text: str) -> bool:
+    """Return whether the text names a time, such as "yesterday"."""
+    # Words are looked up in a set: a regular expression with all of them takes ten times as long.
+    return (
+        not _TIME_WORDS.isdisjoint(_WORD.findall(text.lower()))
+        or bool(_TIME_NUMBERS.search(text))
+        or (not text.isascii() and bool(_HEBREW_TIME.search(text)))
+    )
+
+
+def speaker_hashes(name: str) -> tuple[int, int]:
+    """Return the hashes of a speaker's name and of its first word; 0 for no name.
+
+    They differ between processes.
     """
-    segments = np.array([line.segment for line in lines])
+    first = _bare(name.split()[0]) if name.strip() else ""
+    return (hash(name), hash(first)) if first else (0, 0)
+
+
+def features_of(question: str, query: LexicalQuery, lines: Lines) -> Floats:
+    """Return one row for each line, with one column for each of ``NAMES``."""
+    segments = lines.segments
     weights = np.array([weight for weight, _ in query.terms])
-    matches = match_matrix(query, lines)
-    topic = np.array([UNKNOWN if line.topic is None else line.topic for line in lines])
+    matches = match_matrix(query, lines.words)
+    topic = np.where(np.isnan(lines.topics), UNKNOWN, lines.topics)
     asks_time = bool(_ASKS_TIME.search(question))
     columns = [
         matches @ weights / NATS,
         _features_around(matches > 0, segments) @ weights / (query.total or 1.0),
         topic,
         _around(1 / (1 + np.exp(-topic)), segments),
-        _by_asked_speaker(question, lines),
-        np.array([line.text.rstrip().endswith("?") for line in lines], dtype=float),
-        np.log1p([line.length for line in lines]),
-        np.array([asks_time and bool(_TELLS_TIME.search(line.text)) for line in lines], float),
-        np.array([line.period_fit for line in lines]),
+        _by_asked_speaker(question, lines.speakers),
+        lines.ask.astype(float),
+        np.log1p(lines.words.lengths),
+        (lines.tell_time & asks_time).astype(float),
+        lines.period_fits,
     ]
     return np.stack(columns, axis=1)
 
@@ -238,32 +297,27 @@ def _features_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
     return best
 
 
-def _by_asked_speaker(question: str, lines: Sequence[Line]) -> Floats:
+def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
     """Return 1.0 for the lines whose speaker the question may ask about.
 
     The question names the line's speaker and no other one, or it doesn't ask for one speaker at
     all.
     """
-    named = [
-        name
-        for name in {line.speaker for line in lines if line.speaker}
-        if re.search(rf"(?<!\w){re.escape(name.split()[0])}(?!\w)", question, re.IGNORECASE)
-    ]
+    words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
+    hashes = np.array([hash(word) for word in words if word], np.int64)
+    named = np.unique(speakers[np.isin(speakers[:, 1], hashes) & (speakers[:, 0] != 0), 0])
     if len(named) != 1:
-        return np.ones(len(lines))
-    return np.array([line.speaker == named[0] for line in lines], dtype=float)
+        return np.ones(len(speakers))
+    return (speakers[:, 0] == named[0]).astype(float)
 
 
-# Texts are compared up to this length; longer ones also by their length.
-COMPARED_LENGTH = 2_000
+def _bare(word: str) -> str:
+    """Return the word without marks around it, and without case."""
+    return _MARKS_AROUND.sub("", word).casefold()
+
+
 # Questions that have so many of their words in common ask for the same.
 SAME_QUESTION = 0.75
-
-MAX_LEAD_IN_LENGTH = 100
-# A quotation such as "Echo: when do you open?". A denial isn't one.
-_LEAD_IN = re.compile(
-    r"\s*(?!(?:no|not|never|wrong|לא|אין|טעות)\b)[^\W\d]+(?:\s+[^\W\d]+)?\s*:\s+", re.IGNORECASE
-)
 
 
 Said: TypeAlias = tuple[str, tuple[str, ...]]
@@ -331,12 +385,6 @@ def _written(text: str) -> tuple[str, ...]:
     Unlike a tokenizer it distinguishes spellings of one number, and takes a tenth of the time.
     """
     return (*_WORD.findall(fold(text[:COMPARED_LENGTH])), *_length_of_long(text))
-
-
-def unquoted(text: str) -> str:
-    """Return the text that a line quotes after one or two words and a colon, or the whole line."""
-    found = _LEAD_IN.match(text, 0, MAX_LEAD_IN_LENGTH)
-    return text[found.end() :] if found else text
 
 
 def _words(text: str) -> tuple[str, ...]:

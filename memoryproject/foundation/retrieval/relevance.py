@@ -161,14 +161,6 @@ def _asks_something(term: QueryTerm) -> bool:
     return term.kind in (Kind.NAME, Kind.SOUGHT) or term.word in ASKING
 
 
-def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float:
-    """Return the probability that two texts are about the same thing, in [0, 1].
-
-    It follows from their cosine and a model's calibration.
-    """
-    return _logistic(slope * (cosine - midpoint))
-
-
 def _surprise(frequency: int, texts: int, share: float, prior_texts: float) -> float:
     expected = (min(frequency, texts) + prior_texts * share) / (texts + prior_texts)
     return -math.log(expected)
@@ -177,7 +169,3 @@ def _surprise(frequency: int, texts: int, share: float, prior_texts: float) -> f
 def _smoothed_length(scope: Scope) -> float:
     words = scope.texts * scope.average_length + _USUAL_LENGTH_TEXTS * _USUAL_LENGTH
     return words / (scope.texts + _USUAL_LENGTH_TEXTS)
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,16 +45,32 @@ _AS_MUCH = 0.999
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A text as evidence for one question.
+class CountedTexts:
+    """Texts by their words, in rows.
 
-    Its index terms that the question asks for, its length in words, and its semantic relevance to
-    the question (None without a vector).
+    ``columns``: the column in ``counts`` of each index term; terms that no query asks for may be
+    left out. ``counts``: how often each text holds each term. ``lengths``: in words.
     """
 
-    counts: Mapping[str, float]
-    length: float
-    semantic: float | None
+    columns: Mapping[str, int]
+    counts: Floats
+    lengths: Floats
+
+    @classmethod
+    def of(cls, counts: Sequence[Mapping[str, float]], lengths: Sequence[float]) -> CountedTexts:
+        """Return texts of which each is given by the counts of its terms."""
+        columns: dict[str, int] = {}
+        for text in counts:
+            for term in text:
+                columns.setdefault(term, len(columns))
+        table = np.zeros((len(counts), len(columns)))
+        for row, text in enumerate(counts):
+            for term, count in text.items():
+                table[row, columns[term]] = count
+        return cls(columns, table, np.array(lengths, dtype=float))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
 
 
 @dataclass(frozen=True)
@@ -106,12 +122,13 @@ FUSED, BEHIND = _NAMES.index("fused"), _NAMES.index("behind")
 BEHIND_ALONE = -0.3
 
 
-def features_of(query: LexicalQuery, texts: Sequence[Evidence]) -> Floats:
-    """Return one row for each text, with one column for each of ``Weights``."""
+def features_of(query: LexicalQuery, texts: CountedTexts, semantic: Floats) -> Floats:
+    """Return one row for each text, with one column for each of ``Weights``.
+
+    semantic: the relevance of each text's vector to the question, in [0, 1]; NaN without one.
+    """
     matches = match_matrix(query, texts)
     shares = coverage_of(query, matches)
-    # None becomes NaN.
-    semantic = np.array([text.semantic for text in texts], dtype=float)
     fused = fused_log_odds(query, relevance_of(query, matches), semantic)
     behind = np.minimum(fused.max(initial=-60.0) - fused, MAX_DISTANCE)
     asks = Kind.SOUGHT in query.kinds
@@ -136,19 +153,42 @@ def features_of(query: LexicalQuery, texts: Sequence[Evidence]) -> Floats:
 
 def chances(
     query: LexicalQuery,
-    texts: Sequence[Evidence],
+    texts: CountedTexts,
+    semantic: Floats,
     *,
     weights: Weights = DEFAULT_WEIGHTS,
-) -> list[float]:
+) -> Floats:
     """Return for each text the probability that it is relevant to the question, in [0, 1].
 
-    ``texts`` must include all texts of the scope that may be relevant.
+    ``texts`` must include all texts of the scope that may be relevant. semantic: as for
+    ``features_of``.
     """
-    if not texts:
-        return []
-    total = mixed(features_of(query, texts), weights, specific_share(query))
-    found: list[float] = (query.substance / (1 + np.exp(-np.clip(total, -60, 60)))).tolist()
+    if not len(texts):
+        return np.zeros(0)
+    total = mixed(features_of(query, texts, semantic), weights, specific_share(query))
+    found: Floats = query.substance / (1 + np.exp(-np.clip(total, -60, 60)))
     return found
+
+
+def best_scores(
+    queries: Sequence[LexicalQuery],
+    texts: CountedTexts,
+    semantics: Floats,
+    *,
+    part_worth: float = IN_USE.part_worth,
+) -> Floats:
+    """Return the relevance of each text to a message, in [0, 1].
+
+    It is the relevance to the question of the message that the text answers best. queries: one for
+    each of ``query_parts``, weighted for the scope. texts: all that may be relevant, because they
+    are judged against each other. semantics: one column for each query, as for ``features_of``.
+    part_worth: the value of an answer to one question of the message.
+    """
+    best = np.zeros(len(texts))
+    for place, query in enumerate(queries):
+        worth = part_worth if place else 1.0
+        best = np.maximum(best, worth * chances(query, texts, semantics[:, place]))
+    return best
 
 
 def mixed(features: Floats, weights: Weights, specific: float) -> Floats:
@@ -200,40 +240,31 @@ def _least_held(query: LexicalQuery, matches: Floats) -> Floats:
     return least
 
 
-class CountedText(Protocol):
-    """A text by its words.
-
-    ``counts``: how often it holds each index term; terms that are in no query term's alternatives
-    may be left out. Fractions are allowed, for instance for the terms of neighbouring messages.
-    ``length``: in words.
-    """
-
-    @property
-    def counts(self) -> Mapping[str, float]: ...
-
-    @property
-    def length(self) -> float: ...
-
-
-def match_matrix(query: LexicalQuery, texts: Sequence[CountedText]) -> Floats:
+def match_matrix(query: LexicalQuery, texts: CountedTexts) -> Floats:
     """Return how well each text matches each term: from 0 up to 1 + ``saturation``."""
     saturation, effect = query.constants.saturation, query.constants.length_effect
-    columns = _columns(query)
-    counts = np.zeros((len(texts), len(columns)))
-    for row, text in enumerate(texts):
-        for term, count in text.counts.items():
-            if term in columns:
-                counts[row, columns[term]] = count
-    lengths = np.array([text.length for text in texts], dtype=float)
-    norm = np.minimum(1 - effect + effect * lengths / query.average_length, _MAX_LENGTH_NORM)
-    held = (1 + saturation) * counts / (counts + (saturation * norm)[:, None])
+    norm = np.minimum(1 - effect + effect * texts.lengths / query.average_length, _MAX_LENGTH_NORM)
+    less = (saturation * norm)[:, None]
     matches = np.zeros((len(texts), len(query.terms)))
     for place, (_, alternatives) in enumerate(query.terms):
-        if alternatives:
-            chosen = [columns[term] for term, _ in alternatives]
-            worth = np.array([worth for _, worth in alternatives])
-            matches[:, place] = (held[:, chosen] * worth).max(axis=1)
+        known = [
+            (texts.columns[term], worth) for term, worth in alternatives if term in texts.columns
+        ]
+        if known:
+            columns, worth = zip(*known, strict=True)
+            counts = texts.counts[:, columns]
+            held = (1 + saturation) * counts / (counts + less)
+            matches[:, place] = (held * np.array(worth)).max(axis=1)
     return matches
+
+
+def semantic_relevance(cosines: Floats, *, midpoint: float, slope: float) -> Floats:
+    """Return the probabilities that two texts are about the same thing, in [0, 1].
+
+    They follow from their cosines and a model's calibration. NaN for NaN.
+    """
+    relevance: Floats = 1 / (1 + np.exp(-np.clip(slope * (cosines - midpoint), -60, 60)))
+    return relevance
 
 
 def coverage_of(query: LexicalQuery, matches: Floats) -> Floats:
@@ -271,15 +302,6 @@ def weighted_sum(
 def of_kinds(query: LexicalQuery, matches: Floats, kinds: Collection[Kind]) -> Floats:
     """Return the columns of the terms of these kinds."""
     columns: Floats = matches[:, [kind in kinds for kind in query.kinds]]
-    return columns
-
-
-def _columns(query: LexicalQuery) -> dict[str, int]:
-    """Return a column for each index term that counts as a word of the question."""
-    columns: dict[str, int] = {}
-    for _, alternatives in query.terms:
-        for term, _ in alternatives:
-            columns.setdefault(term, len(columns))
     return columns
 
 

@@ -1,4 +1,4 @@
-"""Sub-queries of a message: each question by itself, and the days that it names."""
+"""Sub-queries of a message: each question by itself, its words, and the days that it names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from memoryproject.foundation.retrieval.query import QueryTerm, query_terms
-from memoryproject.foundation.retrieval.relevance import IN_USE, Constants, LexicalQuery
+from memoryproject.foundation.retrieval.query import QueryTerm, informative_terms, query_terms
 
 MAX_PARTS = 4
 
@@ -95,6 +94,29 @@ def question_parts(text: str) -> list[str]:
 def asks(text: str) -> bool:
     """Return whether ``text`` asks for something."""
     return any(asking for _, asking in _clauses(text[-MAX_CHARACTERS:]))
+
+
+# Texts are compared up to this length; longer ones also by their length.
+COMPARED_LENGTH = 2_000
+
+MAX_LEAD_IN_LENGTH = 100
+# A quotation such as "Echo: when do you open?". A denial isn't one.
+_LEAD_IN = re.compile(
+    r"\s*(?!(?:no|not|never|wrong|לא|אין|טעות)\b)[^\W\d]+(?:\s+[^\W\d]+)?\s*:\s+", re.IGNORECASE
+)
+
+
+def unquoted(text: str) -> str:
+    """Return the text that a line quotes after one or two words and a colon, or the whole line."""
+    found = _LEAD_IN.match(text, 0, MAX_LEAD_IN_LENGTH)
+    return text[found.end() :] if found else text
+
+
+def may_repeat_a_query(text: str) -> bool:
+    """Return whether the text, or what it quotes, asks for something; False for a long one."""
+    if len(text) > 2 * COMPARED_LENGTH:
+        return False
+    return any(asks(each) for each in {text, unquoted(text)})
 
 
 def _clauses(text: str) -> list[tuple[str, bool]]:
@@ -268,43 +290,54 @@ class QueryPart:
     terms: Sequence[QueryTerm]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A text that may be relevant.
-
-    Its index terms that the message asks for, its length in words, and its semantic relevance to
-    each of ``query_parts`` (None without a vector).
-    """
-
-    counts: Mapping[str, float]
-    length: float
-    semantics: Sequence[float | None]
-
-
 def query_parts(message: str) -> list[QueryPart]:
     """Return the message itself, then the questions in it, if it holds more than one."""
     texts = [message, *question_parts(message)]
     return [QueryPart(text, query_terms(text)) for text in texts]
 
 
-def best_scores(
-    queries: Sequence[LexicalQuery],
-    texts: Sequence[Candidate],
-    *,
-    constants: Constants = IN_USE,
-) -> list[float]:
-    """Return the relevance of each text to the message.
+# The number of bits in a bigint without its sign.
+MAX_WORDS = 63
+# Of texts with the same words only so many are examined, the shortest first.
+MAX_SIMILAR = 100
 
-    It is the relevance to the question of the message that the text answers best. queries: one for
-    each of ``query_parts``, weighted for the scope. texts: all that may be relevant, because they
-    are judged against each other. In [0, 1].
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a query's texts: the bit of each word, by its alternatives.
+
+    ``informative`` holds the bits of the words with content.
     """
-    from memoryproject.foundation.retrieval.reranking import Evidence, chances  # noqa: PLC0415 slow
 
-    best = [0.0] * len(texts)
-    for place, query in enumerate(queries):
-        worth = constants.part_worth if place else 1.0
-        evidence = [Evidence(text.counts, text.length, text.semantics[place]) for text in texts]
-        scores = chances(query, evidence)
-        best = [max(old, worth * new) for old, new in zip(best, scores, strict=True)]
-    return best
+    bits: Mapping[tuple[tuple[str, float], ...], int]
+    informative: int
+
+    def of_terms(self) -> dict[str, int]:
+        """Return for each index term the bits of the words that it matches."""
+        found: dict[str, int] = {}
+        for alternatives, bit in self.bits.items():
+            for form, _ in alternatives:
+                found[form] = found.get(form, 0) | bit
+        return found
+
+
+def words_of(subqueries: Sequence[QueryPart]) -> Words:
+    """Return the distinct words of all texts, at most ``MAX_WORDS``.
+
+    Words of the questions in a message come before its other words.
+    """
+    terms = [term for text in [*subqueries[1:], subqueries[0]] for term in text.terms]
+    bits: dict[tuple[tuple[str, float], ...], int] = {}
+    for term in terms:
+        if term.alternatives not in bits and len(bits) < MAX_WORDS:
+            bits[term.alternatives] = 1 << len(bits)
+    known = [term for term in terms if term.alternatives in bits]
+    informative = 0
+    for term in informative_terms(known):
+        informative |= bits[term.alternatives]
+    return Words(bits, informative)
+
+
+def known_terms(text: QueryPart, words: Words) -> list[QueryTerm]:
+    """Return the text's terms that have a bit."""
+    return [term for term in text.terms if term.alternatives in words.bits]

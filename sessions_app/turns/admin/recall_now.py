@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from sessions_app.conversations.facade import messages_left_out
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.recall.facade import Viewer, recall
+from sessions_app.recall.facade import Viewer, hit_record, recall
 from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
 from sessions_app.turns.dependencies import build_turn_dependencies
 
@@ -74,9 +74,9 @@ def recall_now(turn: Turn) -> RecallNow:
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
-        messages_where=messages_left_out(turn=turn, history=history),
+        left_out=messages_left_out(turn=turn, history=history),
     )
-    hits: list[dict[str, Any]] = [hit.as_dict() for hit in found.hits]
+    hits: list[dict[str, Any]] = [hit_record(hit) for hit in found.hits]
     # Cards are chosen by time and not by the question.
     earlier = [
         entry

@@ -13,10 +13,15 @@ from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import (
     LexicalQuery,
     Scope,
-    semantic_relevance,
     weigh_query,
 )
-from memoryproject.foundation.retrieval.subqueries import Candidate, best_scores, query_parts
+from memoryproject.foundation.retrieval.reranking import (
+    CountedTexts,
+    Floats,
+    best_scores,
+    semantic_relevance,
+)
+from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import index_text
 
 
@@ -35,15 +40,14 @@ class Store:
         asked = query_parts(question)
         queries = [self._weighed(text.terms) for text in asked]
         vectors = embed_covered(self._embedder, [text.text for text in asked])
-        candidates = [
-            Candidate(
-                counts=self._counts[number],
-                length=self._indexed[number].length,
-                semantics=[self._semantic(vector, self._vectors[number]) for vector in vectors],
-            )
-            for number in range(len(self.texts))
-        ]
-        scored = zip(best_scores(queries, candidates), self.texts, strict=True)
+        texts = CountedTexts.of(self._counts, [item.length for item in self._indexed])
+        cosines = (
+            _matrix(self._vectors, self._embedder.dimensions)
+            @ _matrix(vectors, self._embedder.dimensions).T
+        )
+        curve = self._embedder.calibration
+        semantics = semantic_relevance(cosines, midpoint=curve.midpoint, slope=curve.slope)
+        scored = zip(best_scores(queries, texts, semantics).tolist(), self.texts, strict=True)
         return sorted(scored, key=lambda item: -item[0])
 
     def recalled(self, question: str, top_k: int = 5) -> list[str]:
@@ -58,9 +62,8 @@ class Store:
         average = sum(item.length for item in self._indexed) / len(self.texts)
         return weigh_query(terms, Scope(len(self.texts), average, frequencies))
 
-    def _semantic(self, one: list[float] | None, other: list[float] | None) -> float | None:
-        if one is None or other is None:
-            return None
-        curve = self._embedder.calibration
-        cosine = float(np.dot(one, other))
-        return semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
+
+def _matrix(vectors: Sequence[Sequence[float] | None], dimensions: int) -> Floats:
+    """Return one row for each vector, of NaN where there is none."""
+    missing = [float("nan")] * dimensions
+    return np.array([missing if vector is None else vector for vector in vectors])

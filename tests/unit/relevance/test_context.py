@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +11,6 @@ from memoryproject.foundation.retrieval.message_features import (
     REACH,
     WINDOW,
     WITH_VECTORS,
-    Line,
     Scorer,
     everyday_words,
     features_of,
@@ -22,16 +18,10 @@ from memoryproject.foundation.retrieval.message_features import (
 )
 from memoryproject.foundation.retrieval.query import query_terms, text_without
 from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
-from memoryproject.foundation.text.terms import index_text
+from tests.unit.relevance.texts import Line, lines_of
 
 QUESTION = "What is Liora allergic to?"
 SAID = "My daughter Liora is allergic to walnuts"
-
-
-def line(text: str, *, topic: float | None = -2.0, segment: int = 0, **changes: object) -> Line:
-    indexed = index_text(text)
-    made = Line(text, Counter(indexed.terms), indexed.length, topic, segment)
-    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def chances(
@@ -39,38 +29,38 @@ def chances(
 ) -> list[float]:
     terms = query_terms(question)
     query = weigh_query(terms, Scope(len(lines), 6.0, [1] * len(terms)))
-    found: list[float] = judge.chances(features_of(question, query, lines)).tolist()
+    found: list[float] = judge.chances(features_of(question, query, lines_of(lines))).tolist()
     return found
 
 
 def test_the_line_that_says_it_is_surely_relevant_and_others_are_not() -> None:
-    said, *others = chances([line(SAID, topic=2.0), *[line("See you tomorrow")] * 12])
+    said, *others = chances([Line(SAID, topic=2.0), *[Line("See you tomorrow")] * 12])
     assert said > 0.7
     assert max(others[WINDOW:]) < 0.1
 
 
 def test_an_answer_is_found_by_its_question() -> None:
-    lines = [line("So what can't Liora eat?"), line("Walnuts, she is allergic"), line("I see")]
-    alone = chances([line("Good evening"), line("Walnuts, she is allergic"), line("I see")])
+    lines = [Line("So what can't Liora eat?"), Line("Walnuts, she is allergic"), Line("I see")]
+    alone = chances([Line("Good evening"), Line("Walnuts, she is allergic"), Line("I see")])
     assert chances(lines)[1] > alone[1]
 
 
 def test_lines_of_another_run_of_talk_lend_nothing() -> None:
-    beside = chances([line(SAID, topic=2.0), line("Yes, walnuts")])
-    apart = chances([line(SAID, topic=2.0), line("Yes, walnuts", segment=1)])
+    beside = chances([Line(SAID, topic=2.0), Line("Yes, walnuts")])
+    apart = chances([Line(SAID, topic=2.0), Line("Yes, walnuts", segment=1)])
     assert apart[1] < beside[1]
 
 
 def test_lines_out_of_reach_lend_nothing() -> None:
-    filler = [line("Nothing of interest") for _ in range(REACH)]
-    assert chances([line(SAID, topic=2.0), *filler, line("Far away")])[-1] == pytest.approx(
-        chances([line("Nothing of interest"), *filler, line("Far away")])[-1], rel=0.05
+    filler = [Line("Nothing of interest") for _ in range(REACH)]
+    assert chances([Line(SAID, topic=2.0), *filler, Line("Far away")])[-1] == pytest.approx(
+        chances([Line("Nothing of interest"), *filler, Line("Far away")])[-1], rel=0.05
     )
 
 
 def test_whom_the_question_names_counts_before_the_other_speaker() -> None:
     text = "is allergic to walnuts"
-    dana, omer = line(f"Dana: {text}", speaker="Dana"), line(f"Omer: {text}", speaker="Omer")
+    dana, omer = Line(f"Dana: {text}", speaker="Dana"), Line(f"Omer: {text}", speaker="Omer")
     asked = chances([dana, omer], "What is Dana allergic to?")
     assert asked[0] > asked[1]
     both = chances([dana, omer], "What are Dana and Omer allergic to?")
@@ -78,12 +68,12 @@ def test_whom_the_question_names_counts_before_the_other_speaker() -> None:
 
 
 def test_the_period_that_is_asked_for_counts() -> None:
-    in_may, in_july = line(SAID, period_fit=1.0), line(SAID)
+    in_may, in_july = Line(SAID, period_fit=1.0), Line(SAID)
     assert chances([in_may, in_july])[0] > chances([in_may, in_july])[1]
 
 
 def test_who_asks_when_gets_lines_that_tell_a_time() -> None:
-    lines = [line("We went camping last week"), line("We went camping with the dog")]
+    lines = [Line("We went camping last week"), Line("We went camping with the dog")]
     when = chances(lines, "When did we go camping?")
     who = chances(lines, "Who went camping?")
     assert when[0] - when[1] > who[0] - who[1]
@@ -91,13 +81,13 @@ def test_who_asks_when_gets_lines_that_tell_a_time() -> None:
 
 def test_questions_tell_less_than_statements() -> None:
     asks, tells = chances(
-        [line("Is Liora allergic to walnuts?"), line("Liora is allergic to nuts")]
+        [Line("Is Liora allergic to walnuts?"), Line("Liora is allergic to nuts")]
     )
     assert tells > asks
 
 
 def test_without_a_vector_the_words_decide() -> None:
-    lines = [line(SAID, topic=None), *[line("See you tomorrow", topic=None)] * 12]
+    lines = [Line(SAID, topic=None), *[Line("See you tomorrow", topic=None)] * 12]
     said, *others = chances(lines, judge=BY_WORDS)
     assert said > 0.7
     assert max(others[WINDOW:]) < 0.1
@@ -138,5 +128,5 @@ def test_a_question_of_such_names_alone_stays_as_it_is() -> None:
 def test_any_texts_give_chances(texts: list[str], question: str) -> None:
     if not texts:
         return
-    lines = [line(text, segment=place // 3) for place, text in enumerate(texts)]
+    lines = [Line(text, segment=place // 3) for place, text in enumerate(texts)]
     assert all(0.0 <= chance <= 1.0 for chance in chances(lines, question))

@@ -10,19 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.retrieval.query import query_terms
-from memoryproject.foundation.retrieval.relevance import (
-    LexicalQuery,
-    Scope,
-    semantic_relevance,
-    weigh_query,
-)
+from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
 from memoryproject.foundation.retrieval.reranking import (
-    Evidence,
     chances,
     fused_log_odds,
     match_matrix,
     relevance_of,
+    semantic_relevance,
 )
+from tests.unit.relevance.texts import Evidence, counted, semantics
 
 WORDS = ["invoice", "testcorp", "owes", "the", "status", "zeta", "5000"]
 probabilities = st.floats(0, 1)
@@ -45,7 +41,9 @@ def asking(question: str, *, texts: int = 10, length: float = 10.0) -> LexicalQu
 
 
 def relevance_in(query: LexicalQuery, counts: Mapping[str, float], length: float) -> float:
-    return float(relevance_of(query, match_matrix(query, [Evidence(counts, length, None)]))[0])
+    return float(
+        relevance_of(query, match_matrix(query, counted([Evidence(counts, length, None)])))[0]
+    )
 
 
 def relevance(question: str, counts: Mapping[str, float]) -> float:
@@ -68,7 +66,7 @@ def match_by_formula(query: LexicalQuery, text: Evidence, place: int) -> float:
 def test_all_texts_at_once_match_as_each_by_the_formula(question, texts):
     query = asking(question)
 
-    matches = match_matrix(query, texts)
+    matches = match_matrix(query, counted(texts))
 
     assert matches.shape == (len(texts), len(query.terms))
     for row, text in enumerate(texts):
@@ -81,7 +79,7 @@ def test_equal_texts_are_equally_relevant_wherever_they_stand(question, texts):
     said = Evidence({"testcorp": 1, "owe": 2}, 7, 0.3)
     query = asking(question)
 
-    among = relevance_of(query, match_matrix(query, [said, *texts, said, *texts, said]))
+    among = relevance_of(query, match_matrix(query, counted([said, *texts, said, *texts, said])))
 
     here = [0, len(texts) + 1, -1]
     assert len({float(among[place]) for place in here}) == 1
@@ -89,7 +87,10 @@ def test_equal_texts_are_equally_relevant_wherever_they_stand(question, texts):
 
 @given(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), counted_texts)
 def test_no_text_has_a_chance_outside_of_0_and_1(question, texts):
-    assert all(0 <= chance <= 1 for chance in chances(asking(question), texts))
+    found = chances(asking(question), counted(texts), semantics(texts))
+
+    assert len(found) == len(texts)
+    assert all(0 <= chance <= 1 for chance in found)
 
 
 @given(
@@ -161,8 +162,13 @@ def test_where_the_model_is_silent_the_words_decide_alone(words):
 
 
 def test_the_calibration_is_even_at_its_midpoint():
-    assert semantic_relevance(0.3, midpoint=0.3, slope=10) == 0.5
-    assert semantic_relevance(0.5, midpoint=0.3, slope=10) > 0.8
+    even, near, unknown = semantic_relevance(
+        np.array([0.3, 0.5, np.nan]), midpoint=0.3, slope=10
+    ).tolist()
+
+    assert even == 0.5
+    assert near > 0.8
+    assert np.isnan(unknown)
 
 
 def test_words_of_grammar_alone_are_no_match():

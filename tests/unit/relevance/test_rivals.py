@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
-from memoryproject.foundation.retrieval.reranking import Evidence, chances
+from memoryproject.foundation.retrieval.reranking import chances
 from tests.unit.relevance.store import Store
+from tests.unit.relevance.texts import Evidence, counted, semantics
 
 PLUMBER = "Yossi the plumber: 052-555-0177, comes only in the mornings"
 
@@ -41,16 +42,18 @@ def weighed(question: str, texts: int) -> LexicalQuery:
     st.sampled_from(["phone of the plumber", "what about Maya?", "ok, thanks", "", "מה המחיר?"]),
 )
 def test_any_texts_have_a_score_between_0_and_1(texts, question):
-    found = chances(weighed(question, len(texts)), texts)
+    found = chances(weighed(question, len(texts)), counted(texts), semantics(texts))
 
     assert len(found) == len(texts)
     assert all(0 <= score <= 1 and math.isfinite(score) for score in found)
 
 
 def test_a_message_about_nothing_finds_nothing():
-    text = Evidence({"plumber": 1}, 5, 0.99)
+    texts = [Evidence({"plumber": 1}, 5, 0.99)]
 
-    assert chances(weigh_query([], Scope(1, 5.0, [])), [text]) == [0.0]
+    found = chances(weigh_query([], Scope(1, 5.0, [])), counted(texts), semantics(texts))
+
+    assert found.tolist() == [0.0]
 
 
 def test_the_best_text_counts_less_beside_one_that_is_as_good():

@@ -17,10 +17,15 @@ from typing import Any
 from django.contrib.postgres.indexes import GinIndex
 from django.db.models import Q, QuerySet
 
-from memories_app.search.lexical_search import MAX_SIMILAR, Match, Words, best_share, known_terms
+from memories_app.ranking.lexical_search import Match, best_share
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.retrieval.subqueries import QueryPart
+from memoryproject.foundation.retrieval.subqueries import (
+    MAX_SIMILAR,
+    QueryPart,
+    Words,
+    known_terms,
+)
 
 # With more word forms, comparing a text without an index costs more than a full pass.
 MAX_COMPARED = 30

@@ -8,26 +8,24 @@ index finds them if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import connections, transaction
 from django.db.models import QuerySet
 
-from memories_app.search.candidate_pruning import has_index, routes_to_best, wanted_texts
-from memories_app.search.lexical_search import (
+from memories_app.ranking.candidate_pruning import has_index, routes_to_best, wanted_texts
+from memories_app.ranking.lexical_search import (
     Match,
-    Words,
     held_counts,
-    known_terms,
     matches_find,
     size_of,
 )
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
-from memoryproject.foundation.retrieval.subqueries import QueryPart
+from memoryproject.foundation.retrieval.subqueries import QueryPart, Words, known_terms
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,6 @@ class Effort:
 
 
 IN_USE = Effort()
-
-# Returns how many of these texts only repeat the query.
-Repeats: TypeAlias = Callable[[Sequence[UUID]], int]
 
 # A larger result means that ids aren't random; then the texts are counted.
 MAX_TEXTS = 100_000_000
@@ -79,20 +74,6 @@ class TermStats:
         frequencies = self.frequencies_of(text, words)
         scope = Scope(self.texts, self.average_length, frequencies)
         return weigh_query(known_terms(text, words), scope)
-
-
-def stats_without(held: TermStats, words: Words, repeats: Repeats) -> TermStats:
-    """Return the statistics without the texts that only repeat the query.
-
-    Else its words would seem to be frequent, and so to say little, because they were asked for.
-    """
-    wanted = words.informative
-    keys = [key for match in held.matches if match.bits & wanted == wanted for key in match.keys]
-    count = repeats(keys) if keys else 0
-    if not count:
-        return held
-    less = {bit: max(number - count, 0) for bit, number in held.frequencies.items()}
-    return replace(held, frequencies=less, texts=max(held.texts - count, 1))
 
 
 def term_stats_find(

@@ -8,7 +8,7 @@ part of a large scope is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,16 +16,14 @@ from weakref import WeakKeyDictionary
 
 from django.db import connections
 from django.db.models import QuerySet
-from django.db.models.expressions import RawSQL
 
-from memoryproject.foundation.retrieval.query import QueryTerm, informative_terms
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.retrieval.subqueries import QueryPart
-
-# The number of bits in a bigint without its sign.
-MAX_WORDS = 63
-# Of texts with the same words only so many are examined, the shortest first.
-MAX_SIMILAR = 100
+from memoryproject.foundation.retrieval.subqueries import (
+    MAX_SIMILAR,
+    QueryPart,
+    Words,
+    known_terms,
+)
 
 _MATCHES = """
 WITH texts (key, length, terms) AS ({scope}),
@@ -52,25 +50,6 @@ WITH texts (key, length, terms) AS ({scope} LIMIT %s) SELECT count(*), avg(lengt
 
 
 @dataclass(frozen=True)
-class Words:
-    """The words of a query's texts: the bit of each word, by its alternatives.
-
-    ``informative`` holds the bits of the words with content.
-    """
-
-    bits: Mapping[tuple[tuple[str, float], ...], int]
-    informative: int
-
-    def of_terms(self) -> dict[str, int]:
-        """Return for each index term the bits of the words that it matches."""
-        found: dict[str, int] = {}
-        for alternatives, bit in self.bits.items():
-            for form, _ in alternatives:
-                found[form] = found.get(form, 0) | bit
-        return found
-
-
-@dataclass(frozen=True)
 class Match:
     """Texts with the same words: ``bits``, their number, and the keys of some of them.
 
@@ -80,28 +59,6 @@ class Match:
     bits: int
     texts: int
     keys: Sequence[UUID]
-
-
-def words_of(subqueries: Sequence[QueryPart]) -> Words:
-    """Return the distinct words of all texts, at most ``MAX_WORDS``.
-
-    Words of the questions in a message come before its other words.
-    """
-    terms = [term for text in [*subqueries[1:], subqueries[0]] for term in text.terms]
-    bits: dict[tuple[tuple[str, float], ...], int] = {}
-    for term in terms:
-        if term.alternatives not in bits and len(bits) < MAX_WORDS:
-            bits[term.alternatives] = 1 << len(bits)
-    known = [term for term in terms if term.alternatives in bits]
-    informative = 0
-    for term in informative_terms(known):
-        informative |= bits[term.alternatives]
-    return Words(bits, informative)
-
-
-def known_terms(text: QueryPart, words: Words) -> list[QueryTerm]:
-    """Return the text's terms that have a bit."""
-    return [term for term in text.terms if term.alternatives in words.bits]
 
 
 def matches_find(words: Words, scope: QuerySet[Any]) -> list[Match]:
@@ -136,14 +93,14 @@ def best_share(
 
 
 def terms_fetch(
-    words: Words, scope: QuerySet[Any], keys: Sequence[UUID]
+    terms: Sequence[str], scope: QuerySet[Any], keys: Sequence[UUID]
 ) -> dict[UUID, tuple[int, list[str]]]:
-    """Return the length of these texts in words, and the frequency of the query's terms in them."""
+    """Return the length of these texts in words, and those of the terms that they hold."""
     if not keys:
         return {}
     inner, params = _compiled(scope)
     statement = _COUNTS.format(scope=inner)
-    rows = _fetch(scope, statement, [*params, list(words.of_terms()), list(keys)])
+    rows = _fetch(scope, statement, [*params, list(terms), list(keys)])
     return {key: (length, terms) for key, length, terms in rows}
 
 
@@ -155,11 +112,6 @@ def size_of(scope: QuerySet[Any], *, most: int) -> tuple[int, float]:
     inner, params = _compiled(scope)
     ((texts, length),) = _fetch(scope, _SIZE.format(scope=inner), [*params, most])
     return texts, float(length or 0.0)
-
-
-def any_of(keys: Sequence[UUID]) -> RawSQL:
-    """Return an ``__in`` value as a single parameter: hundreds cost Django milliseconds."""
-    return RawSQL("SELECT unnest(%s::uuid[])", [list(keys)])  # noqa: S611 nothing is put into it
 
 
 # A scope is compiled once for all its queries: that takes longer than to run most of them.

@@ -1,0 +1,36 @@
+"""Public face of ranking texts. It imports numpy: import it where it is used."""
+
+from memories_app.ranking.ranking import (
+    HeldTexts,
+    prepare_query,
+    rank,
+    search_words,
+    with_ids,
+)
+from memories_app.ranking.scope_cache import SCOPES, Columns, HeldScope, ids_of
+from memories_app.ranking.searched_texts import (
+    Question,
+    Ranked,
+    RankedTexts,
+    Vector,
+    WordSearch,
+)
+from memories_app.ranking.stored_texts import StoredTexts
+
+__all__ = [
+    "Columns",
+    "HeldScope",
+    "HeldTexts",
+    "Question",
+    "Ranked",
+    "RankedTexts",
+    "SCOPES",
+    "StoredTexts",
+    "Vector",
+    "WordSearch",
+    "ids_of",
+    "prepare_query",
+    "rank",
+    "search_words",
+    "with_ids",
+]

@@ -1,0 +1,399 @@
+"""An index of texts in memory: their words and their vectors, as arrays. Pure.
+
+A segment is immutable and holds some texts in rows. It has postings (the rows of each term), the
+terms of each row, a vector of small integers for each row, and its binary code. A term is stored as
+its hash, which is salted for each process: the index holds no readable text.
+
+A code has one bit for each number of a vector, its sign. The Hamming distance of two codes
+estimates the angle between their vectors (Charikar, "Similarity estimation techniques from rounding
+algorithms", 2002), so the nearest codes are the candidates whose cosines are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows: TypeAlias = NDArray[np.int64]
+Hashes: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+MAX_COUNT = 255
+_STEPS = 127.0
+
+
+def hashes_of(texts: Sequence[str]) -> Hashes:
+    """Return a 64-bit hash of each text. It differs between processes."""
+    return np.fromiter(map(hash, texts), np.int64, len(texts))
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors of one length as small integers, with their binary codes.
+
+    ``steps``: one row of integers for each text. ``scales``: what one step is worth in a vector of
+    length 1, and 0.0 for a text without a vector. ``codes``: one row of 64-bit numbers for each.
+    """
+
+    steps: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    codes: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32], known: Mask) -> Vectors:
+        """Return the vectors of the ``known`` rows, in their order; the others have none."""
+        dimensions = vectors.shape[1]
+        steps = np.zeros((len(known), dimensions), np.int8)
+        scales = np.zeros(len(known), np.float32)
+        codes = np.zeros((len(known), -(-dimensions // 64)), np.uint64)
+        largest = np.abs(vectors).max(axis=1, initial=0.0)
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        largest[largest == 0], length[length == 0] = 1.0, 1.0
+        steps[known] = np.rint(vectors * (_STEPS / largest)[:, None]).astype(np.int8)
+        scales[known] = largest / _STEPS / length
+        codes[known] = codes_of(vectors)
+        return cls(steps, scales, codes)
+
+    @classmethod
+    def none(cls, rows: int) -> Vectors:
+        return cls.of(np.empty((0, 0), np.float32), np.zeros(rows, bool))
+
+    @property
+    def dimensions(self) -> int:
+        return self.steps.shape[1]
+
+    def taken(self, rows: Any) -> Vectors:
+        return Vectors(self.steps[rows], self.scales[rows], self.codes[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Some texts, each in one row.
+
+    ``keys``: the two halves of each text's id. ``lengths``: in words. ``columns``: further values
+    of each text. ``terms``: the hashes of all terms, sorted. ``row_starts``: where the terms of
+    each row start in ``row_terms`` (their places in ``terms``, sorted) and ``row_counts``, and the
+    end of the last. ``starts``: likewise for each term in ``postings``, which are rows in order.
+    """
+
+    keys: NDArray[np.uint64]
+    lengths: NDArray[np.int32]
+    columns: NDArray[np.void]
+    vectors: Vectors
+    terms: Hashes
+    row_starts: NDArray[np.int64]
+    row_terms: NDArray[np.int32]
+    row_counts: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    postings: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        keys: NDArray[np.uint64],
+        lengths: NDArray[np.int32],
+        columns: NDArray[np.void],
+        vectors: Vectors,
+        hashes: Hashes,
+        sizes: NDArray[np.int64],
+    ) -> Segment:
+        """Return the segment of these texts.
+
+        hashes: those of the terms of the first text, repeated as often as they occur, then those of
+        the second. sizes: the number of them that each text has.
+        """
+        terms, number = np.unique(hashes, return_inverse=True)
+        width = max(len(terms), 1)
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        pairs, counts = np.unique(rows * width + number, return_counts=True)
+        row, row_terms = np.divmod(pairs, width)
+        return cls._indexed(
+            keys, lengths, columns, vectors, terms, row, row_terms, np.minimum(counts, MAX_COUNT)
+        )
+
+    @classmethod
+    def _indexed(
+        cls,
+        keys: NDArray[np.uint64],
+        lengths: NDArray[np.int32],
+        columns: NDArray[np.void],
+        vectors: Vectors,
+        terms: Hashes,
+        row: NDArray[Any],
+        row_terms: NDArray[Any],
+        counts: NDArray[Any],
+    ) -> Segment:
+        """Add the postings. ``row`` is sorted; the places of each row's terms are sorted."""
+        by_term = np.argsort(row_terms, kind="stable")
+        return cls(
+            keys=keys,
+            lengths=lengths,
+            columns=columns,
+            vectors=vectors,
+            terms=terms,
+            row_starts=np.searchsorted(row, np.arange(len(keys) + 1)),
+            row_terms=row_terms.astype(np.int32),
+            row_counts=counts.astype(np.uint8),
+            starts=np.searchsorted(row_terms[by_term], np.arange(len(terms) + 1)),
+            postings=row[by_term].astype(np.int32),
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The memory that its arrays take."""
+        parts = [getattr(self, field.name) for field in fields(self)]
+        vectors = self.vectors
+        parts += [vectors.steps, vectors.scales, vectors.codes]
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
+    @cached_property
+    def _by_key(self) -> NDArray[np.int32]:
+        return np.lexsort((self.keys[:, 1], self.keys[:, 0])).astype(np.int32)
+
+    def rows_of(self, keys: NDArray[np.uint64]) -> Rows:
+        """Return the row of each of these keys; -1 for one that isn't here."""
+        if not len(self):
+            return np.full(len(keys), -1)
+        halves, last = self.keys[:, 0], len(self) - 1
+        at = np.minimum(np.searchsorted(halves, keys[:, 0], sorter=self._by_key), last)
+        while True:
+            rows: Rows = self._by_key[at].astype(np.int64)
+            # Random ids never share a half, others may: go on to the one with the same second half.
+            earlier = (halves[rows] == keys[:, 0]) & (self.keys[rows, 1] < keys[:, 1]) & (at < last)
+            if not earlier.any():
+                return np.where((self.keys[rows] == keys).all(axis=1), rows, -1)
+            at = at + earlier
+
+    def without(self, rows: Rows) -> Segment:
+        """Return the segment without these rows: nothing of them is kept."""
+        kept = np.ones(len(self), bool)
+        kept[rows] = False
+        row = np.repeat(np.arange(len(self)), np.diff(self.row_starts))
+        here = kept[row]
+        row_terms = self.row_terms[here]
+        used = np.bincount(row_terms, minlength=len(self.terms)) > 0
+        return self._indexed(
+            self.keys[kept],
+            self.lengths[kept],
+            self.columns[kept],
+            self.vectors.taken(kept),
+            self.terms[used],
+            (np.cumsum(kept) - 1)[row[here]],
+            (np.cumsum(used) - 1)[row_terms],
+            self.row_counts[here],
+        )
+
+    def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
+        """Add to ``found`` the bits of each term that a row holds."""
+        if not len(self.terms):
+            return
+        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        known = np.flatnonzero(self.terms[places] == hashes)
+        starts, ends = self.starts[places], self.starts[places + 1]
+        for term in known:
+            # A row holds a term once, so that no row is there twice.
+            found[self.postings[starts[term] : ends[term]]] |= bits[term]
+
+    def counts_of(self, rows: Rows, hashes: Hashes, found: NDArray[Any]) -> None:
+        """Put into ``found`` how often each row holds each term: one column for each."""
+        if not len(self.terms) or not len(rows) or not len(hashes):
+            return
+        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        known = self.terms[places] == hashes
+        columns = np.full(len(self.terms), -1, np.int16)
+        columns[places[known]] = np.flatnonzero(known)
+        at, owner = ranges(self.row_starts[rows], self.row_starts[rows + 1])
+        column = columns[self.row_terms[at]]
+        held = column >= 0
+        found[owner[held], column[held]] = self.row_counts[at[held]]
+
+
+def merged(segments: Sequence[Segment]) -> Segment:
+    """Return one segment with the rows of all, in order."""
+    terms = np.unique(np.concatenate([segment.terms for segment in segments]))
+    first = np.cumsum([0, *(len(segment) for segment in segments)])
+    rows, row_terms = [], []
+    for segment, start in zip(segments, first, strict=False):
+        places = np.searchsorted(terms, segment.terms)
+        rows.append(np.repeat(np.arange(len(segment)) + start, np.diff(segment.row_starts)))
+        row_terms.append(places[segment.row_terms])
+    return Segment._indexed(
+        np.concatenate([segment.keys for segment in segments]),
+        np.concatenate([segment.lengths for segment in segments]),
+        np.concatenate([segment.columns for segment in segments]),
+        _joined([segment.vectors for segment in segments]),
+        terms,
+        np.concatenate(rows),
+        np.concatenate(row_terms),
+        np.concatenate([segment.row_counts for segment in segments]),
+    )
+
+
+def _joined(vectors: Sequence[Vectors]) -> Vectors:
+    dimensions = max(each.dimensions for each in vectors)
+    codes = -(-dimensions // 64)
+    return Vectors(
+        np.concatenate([_widened(each.steps, dimensions) for each in vectors]),
+        np.concatenate([each.scales for each in vectors]),
+        np.concatenate([_widened(each.codes, codes) for each in vectors]),
+    )
+
+
+def _widened(rows: NDArray[Any], width: int) -> NDArray[Any]:
+    """Return the rows; those of a segment without any vector as zeros."""
+    return rows if rows.shape[1] == width else np.zeros((len(rows), width), rows.dtype)
+
+
+def codes_of(vectors: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the binary codes of vectors: one row of 64-bit numbers for each."""
+    packed = np.packbits(vectors > 0, axis=1)
+    codes: NDArray[np.uint64] = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    return codes
+
+
+def ranges(starts: NDArray[Any], ends: NDArray[Any]) -> tuple[Rows, Rows]:
+    """Return the numbers of all ranges, one after the other, and for each that of its range."""
+    sizes = ends - starts
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return np.arange(len(owner)) - before[owner] + starts[owner], owner
+
+
+class TextIndex:
+    """Segments that are searched as one: the rows of the first, then those of the second."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments = tuple(segments)
+        self._first = np.cumsum([0, *(len(segment) for segment in segments)])
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        return self._concatenated([segment.lengths for segment in self.segments], np.int32)
+
+    def keys_of(self, rows: Rows) -> NDArray[np.uint64]:
+        """Return the two halves of the ids of these texts."""
+        found = np.empty((len(rows), 2), np.uint64)
+        for which, segment, local in self._in_segments(rows):
+            found[which] = segment.keys[local]
+        return found
+
+    def columns_of(self, rows: Rows) -> NDArray[np.void]:
+        """Return the further values of these texts. There is at least one segment."""
+        found = np.empty(len(rows), self.segments[0].columns.dtype)
+        for which, segment, local in self._in_segments(rows):
+            found[which] = segment.columns[local]
+        return found
+
+    def marked(self, mark: Callable[[Segment], Mask]) -> Mask:
+        """Return the mask of all texts that consists of one for each segment."""
+        return self._concatenated([mark(segment) for segment in self.segments], bool)
+
+    @cached_property
+    def with_vector(self) -> Mask:
+        """Whether each text has a vector."""
+        return self._concatenated([part.vectors.scales > 0 for part in self.segments], bool)
+
+    @staticmethod
+    def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.empty(0, kind)
+
+    def rows_of(self, keys: NDArray[np.uint64]) -> Rows:
+        """Return the rows of these keys, without those that aren't here, in no order."""
+        found = []
+        for segment, first in zip(self.segments, self._first, strict=False):
+            rows = segment.rows_of(keys)
+            found.append(rows[rows >= 0] + first)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def bits(self, terms: Mapping[str, int]) -> NDArray[Any]:
+        """Return for each text the bits of the terms that it holds, combined."""
+        highest = max(terms.values(), default=0).bit_length()
+        kind = np.uint16 if highest <= 16 else np.uint32 if highest <= 32 else np.uint64
+        found = np.zeros(len(self), kind)
+        hashes = hashes_of(list(terms))
+        values = np.array(list(terms.values()), kind)
+        for segment, first in zip(self.segments, self._first, strict=False):
+            segment.or_bits(found[first : first + len(segment)], hashes, values)
+        return found
+
+    def counts_of(self, rows: Rows, terms: Sequence[str]) -> Floats:
+        """Return how often these texts hold these terms: one row for each text."""
+        hashes = hashes_of(terms)
+        found = np.zeros((len(rows), len(terms)))
+        for which, segment, local in self._in_segments(rows):
+            part = np.zeros((len(local), len(terms)))
+            segment.counts_of(local, hashes, part)
+            found[which] = part
+        return found
+
+    def nearest(self, vector: Sequence[float], most: int, *, mask: Mask | None) -> Rows:
+        """Return the texts whose codes are nearest to the vector, in no order.
+
+        mask: the texts that may be returned, all by default.
+        """
+        near = self.with_vector if mask is None else self.with_vector & mask
+        rows = np.flatnonzero(near)
+        if len(rows) <= most:
+            return rows
+        code = codes_of(np.array([vector], np.float32))
+        distances = np.concatenate([self._distances(part, code) for part in self.segments])
+        chosen: Rows = rows[np.argpartition(distances[rows], most)[:most]]
+        return chosen
+
+    @staticmethod
+    def _distances(segment: Segment, code: NDArray[np.uint64]) -> NDArray[np.int32]:
+        codes = segment.vectors.codes
+        if codes.shape[1] != code.shape[1]:
+            return np.zeros(len(segment), np.int32)
+        found: NDArray[np.int32] = np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.int32)
+        return found
+
+    def cosines(self, rows: Rows, vectors: Sequence[Sequence[float] | None]) -> Floats:
+        """Return the cosines of these texts to the vectors: one row for each text.
+
+        They differ from the exact ones by less than 0.01. NaN without a vector of the text, or
+        where the vector is None.
+        """
+        found = np.full((len(rows), len(vectors)), np.nan)
+        given = [place for place, vector in enumerate(vectors) if vector is not None]
+        if not given or not len(rows):
+            return found
+        wanted = np.array([vectors[place] for place in given], np.float32).T
+        length = np.linalg.norm(wanted, axis=0)
+        wanted /= np.where(length > 0, length, 1.0)
+        for which, segment, local in self._in_segments(rows):
+            if segment.vectors.dimensions != len(wanted):
+                continue
+            near = segment.vectors.steps[local].astype(np.float32) @ wanted
+            scales = segment.vectors.scales[local]
+            cosines = near * scales[:, None]
+            cosines[scales == 0] = np.nan
+            found[which[:, None], np.array(given)] = cosines
+        return found
+
+    def _in_segments(self, rows: Rows) -> list[tuple[Rows, Segment, Rows]]:
+        """Return the places in ``rows`` of each segment's rows, the segment, and its own rows."""
+        if len(self.segments) == 1:
+            return [(np.arange(len(rows)), self.segments[0], rows)]
+        owner = np.searchsorted(self._first, rows, side="right") - 1
+        found = []
+        for number, segment in enumerate(self.segments):
+            which = np.flatnonzero(owner == number)
+            if len(which):
+                found.append((which, segment, rows[which] - self._first[number]))
+        return found

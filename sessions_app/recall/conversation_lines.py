@@ -1,0 +1,255 @@
+"""The messages of a chat that may be recalled, as lines of a conversation in their order.
+
+An answer stands with its question, whatever was said in between: it has the question's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from django.db.models import BigIntegerField, BinaryField, Func, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
+from numpy.typing import NDArray
+
+from memories_app.ranking.facade import Columns
+from memoryproject.foundation.retrieval.message_features import (
+    ends_as_question,
+    speaker_hashes,
+    speaker_named,
+    tells_time,
+)
+from memoryproject.foundation.retrieval.subqueries import unquoted
+from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex, ranges
+from sessions_app.models import Message
+from sessions_app.models.messages import Role
+from sessions_app.recall.hits import LeftOut
+
+# A longer silence begins a new run of messages.
+SILENCE = timedelta(hours=6)
+
+# A session's id, and its first and last place.
+Span: TypeAlias = tuple[int, int, int]
+
+# Ids by their first halves, 0 for none. said_at: in microseconds since 1970, UTC. text, quoted: the
+# hashes of the text and of what it quotes, for comparing lines.
+LINE = np.dtype(
+    [
+        ("session", np.uint64),
+        ("place", np.int32),
+        ("order_num", np.int32),
+        ("answers", np.uint64),
+        ("said_at", np.int64),
+        ("asks", np.bool_),
+        ("tells_time", np.bool_),
+        ("speaker", np.int64),
+        ("first_name", np.int64),
+        ("text", np.int64),
+        ("quoted", np.int64),
+    ]
+)
+_DAY = 24 * 60 * 60 * 10**6
+
+
+def _read(rows: Sequence[Sequence[Any]]) -> NDArray[np.void]:
+    lines = np.zeros(len(rows), LINE)
+    for place, row in enumerate(rows):
+        session, line_place, order_num, answers, said_at, content, sender = row
+        speaker, first_name = speaker_hashes(speaker_named(content) or sender or "")
+        lines[place] = (
+            half_of(session),
+            line_place,
+            order_num,
+            0 if answers is None else half_of(answers),
+            said_at,
+            ends_as_question(content),
+            tells_time(content),
+            speaker,
+            first_name,
+            _compared(content),
+            _compared(unquoted(content)),
+        )
+    return lines
+
+
+def _compared(text: str) -> int:
+    return hash(text.strip().casefold())
+
+
+def half_of(key: bytes) -> int:
+    """Return the first half of an id."""
+    return int.from_bytes(key[:8], "big")
+
+
+def _sent(column: str) -> Func:
+    return Func(column, function="uuid_send", output_field=BinaryField())
+
+
+LINES = Columns(
+    [
+        _sent("session_id"),
+        Coalesce("answers__order_num", "order_num"),
+        "order_num",
+        _sent("answers_id"),
+        Func(
+            "timestamp",
+            template="(extract(epoch FROM %(expressions)s) * 1000000)::bigint",
+            output_field=BigIntegerField(),
+        ),
+        "content",
+        KT("metadata__sender_name"),
+    ],
+    _read,
+)
+
+
+def messages_visible(chat_id: UUID | None) -> QuerySet[Message]:
+    """Return the messages of a chat that may be recalled there. No other function decides this."""
+    messages = Message.objects.filter(chat_id=chat_id, revoked_at__isnull=True)
+    messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    # Commands and system texts ("Remembered: …", apologies) are no knowledge.
+    return messages.exclude(metadata__has_any_keys=["command", "system_text"])
+
+
+@dataclass(frozen=True)
+class Around:
+    """Lines in the order of the conversation. Lines of one run were said one after the other."""
+
+    rows: Rows
+    runs: NDArray[np.int64]
+
+
+def lines_around(index: TextIndex, rows: Rows, reach: int, *, mask: Mask | None) -> Around:
+    """Return these lines and those up to ``reach`` places before and after them.
+
+    mask: the lines that may be returned, all by default.
+    """
+    spans = _spans(index, rows, reach)
+    if not spans:
+        return Around(np.empty(0, np.int64), np.empty(0, np.int64))
+    sessions = np.array([session for session, _, _ in spans], np.uint64)
+    lows = np.array([low for _, low, _ in spans], np.int64)
+    highs = np.array([high for _, _, high in spans], np.int64)
+    found, owners = [], []
+    first = 0
+    for segment in index.segments:
+        here, owner = _order_of(segment).within(sessions, lows, highs)
+        found.append(here + first)
+        owners.append(owner)
+        first += len(segment)
+    lines, span = np.concatenate(found), np.concatenate(owners)
+    if mask is not None:
+        lines, span = lines[mask[lines]], span[mask[lines]]
+    columns = index.columns_of(lines)
+    order = np.lexsort((columns["order_num"], columns["answers"] != 0, columns["place"], span))
+    lines, span, said_at = lines[order], span[order], columns["said_at"][order]
+    silent = np.abs(np.diff(said_at)) > SILENCE / timedelta(microseconds=1)
+    runs = np.concatenate(([0], np.cumsum((np.diff(span) != 0) | silent))) if len(lines) else span
+    return Around(lines, runs)
+
+
+def _spans(index: TextIndex, rows: Rows, reach: int) -> list[Span]:
+    """Return the spans of sessions that hold everything around these lines, without overlap."""
+    columns = index.columns_of(rows) if len(rows) else np.empty(0, LINE)
+    spans: list[Span] = []
+    places = sorted(zip(columns["session"].tolist(), columns["place"].tolist(), strict=True))
+    for session, place in places:
+        low, high = place - reach, place + reach
+        if spans and spans[-1][0] == session and low <= spans[-1][2] + 1:
+            spans[-1] = (session, spans[-1][1], high)
+        else:
+            spans.append((session, low, high))
+    return spans
+
+
+class _Order:
+    """The lines of a segment by session and place."""
+
+    def __init__(self, lines: NDArray[np.void]) -> None:
+        self._sessions, number = np.unique(lines["session"], return_inverse=True)
+        spots = _spots(number, lines["place"])
+        self._rows = np.argsort(spots)
+        self._spots = spots[self._rows]
+
+    def within(
+        self, sessions: NDArray[np.uint64], lows: NDArray[np.int64], highs: NDArray[np.int64]
+    ) -> tuple[Rows, NDArray[np.int64]]:
+        """Return the rows of all spans, and for each row the number of its span."""
+        number = np.minimum(np.searchsorted(self._sessions, sessions), len(self._sessions) - 1)
+        known = self._sessions[number] == sessions
+        starts = np.searchsorted(self._spots, _spots(number, np.maximum(lows, 0)))
+        ends = np.searchsorted(self._spots, _spots(number, highs), side="right")
+        at, owner = ranges(starts, np.where(known, ends, starts))
+        return self._rows[at], owner
+
+
+def _spots(session: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
+    return session.astype(np.int64) << 32 | place.astype(np.int64)
+
+
+_orders: WeakKeyDictionary[Segment, _Order] = WeakKeyDictionary()
+
+
+def _order_of(segment: Segment) -> _Order:
+    order = _orders.get(segment)
+    if order is None:
+        order = _orders[segment] = _Order(segment.columns)
+    return order
+
+
+def neighbours_of(
+    index: TextIndex, rows: Sequence[int], reach: int, *, mask: Mask | None
+) -> list[tuple[int | None, int | None]]:
+    """Return for each line the ones before and after it, None where there is none.
+
+    A line that is itself among ``rows``, or is the neighbour of an earlier one, is not repeated.
+    """
+    around = lines_around(index, np.array(rows), reach, mask=mask)
+    lines = around.rows.tolist()
+    columns = index.columns_of(around.rows)
+    sessions, places = columns["session"].tolist(), columns["place"].tolist()
+    taken = set(rows)
+    found = []
+    for row in rows:
+        at = lines.index(row)
+        beside: list[int | None] = []
+        for other in (at - 1, at + 1):
+            near = (
+                0 <= other < len(lines)
+                and lines[other] not in taken
+                and sessions[other] == sessions[at]
+                and abs(places[other] - places[at]) <= reach
+            )
+            beside.append(lines[other] if near else None)
+        taken.update(line for line in beside if line is not None)
+        found.append((beside[0], beside[1]))
+    return found
+
+
+def days_of(said_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct days, as ordinals of dates in UTC, and for each line that of its day."""
+    epoch = 719_163
+    days, number = np.unique(said_at // _DAY + epoch, return_inverse=True)
+    return days, number
+
+
+def left_out_mask(index: TextIndex, left_out: LeftOut) -> Mask:
+    """Return which lines a prompt doesn't hold."""
+    newer = np.array([half_of(key.bytes) for key in left_out.later], np.uint64)
+
+    def marked(segment: Segment) -> Mask:
+        sessions = segment.columns["session"]
+        own = (sessions == half_of(left_out.session_id.bytes)) & (
+            segment.columns["place"] > left_out.until
+        )
+        shown = segment.keys[:, 0] == half_of(left_out.first_id.bytes)
+        mask: Mask = ~(own | np.isin(sessions, newer) | shown)
+        return mask
+
+    return index.marked(marked)
