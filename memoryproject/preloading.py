@@ -29,7 +29,7 @@ RECALL = (
     "memoryproject.foundation.retrieval.message_features",
     "memoryproject.foundation.retrieval.reranking",
     "psutil",
-    "sessions_app.recall.message_ranking",
+    "sessions_app.recall.recall_steps",
 )
 WORK = (
     "memoryproject.foundation.integrations.hooks.http",

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 from operator import and_, or_
-from typing import Any
 
-from django.contrib.postgres.indexes import GinIndex
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from memories_app.ranking.lexical_search import Match, best_share
 from memoryproject.foundation.retrieval.query import QueryTerm
@@ -26,9 +24,6 @@ from memoryproject.foundation.retrieval.subqueries import (
     Words,
     known_terms,
 )
-
-# With more word forms, comparing a text without an index costs more than a full pass.
-MAX_COMPARED = 30
 
 
 @dataclass(frozen=True)
@@ -89,28 +84,13 @@ def routes_to_best(
     return [route for route in routes if route is not None]
 
 
-def wanted_texts(
-    words: Words, rare: set[int], routes: Sequence[Route], *, indexed: bool
-) -> Q | None:
-    """Return a filter for texts with a rare word, or with enough frequent words.
-
-    Return None if a pass over all texts is needed.
-    """
-    if not indexed:
-        # Each text is read, and comparing it with a few words is faster than a full pass.
-        any_of = rare.union(*(route.one_of for route in routes))
-        return _of_any(words, any_of) if len(_forms(words, any_of)) <= MAX_COMPARED else None
+def wanted_texts(words: Words, rare: set[int], routes: Sequence[Route]) -> Q:
+    """Return a filter for texts with a rare word, or with enough frequent words."""
     wanted = _of_any(words, rare)
     for route in routes:
         must = [_of_any(words, {bit}) for bit in route.must]
         wanted |= reduce(and_, must, _of_any(words, route.one_of))
     return wanted
-
-
-def has_index(scope: QuerySet[Any]) -> bool:
-    """Return whether an index finds the texts that contain a term."""
-    indexes = scope.model._meta.indexes
-    return any(isinstance(index, GinIndex) and index.fields == ["terms"] for index in indexes)
 
 
 def _least_share(

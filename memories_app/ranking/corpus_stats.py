@@ -3,7 +3,7 @@
 A small scope is read completely. Of a large one a random sample is read first: it separates
 frequent words from rare ones and shows how much of the query the best texts contain. Then the
 texts are read that contain a rare word, or enough of the frequent ones to be among the best. An
-index finds them if there is one.
+index finds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import QuerySet
 
-from memories_app.ranking.candidate_pruning import has_index, routes_to_best, wanted_texts
+from memories_app.ranking.candidate_pruning import routes_to_best, wanted_texts
 from memories_app.ranking.lexical_search import (
     Match,
     held_counts,
@@ -104,10 +104,9 @@ def _held_in_many(
     queries = [held.weigh(text, words) for text in subqueries]
     likely = [(match, match.texts * grown) for match in sampled.matches]
     routes = routes_to_best(words, subqueries, queries, likely, enough=effort.enough)
-    wanted = wanted_texts(words, rare, routes, indexed=has_index(scope))
-    matches = matches_find(words, scope if wanted is None else scope.filter(wanted))
+    matches = matches_find(words, scope.filter(wanted_texts(words, rare, routes)))
     counted = held_counts(words, matches)
-    exactly = counted if wanted is None else {bit: counted[bit] for bit in rare}
+    exactly = {bit: counted[bit] for bit in rare}
     return TermStats(matches, about | exactly, sampled.texts, sampled.average_length)
 
 

@@ -8,7 +8,7 @@ it names. What is read is never kept if the reading transaction itself has writt
 back.
 
 A scope that no one searches for a while is dropped, so that an erased text is in no process's
-memory for longer than that. See "Recall in memory" in docs/architecture.md.
+memory for longer than that. See "Scopes in memory" in docs/recall.md.
 """
 
 from __future__ import annotations
@@ -60,13 +60,17 @@ MAX_SEGMENTS = 6
 
 _BETWEEN = "\x1f"
 # The start of the server is part of the name: what was not written durably may be lost in a crash.
+# Ids of transactions that are still to come are from another server, by a dump of its database.
 _HEAD = """
 SELECT head.*, change.place, change.key
 FROM (SELECT
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
     concat_ws(' ', current_database(), '{log}'::regclass::oid, pg_postmaster_start_time()),
     pg_current_xact_id_if_assigned() IS NOT NULL,
-    coalesce((SELECT max(changed_in) FROM {log} WHERE scope = ''), 0)
+    coalesce((SELECT max(changed_in) FROM {log} WHERE scope = '' AND changed_in <= greatest(
+        pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+        pg_current_xact_id_if_assigned()::text::bigint
+    )), 0)
 ) AS head LEFT JOIN (
     SELECT asked.place, uuid_send(log.text_id) AS key
     FROM unnest(%s::text[], %s::bigint[]) WITH ORDINALITY AS asked (scope, seen, place)

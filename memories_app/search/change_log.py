@@ -17,7 +17,10 @@ WITH old AS (
         SELECT max(changed_in) FROM {log} WHERE scope = ''
     ))
     RETURNING changed_in
-), last AS (SELECT max(changed_in) AS changed_in, count(*) AS number FROM old)
+), last AS (
+    SELECT least(max(changed_in), pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1)
+        AS changed_in, count(*) AS number FROM old
+)
 INSERT INTO {log} (scope, changed_in) SELECT %s, changed_in FROM last WHERE number > 0
 RETURNING (SELECT number FROM last)
 """

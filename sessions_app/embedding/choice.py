@@ -157,7 +157,8 @@ def load_early() -> None:
     if not settings.ENABLE_MEMORY_SYSTEM:
         return
     with suppress(EmbedderError):
-        made_for(configured(), None, TIMEOUT_SECONDS).coverage("load")
+        # Not in ASCII: that is decided without the model's data.
+        made_for(configured(), None, TIMEOUT_SECONDS).coverage("café")
 
 
 @lru_cache(maxsize=8)

@@ -245,6 +245,22 @@ def test_nothing_is_missed_after_the_log_was_pruned(cache: ScopeCache) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_log_from_another_server_is_not_taken_for_news(
+    cache: ScopeCache, django_assert_num_queries: Any
+) -> None:
+    """A dump keeps the log, and the ids of another server's transactions may be larger."""
+    remember("one")
+    TextChange.objects.create(scope="", changed_in=2**40)
+    TextChange.objects.create(scope="public", text_id=uuid4(), changed_in=2**40)
+    changes_prune(before=timezone.now() + timedelta(minutes=1))
+    held(cache)
+    held(cache)
+
+    with django_assert_num_queries(1):
+        assert cache.open([scope()])[0] is not None
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_text_whose_vector_is_another_models_has_none(cache: ScopeCache) -> None:
     memory = remember("one")
     embed(memory, model="another")
