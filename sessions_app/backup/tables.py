@@ -19,8 +19,8 @@ from memoryproject.foundation.process.narrowing import present
 
 # Logins to the admin: after a restore staff log in again. Jobs: their rows name functions or are
 # pickles, so that a restore would run code from the archive; `install_schedules` makes the
-# schedules, and the sweep takes up the open work. Changes of texts: a restore logs its own, with the
-# ids of its own transactions.
+# schedules, and the sweep takes up the open work. Changes of texts: a restore logs its own, with
+# the ids of its own transactions.
 LEFT_OUT: tuple[type[Model], ...] = (Session, Schedule, OrmQ, Task, TextChange)
 # Figures, which are computed again from the restored data.
 COUNTED_ANEW = ("dashboard.Quarter", "dashboard.Day", "dashboard.Mark")
