@@ -79,7 +79,8 @@ FROM (SELECT
     SELECT asked.place, uuid_send(log.text_id)
     FROM unnest(%s::text[], %s::bigint[]) WITH ORDINALITY AS asked (scope, seen, place)
     JOIN {log} AS log
-      ON asked.scope = '*' AND log.changed_in >= asked.seen AND log.scope NOT LIKE 'messages:%%'
+      ON asked.scope = '*' AND log.changed_in >= asked.seen
+      AND log.scope <> '' AND log.scope NOT LIKE 'messages:%%'
 ) AS change ON TRUE
 """
 

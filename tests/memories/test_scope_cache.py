@@ -215,33 +215,35 @@ def test_what_is_rolled_back_was_never_held(cache: ScopeCache) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_emptied_at_once_is_gone(cache: ScopeCache) -> None:
+@pytest.mark.parametrize("name", ["public", EVERY_SCOPE])
+def test_what_is_emptied_at_once_is_gone(cache: ScopeCache, name: str) -> None:
     remember("one")
-    assert len(held(cache)) == 1
+    assert len(held(cache, name)) == 1
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE memories_app_memory CASCADE")
 
-    assert held(cache) == {}
+    assert held(cache, name) == {}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nothing_is_missed_after_the_log_was_pruned(cache: ScopeCache) -> None:
+@pytest.mark.parametrize("name", ["public", EVERY_SCOPE])
+def test_nothing_is_missed_after_the_log_was_pruned(name: str) -> None:
     remember("one")
     reader, late = ScopeCache(), ScopeCache()
-    held(reader)
-    held(late)
+    held(reader, name)
+    held(late, name)
     remember("two")
-    held(reader)
+    held(reader, name)
 
     later = timezone.now() + timedelta(minutes=1)
     assert changes_prune(before=later) > 0
     assert changes_prune(before=later) == 0
 
     assert TextChange.objects.count() == 1
-    assert held(late) == stored() == held(reader)
+    assert held(late, name) == stored(name) == held(reader, name)
     remember("three")
-    assert held(late) == stored() == held(reader)
+    assert held(late, name) == stored(name) == held(reader, name)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -33,7 +33,6 @@ BOUNDED = {
 MADE_WHEN_CALLED = {
     "f\"({'|'.join(map(re.escape, schemes))})://\\\\S+\"": "fixed words, then one repetition",
     "f'@\\\\+?{re.escape(number)}(?![0-9])'": "one literal",
-    "f'(?<!\\\\w){re.escape(name.split()[0])}(?!\\\\w)'": "one literal",
     "f'(?<!\\\\w){re.escape(text)}(?!\\\\w)'": "one literal",
     "f'(?<!\\\\w){re.escape(wanted)}(?!\\\\w)'": "one literal",
     "re.escape(left_out['passage'])": "one literal",
