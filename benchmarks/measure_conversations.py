@@ -109,7 +109,7 @@ def by_words(question: str, chat: Chat) -> list[UUID]:
 def by_vectors(question: str, chat: Chat) -> list[UUID]:
     """The nearest vectors, and nothing else."""
     (vector,) = EMBEDDER.embed([question])
-    said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
+    said = messages_visible(chat.pk)
     near = MessageEmbedding.objects.filter(message__in=said).order_by(
         CosineDistance("vector", vector)
     )
@@ -125,7 +125,7 @@ def by_itself(question: str, chat: Chat) -> list[UUID]:
 
 def held(chat: Chat) -> HeldTexts:
     """The chat's messages in memory, as recall searches them."""
-    said = partial(messages_visible, Viewer(user_role="client", chat_id=chat.pk))
+    said = partial(messages_visible, chat.pk)
     scope = HeldScope(f"messages:{chat.pk}", said, EMBEDDER.model_id, LINES)
     (index,) = SCOPES.open([scope])
     if index is None:

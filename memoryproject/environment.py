@@ -69,6 +69,8 @@ class Environment:
     config: settings found in the config file, by setting name, in JSON types.
 
     requested: the names that were read, in that order.
+
+    refused: the names whose value in the config file is wrong, so that the default applies.
     """
 
     values: Mapping[str, str]
@@ -76,6 +78,7 @@ class Environment:
     errors: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     requested: dict[str, None] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
 
     def origins(self, before: Collection[str]) -> dict[str, str]:
         """Return the origin of each setting that was read.
@@ -88,7 +91,8 @@ class Environment:
     def _origin(self, name: str, before: Collection[str]) -> str:
         if self.values.get(name, "").strip():
             return "environment" if name in before else ".env"
-        return "config.json" if name in self.config else "default"
+        is_used = name in self.config and name not in self.refused
+        return "config.json" if is_used else "default"
 
     def is_set(self, name: str) -> bool:
         self.requested[name] = None
@@ -168,7 +172,11 @@ class Environment:
         wrong = [word for word in words if not WHATSAPP_ID.fullmatch(word)]
         if wrong:
             self._refuse(name, ", ".join(wrong), "setting_ids")
-        return frozenset(word for word in words if word not in wrong)
+        found = frozenset(word for word in words if word not in wrong)
+        if found:
+            # The config file's other ids are in use.
+            self.refused.discard(name)
+        return found
 
     def networks(self, name: str) -> list[str]:
         """Read a comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""
@@ -207,6 +215,7 @@ class Environment:
             problem = ErrorText(code, name=name, **params)
             self.errors.append(ErrorText("setting_wrong", problem=problem, word=repr(word)))
         else:
+            self.refused.add(name)
             key = ".".join(CONFIG_KEYS.get(name, (name,)))
             problem = ErrorText(code, name=f"MEMORY_CONFIG: {key}", **params)
             text = ErrorText("setting_wrong_default", problem=problem, word=repr(word))

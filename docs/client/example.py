@@ -21,12 +21,12 @@ from memory_client.models import (
     Answer,
     AskRequest,
     Errors,
-    Memory,
     NewMemoryRequest,
     PatchedChangeMemoryRequest,
     RecallAnswer,
     RecallRequest,
     Receipt,
+    StoredMemory,
 )
 
 CHAT = "15550100789@c.us"
@@ -39,7 +39,7 @@ def main() -> None:
         # The same key again would give the same answer, and store nothing twice.
         key = str(uuid.uuid4())
         memory = memories_remember.sync(client=client, body=fact, idempotency_key=key)
-        assert isinstance(memory, Memory)
+        assert isinstance(memory, StoredMemory)
         print(f"remembered: {memory.content} ({memory.visibility.value})")
 
         question = RecallRequest(query="When does SampleCorp pay?", whatsapp_chat=CHAT)

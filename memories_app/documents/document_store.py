@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -75,17 +76,21 @@ def document_receive(
 
 
 def document_forget(
-    *, document: SourceDocument, folder: Path | None = None, actor: Actor = SYSTEM
+    *,
+    document: SourceDocument,
+    folder: Path | None = None,
+    actor: Actor = SYSTEM,
+    details: Mapping[str, object] | None = None,
 ) -> int:
     """Delete a document with all its memories, and its file if it still waits in ``folder``.
 
-    Return the number of deleted memories. Raises SourceDocument.DoesNotExist if the document
-    is already deleted.
+    ``details``: those of the audit event, such as the receipt of the erasure. Return the number of
+    deleted memories. Raises SourceDocument.DoesNotExist if the document is already deleted.
     """
     with transaction.atomic():
         locked = SourceDocument.objects.select_for_update().get(pk=document.pk)
         memories = Memory.objects.filter(document=locked).count()
-        _audit("document.forget", locked, actor, memories=memories)
+        _audit("document.forget", locked, actor, memories=memories, **(details or {}))
         passages_forgotten(locked.document_id)
         locked.delete()
     if folder is not None:

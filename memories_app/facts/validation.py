@@ -30,7 +30,9 @@ _MAX_DEPTH = 20
 class NewMemory:
     """A memory to store. ``chat_id`` is the chat it comes from, independent of its visibility.
 
-    ``proposed``: it waits for staff and isn't recalled before their decision.
+    ``proposed``: it waits for staff and isn't recalled before their decision. ``supersedes``: it
+    takes the place of memories that it contradicts. ``merges``: where it is known, its tags and
+    metadata are added to those of the known memory.
     """
 
     content: str
@@ -46,6 +48,8 @@ class NewMemory:
     pinned: bool = False
     expires_at: datetime | None = None
     proposed: bool = False
+    supersedes: bool = True
+    merges: bool = False
 
 
 def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:

@@ -55,6 +55,10 @@ _META = fields(
     },
 )
 
+DOCUMENT_META = {"created", "category", "summary"}
+# What a save writes or takes over itself.
+KEPT_META = DOCUMENT_META | {"updated", "session_id"}
+
 
 @dataclass(frozen=True)
 class Envelope:
@@ -156,19 +160,52 @@ def _envelope_problems(value: Any, category: str) -> Problems:
         yield from CONTENT[category or str(own)](value["content"], "content")
 
 
-def content_read(category: str, raw: bytes | str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class GivenContent:
+    """The content of a document to save; ``session_id`` if a whole document named one."""
+
+    content: dict[str, Any]
+    session_id: str | None = None
+
+
+def content_read(category: str, raw: bytes | str) -> GivenContent:
     """Read the content of a document to save.
 
-    Raises MemoryDocumentInvalidError, whose paths begin with ``content``.
+    A whole document, as ``load`` prints it, counts as its content. Its metadata must be valid and
+    of the category, and it must have no fields that a save would lose.
+
+    Raises MemoryDocumentInvalidError; paths of the content begin with ``content``.
     """
     reading = read_json(raw)
+    if reading.is_whole and not reading.problems and is_document(reading.value):
+        return _content_of(reading.value, category)
     problems = [Problem(_under_content(each.path), each.detail) for each in reading.problems]
     if reading.is_whole:
         problems += CONTENT[category](reading.value, "content")
     if problems:
         raise MemoryDocumentInvalidError(problems)
-    found: dict[str, Any] = reading.value
-    return found
+    return GivenContent(reading.value)
+
+
+def is_document(value: Any) -> bool:
+    """Return whether a value is a whole document, with metadata and content."""
+    meta = value.get("meta") if isinstance(value, Mapping) else None
+    return isinstance(meta, Mapping) and "content" in value and meta.keys() >= DOCUMENT_META
+
+
+def _content_of(value: Mapping[str, Any], category: str) -> GivenContent:
+    meta = value["meta"]
+    problems = list(_envelope_problems(value, category))
+    problems += [
+        Problem(path, "would be lost: save only the content, or import the document as a file")
+        for path in (
+            *(name for name in value if name not in ("meta", "content")),
+            *(f"meta.{name}" for name in meta if name not in KEPT_META),
+        )
+    ]
+    if problems:
+        raise MemoryDocumentInvalidError(problems)
+    return GivenContent(dict(value["content"]), meta.get("session_id"))
 
 
 def _under_content(path: str) -> str:
@@ -189,6 +226,9 @@ def envelope_saved(
 
     Return the existing one if nothing changes. Raises MemoryDocumentInvalidError.
     """
+    if is_document(content):
+        detail = "is a whole document, with meta and content: give the content alone"
+        raise MemoryDocumentInvalidError([Problem("content", detail)])
     if old is not None:
         return _updated(old, content=content, session_id=session_id, now=now)
     meta = {"created": stamp(now.replace(microsecond=0)), "category": category, "summary": summary}

@@ -43,7 +43,11 @@ def add_actions(parser: ArgumentParser) -> None:
 
     save = action("save", "Create or update a document.")
     _one(save, "What it is called: a name of a file without .json; context puts the date before.")
-    save.add_argument("--content", required=True, help="The content, a JSON object; - for stdin.")
+    save.add_argument(
+        "--content",
+        required=True,
+        help="The content, a JSON object, or a document as load prints it; - for stdin.",
+    )
     save.add_argument("--session-id", metavar="ID", help="The session that it comes from.")
     load = action("load", "Print a document, exactly as it is stored.")
     _one(load, _NAMED)

@@ -67,11 +67,13 @@ class Command(BaseCommand):
 
     def _save(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         category = options["category"]
+        given = content_read(category, shown.content_given(options["content"]))
+        session_id = options["session_id"]
         saved = store.save(
             category=category,
             identifier=options["identifier"],
-            content=content_read(category, shown.content_given(options["content"])),
-            session_id=options["session_id"],
+            content=given.content,
+            session_id=given.session_id if session_id is None else session_id,
         )
         self._tell(options, shown.saved_as_dict(saved), shown.saved_as_text(saved))
         if shown.hint(saved):

@@ -7,7 +7,7 @@ from memories_app.ranking.ranking import (
     search_words,
     with_ids,
 )
-from memories_app.ranking.scope_cache import SCOPES, Columns, HeldScope, ids_of
+from memories_app.ranking.scope_cache import SCOPES, Columns, HeldScope, ids_of, vectors_from
 from memories_app.ranking.searched_texts import (
     Question,
     Ranked,
@@ -32,5 +32,6 @@ __all__ = [
     "prepare_query",
     "rank",
     "search_words",
+    "vectors_from",
     "with_ids",
 ]

@@ -361,10 +361,12 @@ def _keys_of(keys: Sequence[bytes]) -> Keys:
 
 
 def _vectors_of(sent: Sequence[bytes | None]) -> Vectors:
-    """Return the vectors as PostgreSQL sends them: four bytes, then numbers of four bytes each."""
     known = np.array([vector is not None for vector in sent])
     present = [vector for vector in sent if vector is not None]
-    if not present:
-        return Vectors.none(len(sent))
-    numbers = np.frombuffer(b"".join(present), ">f4").reshape(len(present), -1)[:, 1:]
-    return Vectors.of(numbers.astype(np.float32), known)
+    return Vectors.of(vectors_from(present), known) if present else Vectors.none(len(sent))
+
+
+def vectors_from(sent: Sequence[bytes]) -> NDArray[np.float32]:
+    """Return vectors that PostgreSQL sends: four bytes, then numbers of four bytes each."""
+    numbers = np.frombuffer(b"".join(sent), ">f4").reshape(len(sent), -1)[:, 1:]
+    return numbers.astype(np.float32)

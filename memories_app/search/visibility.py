@@ -12,19 +12,26 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
+from memoryproject.foundation.compiled_reads import Given
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 
 # Not the name of one scope: the memories of all.
 EVERY_SCOPE = "*"
 
 
-def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
+def memories_visible(
+    *,
+    is_owner: bool,
+    is_staff: bool,
+    chat_id: UUID | Given | None,
+    now: datetime | Given | None = None,
+) -> QuerySet[Memory]:
     """Return the memories that may be recalled for a person.
 
     The owner and staff get all memories, others the public ones and those of the same chat.
     Only active memories that haven't expired are included.
     """
-    current = Memory.objects.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
+    current = Memory.objects.filter(is_current(now or timezone.now()), status=MemoryStatus.ACTIVE)
     if is_owner or is_staff:
         return current
     visible = Q(visibility=Visibility.PUBLIC)
@@ -56,7 +63,7 @@ def memories_for_staff() -> QuerySet[Memory]:
     return Memory.objects.all()
 
 
-def is_current(now: datetime) -> Q:
+def is_current(now: datetime | Given) -> Q:
     """Return a filter for memories that have not expired."""
     return Q(expires_at__isnull=True) | Q(expires_at__gt=now)
 

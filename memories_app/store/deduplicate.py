@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
-from memories_app.facts.facade import Likeness, NewMemory, likeness_of, storable_metadata
+from memories_app.errors import MemoryValidationError, Problem
+from memories_app.facts.facade import (
+    Likeness,
+    NewMemory,
+    likeness_of,
+    metadata_problems,
+    storable_metadata,
+    tag_problems,
+)
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -24,6 +32,7 @@ from memories_app.models import (
 from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.integration_events import memory_event
+from memories_app.store.mention_rows import changes_store
 from memories_app.store.propose import replacement_propose
 from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
@@ -32,6 +41,7 @@ from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_rais
 from memoryproject.foundation.text.terms import IndexedText, index_text
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
+MERGED = ("tags", "metadata")
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Decided:
+    """``merged``: the fields of a known memory that got something new."""
+
     memory: Memory
     status: str
     superseded: tuple[UUID, ...] = ()
+    merged: tuple[str, ...] = ()
 
 
 class Storing:
@@ -78,6 +91,8 @@ class Storing:
         self._tellings: list[MemorySource] = []
         self._revised: list[Memory] = []
         self._against_pinned: list[tuple[Memory, Memory]] = []
+        # As they were before tags or metadata were added.
+        self._before_merge: dict[UUID, Memory] = {}
 
     def store(self, prepared: Sequence[Prepared]) -> list[Decided]:
         """Decide about each memory in order, then write all."""
@@ -91,19 +106,20 @@ class Storing:
             fact_keys=[one.fact_key for one in prepared],
             statuses=statuses,
         )
-        decided = [self._decide(one, known) for one in prepared]
+        decided = [self._decide(one, known, place) for place, one in enumerate(prepared)]
         self._write()
         self._audit(decided)
         return decided
 
-    def _decide(self, one: Prepared, known: KnownFacts) -> Decided:
+    def _decide(self, one: Prepared, known: KnownFacts, place: int) -> Decided:
         same = known.same(one.scope, one.fact_key, one.likeness, proposed=one.new.proposed)
         if same is not None:
             self._tell_again(same, one.new)
-            return Decided(same, DUPLICATE)
+            merged = self._merge(same, one.new, place) if one.new.merges else ()
+            return Decided(same, DUPLICATE, merged=merged)
         memory = self._create(one)
         superseded = []
-        if not one.new.proposed:
+        if one.new.supersedes and not one.new.proposed:
             for older in known.replaced(one.scope, one.likeness, self._now):
                 if older.pinned:
                     self._against_pinned.append((memory, older))
@@ -157,6 +173,24 @@ class Storing:
         self._touch(memory)
         self._tellings.append(self._memory_source(memory, new))
 
+    def _merge(self, memory: Memory, new: NewMemory, place: int) -> tuple[str, ...]:
+        """Add tags and metadata to a known memory; return the names of the fields that changed.
+
+        A name of the metadata that it has already gets the new value. Raises MemoryValidationError
+        where it would get more than a memory may have.
+        """
+        tags = [*memory.tags, *dict.fromkeys(tag for tag in new.tags if tag not in memory.tags)]
+        metadata = {**memory.metadata, **storable_metadata(new.metadata)}
+        problems = [*tag_problems(tuple(tags)), *metadata_problems(metadata)]
+        if problems:
+            raise MemoryValidationError([Problem(*each, place) for each in problems])
+        wanted = {"tags": tags, "metadata": metadata}
+        merged = tuple(name for name in wanted if wanted[name] != getattr(memory, name))
+        if merged and memory.pk not in self._created:
+            self._before_merge.setdefault(memory.pk, copy.copy(memory))
+        memory.tags, memory.metadata = tags, metadata
+        return merged
+
     def _supersede(self, older: Memory, newer: Memory) -> None:
         older.status = MemoryStatus.SUPERSEDED
         older.superseded_by = newer
@@ -179,13 +213,17 @@ class Storing:
 
     def _write(self) -> None:
         # Before the new ones: a scope may hold only one active memory of a fact.
-        _store_changes(list(self._changed.values()))
+        changes_store(list(self._changed.values()))
         rows_add(list(self._created.values()))
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
+        merged = [self._changed[memory_id] for memory_id in self._before_merge]
+        Memory.objects.bulk_update(merged, MERGED)
         rows_add(self._vectors)
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
+        before = list(self._before_merge.values())
+        revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
         for newer, older in self._against_pinned:
             replacement_propose(newer=newer, older=older)
 
@@ -194,38 +232,14 @@ class Storing:
         for one in decided:
             action = "memory.reinforce" if one.status == DUPLICATE else "memory.remember"
             done.append((action, one.memory, {"visibility": one.memory.visibility}))
+        for memory_id, before in self._before_merge.items():
+            memory = self._changed[memory_id]
+            fields = [name for name in MERGED if getattr(before, name) != getattr(memory, name)]
+            done.append(("memory.update", memory, {"fields": sorted(fields)}))
         for older in self._revised:
             newer = str(older.superseded_by_id)
             done.append(("memory.supersede", older, {"superseded_by": newer}))
         memories_audit(done, self._actor)
-
-
-_CHANGED = {
-    "told_count": "int",
-    "last_told_at": "timestamptz",
-    "expires_at": "timestamptz",
-    "status": "varchar",
-    "superseded_at": "timestamptz",
-    "updated_at": "timestamptz",
-}
-# Django's bulk_update takes longer for ten rows than PostgreSQL for a thousand.
-_CHANGE = f"""
-UPDATE {Memory._meta.db_table} AS memory
-SET {", ".join(f"{name} = given.{name}" for name in _CHANGED)}
-FROM unnest(%s::uuid[], {", ".join(f"%s::{kind}[]" for kind in _CHANGED.values())})
-    AS given(memory_id, {", ".join(_CHANGED)})
-WHERE memory.memory_id = given.memory_id
-"""  # noqa: S608 constants only
-
-
-def _store_changes(memories: Sequence[Memory]) -> None:
-    """Store the fields that a mention or a newer memory changes."""
-    if not memories:
-        return
-    columns: list[list[Any]] = [[getattr(each, name) for each in memories] for name in _CHANGED]
-    columns[list(_CHANGED).index("status")] = [str(each.status) for each in memories]
-    with connection.cursor() as cursor:
-        cursor.execute(_CHANGE, [[each.pk for each in memories], *columns])
 
 
 # An action, its memory, and details.

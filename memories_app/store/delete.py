@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -44,11 +45,14 @@ def _key(scope: str, text: str) -> str:
     return keyed_hash(f"{scope}\0{fact_key(text)}", purpose="tombstone")
 
 
-def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
+def memories_delete(
+    *, memory_ids: Sequence[UUID], actor: Actor, details: Mapping[str, Any] | None = None
+) -> list[UUID]:
     """Delete memories with the memories that they superseded, and all that belongs to them.
 
-    A forgotten price also deletes the older prices. Vectors, revisions, sources and proposals
-    are deleted, too. Return the ids of the deleted memories; unknown ids are left out.
+    ``details``: those of the audit events, such as the receipt of the erasure. A forgotten price
+    also deletes the older prices. Vectors, revisions, sources and proposals are deleted, too.
+    Return the ids of the deleted memories; unknown ids are left out.
     """
     with transaction.atomic():
         found = Memory.objects.filter(pk__in=list(memory_ids))
@@ -56,7 +60,7 @@ def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
         gone = list(Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms"))
         # Their content is a copy of a memory's content.
         MergeProposal.objects.filter(parts__memory__in=gone).delete()
-        memories_audit([("memory.forget", memory, {}) for memory in gone], actor)
+        memories_audit([("memory.forget", memory, details or {}) for memory in gone], actor)
         ids = [memory.pk for memory in gone]
         Memory.objects.filter(pk__in=ids).delete()
     return ids

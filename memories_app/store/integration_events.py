@@ -40,6 +40,9 @@ def memory_event(action: str, memory: Memory, details: Mapping[str, Any]) -> Hoo
 
     A repeated mention of a known fact is no change.
     """
+    if _TYPES.get(action) == MEMORY_FORGOTTEN:
+        # The erasure names its receipt; a memory that is removed otherwise has none.
+        return _event(MEMORY_FORGOTTEN, memory, receipt_id=None)
     if action in _TYPES:
         return _event(_TYPES[action], memory)
     fields = details.get("fields") if action == "memory.update" else _FIELDS.get(action)
@@ -54,7 +57,7 @@ def passages_created(memories: Iterable[Memory]) -> None:
 def passages_forgotten(document_id: UUID) -> None:
     """Publish that a document is about to be deleted with all its memories. Call it before."""
     rows = _without_texts(Memory.objects.filter(document=document_id)).order_by("position")
-    hooks_raise([_event(MEMORY_FORGOTTEN, memory) for memory in rows])
+    hooks_raise([_event(MEMORY_FORGOTTEN, memory, receipt_id=None) for memory in rows])
 
 
 def memories_moved(*, memory_ids: Collection[UUID]) -> None:

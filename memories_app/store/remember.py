@@ -44,12 +44,13 @@ class Remembered:
     """The result for a memory. ``status`` is created, duplicate or superseding.
 
     duplicate: it was known and counts as mentioned again. superseding: it is new and replaced
-    ``superseded``.
+    ``superseded``. ``merged``: the fields of a known memory that got something new.
     """
 
     memory: Memory
     status: str
     superseded: tuple[UUID, ...] = ()
+    merged: tuple[str, ...] = ()
 
 
 def content_hash(content: str) -> str:
@@ -187,7 +188,7 @@ def _store(
             logger.info(
                 "Memory %s: %s (%s).", memory.memory_id, one.status, memory.content_hash[:12]
             )
-        return [Remembered(one.memory, one.status, one.superseded) for one in decided]
+        return [Remembered(one.memory, one.status, one.superseded, one.merged) for one in decided]
     raise AssertionError("not reached")
 
 

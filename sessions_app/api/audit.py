@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.audit.audit_events import pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.audit.wiring import audit_key, log_path
@@ -21,8 +22,9 @@ from memoryproject.foundation.rest_kit.filters import MomentFilter
 from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.presentation.examples import AT, MEMORY_ID
+from sessions_app.presentation.filters import WhatsAppChatFilter
+from sessions_app.presentation.lookup import chat_named
 
 EVENT: dict[str, Any] = {
     "id": 9,
@@ -75,11 +77,14 @@ class EventSerializer(serializers.Serializer[Any]):
 class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
     action = django_filters.CharFilter(help_text="Such as memory.remember.")
     actor = django_filters.CharFilter(help_text="A user's or token's name, or a pseudonym.")
-    actor_kind = django_filters.CharFilter(help_text="staff, api, person, command or system.")
+    actor_kind = django_filters.ChoiceFilter(
+        choices=[(kind, kind) for kind in ACTOR_KINDS],
+        help_text="staff, api, person, command or system.",
+    )
     object_type = django_filters.CharFilter(help_text="Such as memory, session or receipt.")
     object_id = django_filters.CharFilter(help_text="A whole id.")
     chat = django_filters.CharFilter(help_text="A chat's pseudonym.")
-    whatsapp_chat = django_filters.CharFilter(
+    whatsapp_chat = WhatsAppChatFilter(
         method="of_chat", help_text="What concerns this chat's person, under any pseudonym."
     )
     since = MomentFilter(field_name="at", lookup_expr="gte", help_text="Then or later.")
@@ -90,7 +95,7 @@ class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
         fields: list[str] = []
 
     def of_chat(self, rows: QuerySet[AuditEvent], _: str, value: str) -> QuerySet[AuditEvent]:
-        chat = chat_at(value)
+        chat = chat_named(value)
         names = [] if chat is None else pseudonyms_of(key=audit_key(), chat_id=chat.pk)
         return rows.filter(chat__in=names)
 
@@ -153,9 +158,11 @@ class AuditVerifyView(ApiView):
         examples=[answered("All is as it was sealed", REPORT)],
     )
     def get(self, request: Request) -> Response:
-        """Seal the waiting events, then check every event and every line of the log file.
+        """Check every sealed event and every line of the log file. Nothing is written.
 
-        This takes about a minute for a million events. The status is 200 also if a problem is
-        found: look at `verified`.
+        Events are sealed every minute: `waiting` counts those that aren't yet. This takes about a
+        minute for a million events. The status is 200 also if a problem is found: look at
+        `verified`.
         """
-        return Response(audit_verify(key=audit_key(), log_path=log_path()).as_dict())
+        report = audit_verify(key=audit_key(), log_path=log_path(), seals=False)
+        return Response(report.as_dict())

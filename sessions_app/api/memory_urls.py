@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
+from memoryproject.foundation.rest_kit.converters import ID
 from sessions_app.api.audit import AuditVerifyView, AuditView
+from sessions_app.api.memory_document import MemoryDocumentView
 from sessions_app.cards.api import CardView
-from sessions_app.forgetting.api.receipt_api import ReceiptView
+from sessions_app.forgetting.api.receipt_api import ReceiptsView, ReceiptView
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView, MemoryBatchView
 from sessions_app.memories.api.recall_api import RecallView
@@ -17,7 +19,7 @@ from sessions_app.transcripts.api import (
     ValidateTranscriptView,
 )
 
-SESSION = "sessions/<uuid:session_id>/"
+SESSION = f"sessions/<{ID}:session_id>/"
 
 urlpatterns = [
     path("memories/", MemoriesView.as_view(), name="api-memories"),
@@ -25,8 +27,14 @@ urlpatterns = [
     path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),
     path("memories/export/", MemoryExportView.as_view(), name="api-memories-export"),
     path("memories/import/", MemoryImportView.as_view(), name="api-memories-import"),
-    path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="api-memory"),
-    path("receipts/<uuid:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
+    path(f"memories/<{ID}:memory_id>/", MemoryView.as_view(), name="api-memory"),
+    path(
+        "documents/<str:category>/<str:identifier>/",
+        MemoryDocumentView.as_view(),
+        name="api-document",
+    ),
+    path("receipts/", ReceiptsView.as_view(), name="api-receipts"),
+    path(f"receipts/<{ID}:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
     path("audit/", AuditView.as_view(), name="api-audit"),
     path("audit/verify/", AuditVerifyView.as_view(), name="api-audit-verify"),
     path(f"{SESSION}card/", CardView.as_view(), name="api-session-card"),

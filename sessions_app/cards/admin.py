@@ -23,7 +23,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from sessions_app.cards.make_cards import cards_make
-from sessions_app.conversations.facade import cards_request
+from sessions_app.conversations.facade import cards_request, chat_at
 from sessions_app.models import CardWork, Chat, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
@@ -125,8 +125,8 @@ class MemoryCardAdmin(MakeCards):
             key = UUID(term)
             return queryset.filter(Q(session_id=key) | Q(chat_id=key)), False
         if "@" in term:
-            named = Chat.objects.filter(whatsapp_chat=term).values("pk")
-            return queryset.filter(chat_id__in=named), False
+            chat = chat_at(term)
+            return queryset.filter(chat_id=chat.pk) if chat else queryset.none(), False
         return cards_with_words(queryset, term), False
 
     @admin.action(description=gettext_lazy("Make the card again"), permissions=["make"])

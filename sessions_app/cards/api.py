@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,6 +15,7 @@ from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.permissions import require_reading
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -38,6 +38,7 @@ CARD: dict[str, Any] = {
     "notable_quotes": ["When does TestCorp pay?"],
 }
 
+BUSY = conflicting("The session changes all the time.", "The session is being written.")
 OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
 CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
 
@@ -79,9 +80,7 @@ class CardView(ApiView):
         "GET": ["cards_app.view_memorycard"],
         "POST": ["cards_app.view_memorycard", "sessions_app.review_chat"],
     }
-    answers = {
-        "POST": [conflicting("The session changes all the time.", "The session is being written.")]
-    }
+    answers = {"GET": [BUSY], "POST": [BUSY]}
     raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
     renderer_classes = [Json, CardYaml]
 
@@ -95,17 +94,14 @@ class CardView(ApiView):
         ],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """Return the card as it was last made: at the session's end, or by POST.
+        """Return the card as it was last made: at the session's end, by POST, or now.
 
-        404 if it wasn't made yet. YAML by `?format=yaml` or `Accept: application/yaml`.
+        A session without a card gets its first one. YAML by `?format=yaml` or
+        `Accept: application/yaml`.
         """
         session = session_within(self.caller, session_id)
         stored = MemoryCard.objects.defer("terms").filter(pk=session.pk).first()
-        if stored is None:
-            raise NotFound(
-                f"Session {session_id} has no card yet: it is made when it ends, or by POST."
-            )
-        return self._answer(session, stored.card)
+        return self._answer(session, (stored or card_make(session_id=session.pk)).card)
 
     @described(
         operation_id="sessions_card_make",
@@ -128,6 +124,7 @@ class CardView(ApiView):
         """
         self.body(Nothing)
         session = session_within(self.caller, session_id)
+        require_reading(self.caller)
         is_there = MemoryCard.objects.filter(pk=session.pk).exists()
         stored = card_make(session_id=session.pk)
         return self._answer(session, stored.card, status=200 if is_there else 201)

@@ -79,7 +79,7 @@ def _take_out(replay: TurnReplay, session_id: UUID) -> None:
         if ours.items() <= entry.items():
             card_text = entry["content"]
             prompt = [
-                {**message, "content": message["content"].replace(card_text, MARK)}
+                {**message, "content": (message["content"] or "").replace(card_text, MARK)}
                 for message in prompt
             ]
             entry = {**entry, "content": MARK}

@@ -9,19 +9,22 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
 from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party, party_of
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 
-MAX_LENGTH = 255
-
 
 def chat_at_or_new(whatsapp_chat: str) -> Chat:
-    """Return the chat of this name or address; create it if it is new.
+    """Return the chat of this id, in any spelling; create it if it is new.
 
-    Call it in a transaction.
+    Call it in a transaction. Raises WhatsAppChatError.
     """
+    whatsapp_chat = whatsapp_chat_normalise(whatsapp_chat)
     if whatsapp_chat.endswith("@g.us"):
         return chat_for_group(provider=str(Provider.CONSOLE), number_id="", group_id=whatsapp_chat)
     return chat_for_party(
@@ -37,15 +40,18 @@ def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
 
     Creates a new chat, so that a token can exist before the first message. Raises TokenError.
     """
-    names = sorted(set(whatsapp_chats))
-    check_chats(names)
+    names = check_chats(whatsapp_chats)
     with transaction.atomic():
         return [chat_at_or_new(name).pk for name in names]
 
 
-def check_chats(names: Iterable[str]) -> None:
-    """Raise TokenError for text that can't be the name of a chat."""
+def check_chats(names: Iterable[str]) -> list[str]:
+    """Return the stored forms of these ids, each once. Raises TokenError for another text."""
+    proper = set()
     for name in names:
-        if "@" not in name or len(name) > MAX_LENGTH or not name.isprintable() or " " in name:
+        try:
+            proper.add(whatsapp_chat_normalise(name))
+        except WhatsAppChatError as error:
             text = _("%(name)s is no chat: write it like 15550100123@c.us.")
-            raise TokenError(text % {"name": repr(name)})
+            raise TokenError(text % {"name": repr(name)}) from error
+    return sorted(proper)

@@ -17,6 +17,12 @@ from typing import Literal, overload
 from django.db import connection
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    BSUID_DOMAIN,
+    EXTERNAL_DOMAIN,
+    GROUP_DOMAIN,
+    PERSON_DOMAIN,
+)
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversations.session_lifecycle import activity_record
 from sessions_app.models import Chat, ChatAddress
@@ -215,7 +221,7 @@ def _merge(one: Chat, other: Chat) -> Chat:
 
 
 def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
-    if not address.endswith(("@c.us", "@g.us", "@bsuid")):
+    if _is_unusual(address):
         logger.warning("Unusual WhatsApp chat id %s: accepted as it is.", address)
     chat = Chat.objects.create(
         whatsapp_chat=address,
@@ -265,6 +271,14 @@ def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:
     if stale:
         chat.save(update_fields=[*stale, "updated_at"])
     return chat
+
+
+def _is_unusual(address: str) -> bool:
+    """Return whether nobody knows yet how to write to this address (ERR-SESSION-007)."""
+    name, _, domain = address.partition("@")
+    if domain == PERSON_DOMAIN:
+        return not name.isdigit()
+    return domain not in (GROUP_DOMAIN, BSUID_DOMAIN, EXTERNAL_DOMAIN)
 
 
 def _group_address(group_id: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
@@ -41,6 +41,13 @@ PASSAGE_MESSAGES = 60
 # Limit of messages that are answered one after the other, numbered beyond the last of them.
 MAX_BURST = 20
 KEEP_LAST = 2
+# Where the question to the last messages is looked for: a program may have called so many tools.
+MAX_OF_A_TURN = 100
+# Summaries that came from outside: each may cover a part of the conversation.
+MAX_SUMMARIES_GIVEN = 10
+# Summaries have a place of their own in a prompt. What an integrator stored as system text isn't
+# passed on: it would command the model in the middle of the conversation, in prompts of its own.
+NOT_SAID = (Role.SUMMARY, Role.SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,8 @@ class History:
 
     ``messages``: the newest, oldest first; ``tokens`` is their sum. ``left_out_until``: the
     last place (an order_num, 0 for none) that is not among them. ``summary``: the latest one
-    made before the turn's message. ``passage``: the messages in neither, shortened.
+    made before the turn's message. ``given``: summaries that were stored from outside before it,
+    oldest first. ``passage``: the messages in neither, shortened.
     """
 
     messages: list[Message]
@@ -57,14 +65,12 @@ class History:
     left_out_until: int = 0
     summary: SummarizationMetadata | None = None
     passage: str = ""
+    given: Sequence[Message] = ()
 
     @property
     def summary_text(self) -> str:
-        return self.summary.summary_message.content if self.summary else ""
-
-    @property
-    def summary_tokens(self) -> int:
-        return self.summary.summary_message.tokens if self.summary else 0
+        own = [self.summary.summary_message] if self.summary else []
+        return "\n".join(message.content for message in [*self.given, *own])
 
 
 # Every prompt reads it: Django would take longer to compile this than PostgreSQL to run it.
@@ -74,12 +80,6 @@ _PROFILE = f"SELECT * FROM {AssistantProfile._meta.db_table} WHERE id = 1"  # no
 def profile_current() -> AssistantProfile:
     """Return the assistant's profile; its defaults if staff has written none."""
     return next(iter(AssistantProfile.objects.raw(_PROFILE)), None) or AssistantProfile(pk=1)
-
-
-def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
-    """Return the session's window for a model: ``[{"role", "content"}]`` in order."""
-    window = session.messages.filter(order_num__gte=session.window_start).order_by("order_num")
-    return [{"role": message.role, "content": message.content} for message in window]
 
 
 def messages_before(
@@ -95,13 +95,25 @@ def messages_before(
     return list(messages if limit is None else messages[:limit])[::-1]
 
 
-def summary_before(*, message: Message) -> SummarizationMetadata | None:
-    """Return the latest summary that covers only messages before this one in its session."""
-    made = SummarizationMetadata.objects.filter(session_id=message.session_id)
-    made = made.filter(last_order__lt=message.order_num).select_related("summary_message")
-    unread = ("terms", "media", "history", "metadata")
-    made = made.defer(*(f"summary_message__{name}" for name in unread))
-    return made.order_by("-number").first()
+def summaries_before(*, message: Message) -> tuple[SummarizationMetadata | None, list[Message]]:
+    """Return the latest summary that covers only messages before this one in its session.
+
+    Beside it the summaries that were stored from outside before the message, oldest first: no
+    summary of ours covers them.
+    """
+    stored = Message.objects.filter(session_id=message.session_id, role=Role.SUMMARY)
+    earlier = Q(summarization__last_order__lt=message.order_num)
+    given = Q(summarization=None, order_num__lt=message.order_num)
+    stored = stored.filter(earlier | given).select_related("summarization")
+    stored = stored.defer("terms", "media", "history", "metadata").order_by("-order_num")
+    own = None
+    others: list[Message] = []
+    for each in stored[: MAX_SUMMARIES_GIVEN + 1]:
+        made = getattr(each, "summarization", None)
+        if made is None and each.revoked_at is None and each.content.strip():
+            others.insert(0, each)
+        own = own or made
+    return own, others[-MAX_SUMMARIES_GIVEN:]
 
 
 def history_for_turn(
@@ -123,51 +135,91 @@ def history_for_turn(
     walk: one that has arrived at the turn's message, to go on with.
     """
     message = present(turn.message)
-    summary = summary_before(message=message)
+    summary, given = summaries_before(message=message)
     summarized = summary.last_order if summary else 0
-    room = max_tokens - (summary.summary_message.tokens if summary else 0)
+    summaries = [*given, summary.summary_message] if summary else given
+    # Given ones may have any length: half of the room stays for what was said.
+    room = max_tokens - min(_tokens(summaries), max_tokens // 2)
     walk = conversation_walk(message.session_id, message.order_num) if walk is None else walk
     taken, left_out = _newest(message, walk, room, max_messages)
     gap: list[Message] = []
-    if left_out is not None and passage_tokens:
-        gap = _unsummarized(left_out, walk, summarized)
-    while gap and len(taken) > KEEP_LAST and _tokens(taken) > room - passage_tokens:
-        left_out = taken.pop()
-        if left_out.order_num > summarized:
-            gap.insert(0, left_out)
+    if left_out and passage_tokens:
+        gap = _unsummarized(chain(left_out, walk), summarized)
+    while gap and not _is_least(taken) and _tokens(taken) > room - passage_tokens:
+        popped = [taken.pop()]
+        _leave_answers_out(taken, [*popped, *left_out], popped)
+        left_out = popped
+        gap[:0] = [each for each in popped if each.order_num > summarized]
     return History(
         messages=taken[::-1],
         tokens=_tokens(taken),
-        left_out_until=_place(left_out) if left_out else 0,
+        left_out_until=_place(left_out[0]) if left_out else 0,
         summary=summary,
         passage=_passage(gap[:PASSAGE_MESSAGES][::-1], turn, passage_tokens),
+        given=given,
     )
 
 
 def _newest(
     last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
-) -> tuple[list[Message], Message | None]:
-    """Return the newest messages that fit, newest first, and the first that doesn't fit."""
+) -> tuple[list[Message], list[Message]]:
+    """Return the newest turns that fit, and those that were read and don't fit, newest first."""
     taken = [last]
     tokens = last.tokens
     most = max(min(max_messages or max_tokens, max_tokens), 1)
     for message in walk:
-        full = tokens + message.tokens > max_tokens or len(taken) >= most
-        if full and len(taken) >= KEEP_LAST:
-            return taken, message
+        is_full = tokens + message.tokens > max_tokens or len(taken) >= most
+        if is_full and len(taken) >= KEEP_LAST and not _belongs(message, taken):
+            left_out = [message]
+            while left_out[-1].role != Role.USER and len(left_out) < MAX_OF_A_TURN:
+                earlier = next(walk, None)
+                if earlier is None:
+                    break
+                left_out.append(earlier)
+            _leave_answers_out(taken, left_out[:], left_out)
+            return taken, left_out
         taken.append(message)
         tokens += message.tokens
-    return taken, None
+    return taken, []
 
 
-def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> list[Message]:
+def _belongs(message: Message, taken: Sequence[Message]) -> bool:
+    """Return whether the last messages make no sense without this one.
+
+    That is the question to the answer before the last message, and what leads to the last message
+    where a user hasn't said it.
+    """
+    if all(each.role != Role.USER for each in taken):
+        return len(taken) < MAX_OF_A_TURN
+    is_answered = message.role == Role.USER and taken[-1].role != Role.USER
+    return is_answered and len(taken) == KEEP_LAST
+
+
+def _is_least(taken: Sequence[Message]) -> bool:
+    """Return whether only the last message and the turn before it are left."""
+    return len(taken) <= KEEP_LAST or all(each.role != Role.USER for each in taken[1:-1])
+
+
+def _leave_answers_out(
+    taken: list[Message], before: Sequence[Message], left_out: list[Message]
+) -> None:
+    """Move the oldest messages to those left out, up to a user's, if their question isn't there.
+
+    ``before``: what was read of the messages before them. The owner's own words have no question.
+    """
+    if any(each.role == Role.USER for each in before):
+        while len(taken) > 1 and taken[-1].role != Role.USER:
+            left_out.insert(0, taken.pop())
+
+
+def _unsummarized(walk: Iterator[Message], summarized: int) -> list[Message]:
     """Return the left-out messages that no summary covers, newest first.
 
     Returns no more than a passage shows. An answer may have a higher number than the summary
     covers although the summary includes its question, so the walk goes a little further.
     """
     gap: list[Message] = []
-    for message in chain([first], walk):
+    for message in walk:
         if _place(message) <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
             break
         if message.order_num > summarized:
@@ -175,7 +227,7 @@ def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> l
     return gap
 
 
-def _tokens(messages: list[Message]) -> int:
+def _tokens(messages: Sequence[Message]) -> int:
     return sum(message.tokens for message in messages)
 
 
@@ -205,14 +257,27 @@ def conversation_walk(session_id: UUID, before: int | None = None) -> Iterator[M
         size = min(size * 2, MAX_BATCH)
 
 
-def _conversation(session_id: object) -> QuerySet[Message]:
-    """Return a session's messages without the summaries made of them.
+def last_messages(
+    session: ChatSession, walk: Iterator[Message]
+) -> tuple[Message | None, list[Message]]:
+    """Return the last message, and its answer if it has one already.
 
-    These have their own place in a prompt. An imported summary is a message like others.
+    An answer counts as part of its question, so that the last message is never an answer.
+    ``walk`` has arrived at the last message then.
     """
-    return Message.objects.filter(session_id=session_id).exclude(
-        role=Role.SUMMARY, metadata__has_key="summaryMetadataId"
-    )
+    answers: list[Message] = []
+    for message in walk:
+        if message.answers_id is None:
+            message.session = session
+            here = (each for each in answers if each.session_id == session.pk)
+            return message, [each for each in here if each.answers_id == message.pk]
+        answers.append(message)
+    return None, []
+
+
+def _conversation(session_id: object) -> QuerySet[Message]:
+    """Return what was said in a session: see NOT_SAID."""
+    return Message.objects.filter(session_id=session_id).exclude(role__in=NOT_SAID)
 
 
 def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
@@ -241,7 +306,6 @@ def messages_left_out(*, turn: Turn, history: History) -> LeftOut:
     later = ChatSession.objects.filter(chat_id=session.chat_id, created_at__gte=session.created_at)
     return LeftOut(
         session_id=session.pk,
-        began_at=session.created_at,
         until=history.left_out_until,
         first_id=history.messages[0].pk,
         later=list(later.exclude(pk=session.pk).values_list("pk", flat=True)),

@@ -11,8 +11,8 @@ from typing import Any
 from django.db import connection
 
 from memoryproject.foundation.bulk_rows import rows_add
-from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.card_requests import cards_outdate, session_grew
+from sessions_app.conversations.chat_form import FORM, stored_tokens
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
 from sessions_app.conversations.message_text import indexed_of
 from sessions_app.conversations.session_lifecycle import session_save
@@ -179,7 +179,7 @@ def _message(session: ChatSession, new: NewMessage, order_num: int, now: datetim
         chat_id=session.chat_id,
         order_num=order_num,
         received_at=now,
-        tokens=estimate_tokens(new.content),
+        tokens=stored_tokens(new.content, new.metadata),
         terms=indexed.terms,
         term_count=indexed.length,
         **vars(new),
@@ -197,9 +197,9 @@ def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
             f"Session {session.session_id} is archived, which makes it read-only: "
             "add to the chat's active session."
         )
-    if not new.content.strip() and new.kind == "text":
+    if not new.content.strip() and new.kind == "text" and FORM not in new.metadata:
         logger.warning("A message without text was stored in session %s.", session.session_id)
-    tokens = estimate_tokens(new.content)
+    tokens = stored_tokens(new.content, new.metadata)
     if tokens > token_limit:
         logger.warning(
             "A message of %d tokens exceeds the limit of %d in session %s: it is kept whole.",
@@ -216,7 +216,7 @@ def message_retext(
 
     A card that was made from the old text is deleted.
     """
-    grown = estimate_tokens(content) - message.tokens
+    grown = stored_tokens(content, message.metadata) - message.tokens
     indexed = indexed_of(content, message.metadata)
     message.content = content
     message.tokens += grown

@@ -81,6 +81,18 @@ def text_of(message: Message) -> str:
     return f"[{message.kind}] {message.content}".strip()
 
 
+def as_chat_line(message: Message, *, is_group: bool) -> tuple[str, str]:
+    """Return a stored message as a chat model takes it: its role and its text.
+
+    Content that isn't text is named as such, and in a group each message names its author.
+    """
+    content = text_of(message)
+    name = message.metadata.get("sender_name", "")
+    if is_group and name and message.role == Role.USER:
+        content = f"{name}: {content}"
+    return str(message.role), content
+
+
 def speaker_of(message: Message, *, user_role: str = CLIENT) -> str:
     """Return the speaker; in a group, by name."""
     if message.role != Role.USER:

@@ -93,13 +93,29 @@ def _without(
 def _entry_without(
     entry: dict[str, Any], texts: list[re.Pattern[str]], parts: Fragments
 ) -> dict[str, Any]:
-    content = entry["content"]
-    for text in texts:
-        content = text.sub(GONE, content)
-    if parts.are_in(content):
-        content = GONE
-    cleaned = {**entry, "content": content}
+    cleaned = {**entry, "content": _text_without(entry["content"], texts, parts)}
+    if "tool_calls" in entry:
+        cleaned["tool_calls"] = [_call_without(call, texts, parts) for call in entry["tool_calls"]]
     for name in ("before", "after"):
         if name in entry:
             cleaned[name] = _entry_without(entry[name], texts, parts)
     return cleaned
+
+
+def _text_without(
+    content: str | None, texts: list[re.Pattern[str]], parts: Fragments
+) -> str | None:
+    """Return the text without the others; a call of a tool may have none."""
+    if content is None:
+        return None
+    for text in texts:
+        content = text.sub(GONE, content)
+    return GONE if parts.are_in(content) else content
+
+
+def _call_without(
+    call: dict[str, Any], texts: list[re.Pattern[str]], parts: Fragments
+) -> dict[str, Any]:
+    function = call.get("function", {})
+    arguments = _text_without(function.get("arguments"), texts, parts)
+    return {**call, "function": {**function, "arguments": arguments}}

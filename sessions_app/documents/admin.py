@@ -26,7 +26,7 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_short, 
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.conversations.facade import chat_find
+from sessions_app.conversations.facade import chat_at
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload
 from sessions_app.forgetting.presentation import ForgetAction
@@ -73,7 +73,7 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_whatsapp_chat(self) -> Chat | None:
         address = self.cleaned_data["whatsapp_chat"].strip()
-        chat = chat_find(address) if address else None
+        chat = chat_at(address) if address else None
         if address and chat is None:
             raise forms.ValidationError(_("There is no such chat."))
         return chat

@@ -16,7 +16,7 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.conversations.facade import chat_find, counted
+from sessions_app.conversations.facade import chat_at, chat_option, counted
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat
@@ -72,8 +72,9 @@ class Command(BaseCommand):
         missing = [str(path) for path in options["files"] if not path.is_file()]
         if missing:
             raise CommandError(f"No such file: {', '.join(missing)}", returncode=2)
-        chat = chat_find(options["chat"]) if options["chat"] else None
+        chat = chat_at(options["chat"]) if options["chat"] else None
         if options["chat"] and chat is None:
+            chat_option(options["chat"], option="--chat")
             raise CommandError(f"There is no chat {options['chat']}.", returncode=2)
         if options["visibility"] == str(Visibility.CHAT) and chat is None:
             raise CommandError("--visibility chat needs --chat.", returncode=2)

@@ -10,7 +10,7 @@ from uuid import UUID
 from sessions_app.conversations.facade import is_knowledge
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER
+from sessions_app.models.roles import GODFATHER, reading_role
 from sessions_app.models.turns import TurnState
 
 # Longer than any burst that a person writes.
@@ -67,7 +67,7 @@ def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
     return SourceText(
         chat_id=turn.chat_id,
         session_id=turn.session_id,
-        is_owners=turn.user_role == GODFATHER,
+        is_owners=reading_role(turn.user_role, turn.context) == GODFATHER,
         messages=messages,
         names=[_name(message, turn.chat) for message in messages],
         question=_question(messages[0]),

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from memories_app.facts.facade import fact_key
+from memories_app.memory_documents.facade import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
 from memories_app.store.facade import with_older
 from memoryproject.foundation.retrieval.fragments import Fragments, is_single_informative_word
@@ -27,6 +28,8 @@ class DeletionPlan:
     It holds the rows to delete, the texts to redact everywhere else, and the facts that get
     tombstones (scope and text). ``chats`` may have repeated the texts since ``since``.
 
+    ``memory_documents`` hold texts of programs, which are never in chats.
+
     ``erased`` are the ids of whole sessions and chats that go with their contents. ``names`` are
     all addresses and names of the erased person. ``backups`` are removed as a whole.
     """
@@ -34,6 +37,7 @@ class DeletionPlan:
     memories: set[UUID] = field(default_factory=set)
     messages: set[UUID] = field(default_factory=set)
     documents: set[UUID] = field(default_factory=set)
+    memory_documents: set[UUID] = field(default_factory=set)
     texts: dict[str, None] = field(default_factory=dict)
     facts: set[tuple[str, str]] = field(default_factory=set)
     chats: set[UUID] = field(default_factory=set)
@@ -44,7 +48,7 @@ class DeletionPlan:
 
     def ids(self) -> set[str]:
         """Return the ids of everything that goes."""
-        objects = self.memories | self.messages | self.documents
+        objects = self.memories | self.messages | self.documents | self.memory_documents
         return {str(key) for key in objects} | self.erased
 
     def words(self) -> Fragments:
@@ -187,6 +191,13 @@ def document_plan(document_id: UUID) -> DeletionPlan:
     plan = DeletionPlan()
     plan.add_documents([document_id])
     return plan
+
+
+def memory_document_plan(document_id: UUID) -> DeletionPlan:
+    """Plan a memory document with all its versions."""
+    texts = document_texts(document_id)
+    _there(texts is not None, "memory document", document_id)
+    return DeletionPlan(memory_documents={document_id}, texts=dict.fromkeys(texts or ()))
 
 
 def session_plan(session_id: UUID) -> DeletionPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from memories_app.documents.facade import document_forget, file_remove
+from memories_app.memory_documents.facade import document_erase
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -26,7 +27,7 @@ from memories_app.store.facade import memories_delete, scopes_lock, tombstones_a
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered, hooks_raise
 from sessions_app.conversations.facade import (
     ChangeKind,
     Held,
@@ -46,7 +47,7 @@ from sessions_app.forgetting.redact_chats import (
 )
 from sessions_app.forgetting.redact_unscoped import statistics_renew, unscoped_redact
 from sessions_app.forgetting.sweep import Sweep
-from sessions_app.forgetting.write_receipt import receipt_write
+from sessions_app.forgetting.write_receipt import ReceiptHead, receipt_write
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn
 from sessions_app.transcript_files.facade import Backups
@@ -74,16 +75,16 @@ class ForgetDependencies:
 
 def execute_plan(
     *,
-    kind: str,
-    object_id: UUID,
+    head: ReceiptHead,
     plan: DeletionPlan,
     prober: Prober,
     dependencies: ForgetDependencies,
     held: Held,
     actor: Actor,
     keep_turn: int | None = None,
+    check: Callable[[], None] | None = None,
 ) -> ForgetReceipt:
-    """Forget everything in the plan.
+    """Forget everything in the plan. ``check`` is called with the memories locked.
 
     Call it in a transaction that began with ``forgetting_begin``. Raises StillFoundError if the
     probe finds any of it, and ScopesGrewError; then nothing is changed.
@@ -91,20 +92,19 @@ def execute_plan(
     sweep = Sweep(
         chat_memory=dependencies.chat_memory,
         plan=plan,
-        object_id=object_id,
+        object_id=head.object_id,
         recorder=dependencies.recorder,
         held=held,
         keep_turn=keep_turn,
         now=timezone.now(),
     )
-    _delete(sweep, dependencies, actor)
+    _delete(sweep, dependencies, actor, head, check)
     _redact_and_probe(sweep, prober)
     # This is the last step that can fail: a rollback doesn't bring files back.
     _sweep_backups(sweep, dependencies)
     held.count()
     return receipt_write(
-        kind=kind,
-        object_id=object_id,
+        head=head,
         texts=list(plan.texts),
         swept=dict(sorted(sweep.swept.items())),
         probe_details=prober.record.as_dict(),
@@ -113,11 +113,18 @@ def execute_plan(
     )
 
 
-def _delete(sweep: Sweep, dependencies: ForgetDependencies, actor: Actor) -> None:
+def _delete(
+    sweep: Sweep,
+    dependencies: ForgetDependencies,
+    actor: Actor,
+    head: ReceiptHead,
+    check: Callable[[], None] | None,
+) -> None:
     """Delete the objects of the plan, and add tombstones for their facts."""
     _record_objects(sweep.plan, sweep.recorder)
-    with hooks_gathered():
-        _delete_rows(sweep, actor)
+    with hooks_gathered(receipt_id=head.receipt_id):
+        hooks_raise(head.events)
+        _delete_rows(sweep, actor, head.receipt_id, check)
     _remove_files(sweep.plan, dependencies)
     tombstones_add(facts=sweep.plan.facts)
 
@@ -130,6 +137,7 @@ def _redact_and_probe(sweep: Sweep, prober: Prober) -> None:
     notes_redact(sweep)
     own_command_redact(sweep)
     prober.probe_chats(plan=plan, texts=sweep.texts)
+    prober.probe_memory_documents(plan.memory_documents)
     prober.probe_answers(answers=sweep.reached, words=sweep.words)
     # This step comes after every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
@@ -190,7 +198,9 @@ def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
     return set(batches.order_by().values_list("backup", flat=True).distinct())
 
 
-def _delete_rows(sweep: Sweep, actor: Actor) -> None:
+def _delete_rows(
+    sweep: Sweep, actor: Actor, receipt_id: UUID, check: Callable[[], None] | None
+) -> None:
     """Delete the rows themselves and everything that depends on them."""
     plan = sweep.plan
     messages = Message.objects.filter(pk__in=plan.messages)
@@ -200,6 +210,9 @@ def _delete_rows(sweep: Sweep, actor: Actor) -> None:
     sweep.count(MessageEmbedding, of_messages.count())
     messages_delete(sweep, messages)
     memories_hold(plan, sweep.held)
+    if check is not None:
+        check()
+    details = {"receipt_id": str(receipt_id)}
     of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
     for model in of_memories:
         rows = model._default_manager.filter(memory__in=plan.memories)
@@ -209,9 +222,11 @@ def _delete_rows(sweep: Sweep, actor: Actor) -> None:
     MergeProposal.objects.filter(pk__in=list(proposals.values_list("pk", flat=True))).delete()
     sweep.count(Memory, len(plan.memories))
     for document in SourceDocument.objects.filter(pk__in=plan.documents):
-        document_forget(document=document, actor=actor)
+        document_forget(document=document, actor=actor, details=details)
     sweep.count(SourceDocument, len(plan.documents))
-    memories_delete(memory_ids=list(plan.memories), actor=actor)
+    memories_delete(memory_ids=list(plan.memories), actor=actor, details=details)
+    for key in plan.memory_documents:
+        sweep.swept.update(document_erase(document_id=key, actor=actor, receipt_id=receipt_id))
     # Other sources state it too: the memory stays, but no longer points to the deleted source.
     sources = MemorySource.objects.filter(source_message_id__in=plan.messages)
     sweep.count(MemorySource, sources.count())

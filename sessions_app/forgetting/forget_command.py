@@ -14,7 +14,7 @@ from django.db import DatabaseError
 
 from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import chat_at, chat_option
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import memories_forget, object_forget
@@ -23,13 +23,17 @@ from sessions_app.forgetting.probe import StillFoundError
 from sessions_app.forgetting.purge import purge
 from sessions_app.models import Chat, ForgetReceipt
 
-KINDS = ("memory", "message", "session", "document", "chat", "search", "purge")
+KINDS = (
+    *("memory", "message", "session", "document", "memory_document", "chat"),
+    *("search", "purge"),
+)
 
 
 class Command(BaseCommand):
     help = (
-        "Forget a memory, a message, a session, a document or a whole chat, everywhere it was "
-        "derived, and print the receipt. 'search' forgets every memory with all of the words. "
+        "Forget a memory, a message, a session, a document, a memory document or a whole chat, "
+        "everywhere it was derived, and print the receipt. 'search' forgets every memory with all "
+        "of the words. "
         "'purge' makes PostgreSQL's own files let go of what was forgotten, now."
     )
 
@@ -69,6 +73,7 @@ class Command(BaseCommand):
         if kind == "chat":
             chat = chat_at(what)
             if chat is None:
+                chat_option(what, option="chat")
                 raise NothingToForgetError(f"There is no chat {what}.")
             if options["export"]:
                 self._export(chat, options["export"])

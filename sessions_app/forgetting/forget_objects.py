@@ -16,6 +16,7 @@ from django.db import transaction
 
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete, chat_cards_delete
+from memories_app.memory_documents.facade import document_lock
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import tombstones_remove
@@ -37,6 +38,7 @@ from sessions_app.forgetting.deletion_plan import (
     NothingToForgetError,
     chat_plan,
     document_plan,
+    memory_document_plan,
     memory_plan,
     message_plan,
     messages_plan,
@@ -51,6 +53,7 @@ from sessions_app.forgetting.execute import (
 )
 from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
+from sessions_app.forgetting.write_receipt import receipt_begin
 from sessions_app.history.facade import session_empty
 from sessions_app.models import (
     Chat,
@@ -88,13 +91,15 @@ class KindSteps:
 
     ``plan`` only reads, and raises NothingToForgetError. ``lock`` locks the rows that must not
     change from then on. ``before`` removes what the sweep doesn't need to see, and ``after``
-    removes the object itself.
+    removes the object itself. ``is_locked_late``: memories are locked after the messages that go
+    with them.
     """
 
     plan: Callable[[UUID], DeletionPlan]
     lock: Callable[[UUID], object] = _do_nothing
     before: Callable[[StepInput], None] = _do_nothing
     after: Callable[[StepInput, ForgetReceipt], None] = _do_nothing
+    is_locked_late: bool = False
 
 
 def object_forget(
@@ -104,15 +109,26 @@ def object_forget(
     dependencies: ForgetDependencies,
     actor: Actor = SYSTEM,
     prober: Prober | None = None,
+    check: Callable[[], None] = _do_nothing,
+    call_key: str = "",
 ) -> ForgetReceipt:
     """Forget the object of this kind with this id.
+
+    ``check`` is called with the object locked, before it is deleted; its errors propagate.
+    ``call_key``: see ForgetReceipt.
 
     Raises NothingToForgetError if the object doesn't exist (any more), and StillFoundError if the
     probe finds any of it. Then nothing was changed, and the attempt is on record.
     """
     try:
         return object_forget_within(
-            kind=kind, object_id=object_id, dependencies=dependencies, actor=actor, prober=prober
+            kind=kind,
+            object_id=object_id,
+            dependencies=dependencies,
+            actor=actor,
+            prober=prober,
+            check_object=check,
+            call_key=call_key,
         )
     except StillFoundError as error:
         attempt_record(kind=kind, object_id=object_id, error=error, actor=actor)
@@ -128,6 +144,8 @@ def object_forget_within(
     prober: Prober | None = None,
     keep_turn: int | None = None,
     check: Callable[[], None] = _do_nothing,
+    check_object: Callable[[], None] = _do_nothing,
+    call_key: str = "",
     begin: Callable[[Scopes], Held] = forgetting_begin,
 ) -> ForgetReceipt:
     """Forget an object within the caller's transaction; see ``object_forget``.
@@ -136,7 +154,8 @@ def object_forget_within(
     attempt that fails.
 
     ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
-    under the locks that ``begin`` takes; its errors propagate.
+    under the locks that ``begin`` takes; its errors propagate. ``check_object`` is called later,
+    with the object itself locked.
     """
     steps = _KIND_STEPS[kind]
     prober = prober or build_prober(kind=kind, object_id=object_id, embedder=dependencies.embedder)
@@ -149,16 +168,25 @@ def object_forget_within(
                 steps.lock(object_id)
                 step = StepInput(object_id, steps.plan(object_id), dependencies, Counter())
                 held.require(scopes_of(step.plan, keep_turn=keep_turn))
-                steps.before(step)
-                receipt = execute_plan(
+                if not steps.is_locked_late:
+                    check_object()
+                head = receipt_begin(
                     kind=kind,
                     object_id=object_id,
+                    plan=step.plan,
+                    call_key=call_key,
+                    keep_turn=keep_turn,
+                )
+                steps.before(step)
+                receipt = execute_plan(
+                    head=head,
                     plan=step.plan,
                     prober=prober,
                     dependencies=dependencies,
                     held=held,
                     actor=actor,
                     keep_turn=keep_turn,
+                    check=check_object if steps.is_locked_late else None,
                 )
                 steps.after(step, receipt)
                 return _add_swept(receipt, step.swept)
@@ -184,6 +212,12 @@ def memories_forget(
 
 def _session_lock(session_id: UUID) -> None:
     list(ChatSession.objects.select_for_update().filter(pk=session_id))
+
+
+def _message_lock(message_id: UUID) -> None:
+    """Lock the session of the message: who edits a message holds it."""
+    sessions = ChatSession.objects.filter(messages=message_id)
+    list(sessions.select_for_update(no_key=True, of=("self",)))
 
 
 def _chat_lock(chat_id: UUID) -> None:
@@ -238,8 +272,9 @@ def _chat_after(step: StepInput, _receipt: ForgetReceipt) -> None:
 
 
 _KIND_STEPS = {
-    str(ForgottenKind.MEMORY): KindSteps(memory_plan),
-    str(ForgottenKind.MESSAGE): KindSteps(message_plan),
+    str(ForgottenKind.MEMORY): KindSteps(memory_plan, is_locked_late=True),
+    str(ForgottenKind.MESSAGE): KindSteps(message_plan, lock=_message_lock),
+    str(ForgottenKind.MEMORY_DOCUMENT): KindSteps(memory_document_plan, lock=document_lock),
     str(ForgottenKind.DOCUMENT): KindSteps(document_plan),
     str(ForgottenKind.SESSION): KindSteps(
         session_plan, lock=_session_lock, before=_session_before, after=_session_after

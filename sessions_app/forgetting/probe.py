@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from memories_app.models import Memory
+from memories_app.memory_documents.facade import document_rows_left
+from memories_app.models import Memory, MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
@@ -117,6 +118,21 @@ class Prober:
             self._search(text, plan, texts)
         if self._queries:
             self.record.count("recall", names=indexes_of(RECALLED_TABLES))
+
+    def probe_memory_documents(self, document_ids: Collection[UUID]) -> None:
+        """Check that no row of these memory documents and their versions is left."""
+        for key in document_ids:
+            names = [
+                f"{model._meta.db_table}.{column}"
+                for model, column in (
+                    (MemoryDocument, "id"),
+                    (MemoryDocumentVersion, "document_id"),
+                )
+            ]
+            rows = document_rows_left(key)
+            self.record.count("columns", queries=len(names), rows=rows, names=names)
+            if rows:
+                raise self._found(_still("found", "memory document", key))
 
     def probe_answers(self, *, answers: Collection[UUID], words: Fragments) -> None:
         """Search for one-word facts in the answers that had them in reach."""
@@ -243,6 +259,9 @@ def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
             "created_at", "memory_id"
         ),
     }
+    if kind == str(ForgottenKind.MEMORY_DOCUMENT):
+        # Recall and staff's search never show it.
+        return Prober([], embedder)
     messages = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
     return Prober(_sample(rows.get(kind, messages)), embedder)
 

@@ -16,6 +16,7 @@ from django_q.models import OrmQ, Task
 
 from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from sessions_app.forgetting.redact_unscoped import is_receipt
 from sessions_app.models import (
     ExtractionWork,
     InboundDelivery,
@@ -132,7 +133,7 @@ def unscoped_columns(since: datetime | None) -> list[Column]:
         *(Column("delivery", delivered, name) for name in ("raw", "change") if since),
         Column("job", queue, "payload", lambda payload: _plain(OrmQ(payload=payload).task)),
         Column("login", Session.objects.all(), "session_data", _notices),
-        Column("answer", answers, "body"),
+        Column("answer", answers, "body", lambda body: "" if is_receipt(body) else body),
     ]
 
 

@@ -20,9 +20,9 @@ from psycopg import sql
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.forgetting.redact_chats import deliveries_redact
-from sessions_app.forgetting.registry import swept_columns
+from sessions_app.forgetting.registry import statistics_columns
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
-from sessions_app.models import InboundDelivery
+from sessions_app.models import ForgetReceipt, InboundDelivery
 
 _VALUES = """
 SELECT stats.tablename, stats.attname, kept.value
@@ -40,8 +40,8 @@ CLEARABLE = (18,)
 
 
 def statistics_values() -> list[tuple[str, str, str]]:
-    """Return the sampled values of swept columns: table, column, and value as text."""
-    swept = swept_columns()
+    """Return the sampled values of erasable columns: table, column, and value as text."""
+    swept = statistics_columns()
     with connection.cursor() as cursor:
         cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
         kept = [row for row in cursor.fetchall() if row[:2] in swept]
@@ -190,8 +190,12 @@ class UnscopedRedaction:
         rows = IdempotentAnswer.objects.filter(withheld=False)
         rows.filter(status__isnull=True).update(withheld=True)
         for row in rows.exclude(body="").only("body", "headers").iterator(ROWS_AT_ONCE):
+            if is_receipt(row.body):
+                continue
             about = self._is_about([row.body, row.headers]) or self._is_card(row.body)
-            if about or self._repeats(_parse_body(row.body)):
+            # A document's texts are JSON: only the whole body repeats them.
+            repeats = self._texts.are_in(row.body) or self._repeats(_parse_body(row.body))
+            if about or repeats:
                 IdempotentAnswer.objects.filter(pk=row.pk).update(
                     body="", headers={}, withheld=True
                 )
@@ -242,6 +246,12 @@ class UnscopedRedaction:
     def _count(self, model: type[Model], rows: int = 1) -> None:
         if rows:
             self.swept[model._meta.db_table] += rows
+
+
+def is_receipt(body: str) -> bool:
+    """Return whether a stored response is a receipt, which holds nothing that was forgotten."""
+    found = _parse_body(body) if body.startswith('{"receipt_id"') else None
+    return isinstance(found, dict) and set(found) == set(ForgetReceipt().as_dict())
 
 
 def _bare(key: str) -> str:

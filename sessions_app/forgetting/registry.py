@@ -31,6 +31,17 @@ def _table(name: str, *, swept: str = "", safe: str = "", own: str = "", why: st
     }
 
 
+def statistics_columns() -> set[tuple[str, str]]:
+    """Return table and name of each column whose statistics may keep a forgotten text."""
+    own = {
+        (table, column)
+        for table, columns in COLUMNS.items()
+        for column, (how, _) in columns.items()
+        if how == OWN
+    }
+    return swept_columns() | own
+
+
 def swept_columns() -> set[tuple[str, str]]:
     """Return table and name of each swept column, except vectors, which aren't text."""
     return {
@@ -173,7 +184,7 @@ _table(
 )
 _table(
     "sessions_app_forgetreceipt",
-    safe="kind actor_kind actor content_hash swept probe probe_details",
+    safe="kind actor_kind actor content_hash swept probe probe_details person_keys call_key",
     why="a keyed hash and counts: it holds no content",
 )
 _table(

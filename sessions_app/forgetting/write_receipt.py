@@ -3,25 +3,151 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
+from memories_app.models import Memory, SourceDocument, Visibility
 from memories_app.store.facade import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
-from sessions_app.models import ForgetReceipt
+from memoryproject.foundation.outgoing_webhooks.kinds import (
+    CHAT_ERASED,
+    DOCUMENT_FORGOTTEN,
+    MESSAGE_FORGOTTEN,
+    SESSION_FORGOTTEN,
+)
+from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent
+from sessions_app.conversations.facade import chat_at
+from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.models import (
+    Chat,
+    ChatAddress,
+    ChatSession,
+    ForgetReceipt,
+    ForgottenKind,
+    Message,
+)
 
 logger = logging.getLogger(__name__)
 
 ABSENT = "absent"
 
 
+@dataclass(frozen=True)
+class ReceiptHead:
+    """What a receipt says of its object. It is made while the object is still there.
+
+    ``receipt_id``: also that of the events. ``chat_id`` and ``person_keys``: see ForgetReceipt.
+    ``call_key``: the keyed hash of the Idempotency-Key of the call that erases it, or "".
+    ``events``: what integrators are sent besides the events of memories.
+    """
+
+    kind: str
+    object_id: UUID
+    receipt_id: UUID
+    chat_id: UUID | None = None
+    person_keys: Sequence[str] = ()
+    call_key: str = ""
+    events: Sequence[HookEvent] = ()
+
+
+def receipt_begin(
+    *, kind: str, object_id: UUID, plan: DeletionPlan, call_key: str, keep_turn: int | None
+) -> ReceiptHead:
+    """Return the head of the receipt of this deletion plan, before anything is deleted."""
+    chat_id, is_owners = _chat_of(kind, object_id)
+    addresses = ChatAddress.objects.filter(chat=chat_id, left_at__isnull=True)
+    names = set(addresses.values_list("address", flat=True))
+    names |= set(Chat.objects.filter(pk=chat_id).values_list("whatsapp_chat", flat=True))
+    return ReceiptHead(
+        kind=kind,
+        object_id=object_id,
+        receipt_id=uuid.uuid4(),
+        chat_id=None if is_owners else chat_id,
+        person_keys=sorted(map(person_key, names)),
+        call_key=call_key,
+        events=_events(kind, object_id, plan, chat_id, keep_turn),
+    )
+
+
+def person_key(whatsapp_chat: str) -> str:
+    """Return the keyed hash of an address, by which the receipts of its person are found."""
+    return keyed_hash(whatsapp_chat, purpose="receipt of a person")
+
+
+def receipts_of(rows: QuerySet[ForgetReceipt], whatsapp_chat: str) -> QuerySet[ForgetReceipt]:
+    """Return the receipts of a chat and of what came from it, also if the chat is erased."""
+    found = Q(person_keys__contains=[person_key(whatsapp_chat)])
+    chat = chat_at(whatsapp_chat)
+    if chat is not None:
+        found |= Q(chat_id=chat.pk)
+    return rows.filter(found)
+
+
+def _chat_of(kind: str, object_id: UUID) -> tuple[UUID | None, bool]:
+    """Return the chat of an object, and whether only the owner saw the object."""
+    if kind == str(ForgottenKind.CHAT):
+        return object_id, False
+    if kind in (str(ForgottenKind.SESSION), str(ForgottenKind.MESSAGES)):
+        sessions = ChatSession.objects.filter(pk=object_id)
+        return sessions.values_list("chat_id", flat=True).first(), False
+    if kind == str(ForgottenKind.MESSAGE):
+        messages = Message.objects.filter(pk=object_id)
+        return messages.values_list("chat_id", flat=True).first(), False
+    tables: dict[str, type[Memory] | type[SourceDocument]] = {
+        str(ForgottenKind.MEMORY): Memory,
+        str(ForgottenKind.DOCUMENT): SourceDocument,
+    }
+    if kind not in tables:
+        return None, False
+    rows = tables[kind]._default_manager.filter(pk=object_id).values_list("chat_id", "visibility")
+    chat_id, visibility = rows.first() or (None, "")
+    return chat_id, visibility == Visibility.OWNER
+
+
+def _events(
+    kind: str, object_id: UUID, plan: DeletionPlan, chat_id: UUID | None, keep_turn: int | None
+) -> list[HookEvent]:
+    """Return the events of what goes, except memories, which have events of their own.
+
+    Messages that go with their whole session or chat have none.
+    """
+    events = []
+    if kind == str(ForgottenKind.CHAT):
+        sessions = ChatSession.objects.filter(chat=object_id).order_by("created_at")
+        ids = [str(key) for key in sessions.values_list("pk", flat=True)]
+        events.append(HookEvent(CHAT_ERASED, object_id, {"session_ids": ids}, chat_id))
+    elif kind == str(ForgottenKind.SESSION):
+        data = {"session_id": str(object_id)}
+        events.append(HookEvent(SESSION_FORGOTTEN, object_id, data, chat_id))
+    elif plan.messages:
+        found = Message.objects.filter(pk__in=plan.messages)
+        if keep_turn is not None:
+            found = found.exclude(turn__pk=keep_turn)
+        rows = found.order_by("session_id", "order_num").values_list("pk", "session_id", "chat_id")
+        for key, session_id, of_chat in rows:
+            data = {"message_id": str(key), "session_id": str(session_id)}
+            events.append(HookEvent(MESSAGE_FORGOTTEN, key, data, of_chat))
+    documents = SourceDocument.objects.filter(pk__in=plan.documents).order_by("created_at")
+    for key, of_chat in documents.values_list("pk", "chat_id"):
+        events.append(_document_event(key, "document", of_chat))
+    events += [_document_event(key, "memory_document", None) for key in plan.memory_documents]
+    return events
+
+
+def _document_event(key: UUID, kind: str, chat_id: UUID | None) -> HookEvent:
+    data = {"document_id": str(key), "kind": kind}
+    return HookEvent(DOCUMENT_FORGOTTEN, key, data, chat_id)
+
+
 def receipt_write(
     *,
-    kind: str,
-    object_id: UUID,
+    head: ReceiptHead,
     texts: Sequence[str],
     swept: dict[str, int],
     probe_details: dict[str, object],
@@ -30,8 +156,9 @@ def receipt_write(
 ) -> ForgetReceipt:
     """Store the receipt and its audit event."""
     receipt = ForgetReceipt.objects.create(
-        kind=kind,
-        object_id=object_id,
+        receipt_id=head.receipt_id,
+        kind=head.kind,
+        object_id=head.object_id,
         forgotten_at=now,
         actor_kind=actor.kind,
         actor=actor_name(actor),
@@ -39,16 +166,23 @@ def receipt_write(
         swept=swept,
         probe=ABSENT,
         probe_details=probe_details,
+        chat_id=head.chat_id,
+        person_keys=list(head.person_keys),
+        call_key=head.call_key,
     )
+    details = {"kind": head.kind, "swept": swept, "probe": receipt.probe}
+    if head.kind != str(ForgottenKind.CHAT):
+        # The id of an erased chat would lead to its person.
+        details["object_id"] = str(head.object_id)
     audit_record(
-        action=f"{kind}.forgotten",
+        action=f"{head.kind}.forgotten",
         actor=actor,
         object_type="receipt",
         object_id=receipt.receipt_id,
         content_hash=receipt.content_hash,
-        details={"kind": kind, "swept": swept, "probe": receipt.probe},
+        details=details,
     )
     # Only once it is certain, because a preview is rolled back.
-    values = (kind, object_id, receipt.receipt_id)
+    values = (head.kind, head.object_id, receipt.receipt_id)
     transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *values))
     return receipt

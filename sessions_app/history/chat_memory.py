@@ -23,20 +23,30 @@ from sessions_app.conversations.facade import (
     History,
     NewMessage,
     SessionInChat,
+    as_chat_line,
     as_conversation_message,
     checked,
-    conversation_history,
+    conversation_walk,
     has_text,
     history_for_turn,
+    last_messages,
     message_retext,
     messages_add,
     messages_before,
     session_lock,
+    session_read,
 )
 from sessions_app.history.clear_session import Cleared, session_clear
+from sessions_app.history.given_values import (
+    check_count,
+    check_messages,
+    check_time,
+    session_id_of,
+)
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.models.roles import CLIENT, Limits, user_role
+from sessions_app.models.messages import Role
+from sessions_app.models.roles import CLIENT, GODFATHER, Limits, user_role
 from sessions_app.summaries.facade import sizes_for, summaries_retract
 
 logger = logging.getLogger(__name__)
@@ -59,9 +69,10 @@ class ChatMemoryService:
     godfather's limit. ``image_root`` is the base of relative image paths. ``embed`` hands a session
     whose messages need vectors to a worker.
 
-    ``get_messages``, ``add_messages`` and ``clear_messages`` open their own transactions and raise
-    only ChatMemoryError. ``append`` and ``retext`` are for callers that store more in the same
-    transaction, with the session's row locked; errors of the database propagate.
+    ``get_messages``, ``add_messages``, ``clear_messages`` and ``get_conversation_history`` open
+    their own transactions and raise only ChatMemoryError. ``append`` and ``retext`` are for callers
+    that store more in the same transaction, with the session's row locked; errors of the database
+    propagate.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -73,20 +84,19 @@ class ChatMemoryService:
     def get_messages(
         self,
         *,
-        conversation_id: UUID,
+        conversation_id: UUID | str,
         limit: int | None = None,
         before: datetime | None = None,
     ) -> list[ConversationMessage]:
         """Return the session's messages by order_num, summaries in their place.
 
         limit: only the newest of them (1 or more); before: only those whose timestamp is earlier.
-        Raises ConversationNotFoundError, DataValidationError for a limit below 1,
-        GenericMemoryError.
+        Raises ConversationNotFoundError, DataValidationError for an id, a limit or a time that is
+        none, GenericMemoryError.
         """
-        if limit is not None and limit < 1:
-            raise DataValidationError(f"limit: must be 1 or more, not {limit}.")
-        if before is not None and before.tzinfo is None:
-            raise DataValidationError("before: must have a time zone, such as a Z at its end.")
+        conversation_id = session_id_of(conversation_id)
+        check_count("limit", limit)
+        check_time("before", before)
         with _database_errors("read", conversation_id):
             session = ChatSession.objects.filter(pk=conversation_id).first()
             if session is None:
@@ -97,7 +107,7 @@ class ChatMemoryService:
     def add_messages(
         self,
         *,
-        conversation_id: UUID,
+        conversation_id: UUID | str,
         messages: Sequence[ConversationMessage],
         now: datetime | None = None,
         chat_ids: Collection[UUID] | None = None,
@@ -112,6 +122,9 @@ class ChatMemoryService:
         Returns them as stored. Raises ConversationNotFoundError; DataValidationError, which is a
         ValueError, and names the message and the field; GenericMemoryError.
         """
+        conversation_id = session_id_of(conversation_id)
+        check_messages(messages)
+        check_time("now", now)
         if len(messages) > MAX_MESSAGES:
             raise DataValidationError(
                 f"messages: {len(messages)} at once; at most {MAX_MESSAGES} are taken."
@@ -133,12 +146,13 @@ class ChatMemoryService:
                 transaction.on_commit(lambda: self.embed(session.pk), robust=True)
         return [as_conversation_message(message) for message in stored]
 
-    def clear_messages(self, *, conversation_id: UUID, actor: Actor = SYSTEM) -> Cleared:
+    def clear_messages(self, *, conversation_id: UUID | str, actor: Actor = SYSTEM) -> Cleared:
         """Delete the session's messages and summaries and everything derived from them.
 
-        The session stays, and its order numbers continue. Raises ConversationNotFoundError and
-        GenericMemoryError.
+        The session stays, and its order numbers continue. Raises ConversationNotFoundError,
+        DataValidationError for an id that is none, and GenericMemoryError.
         """
+        conversation_id = session_id_of(conversation_id)
         with _database_errors("clear", conversation_id), transaction.atomic():
             locked = ChatSession.objects.select_for_update(no_key=True)
             session = locked.filter(pk=conversation_id).first()
@@ -196,16 +210,56 @@ class ChatMemoryService:
             walk=walk,
         )
 
-    def get_conversation_history(self, *, conversation_id: UUID) -> list[dict[str, str]]:
-        """Return the session's window as a model reads it: ``[{"role", "content"}]`` in order.
+    def get_conversation_history(
+        self,
+        *,
+        conversation_id: UUID | str,
+        user_role: str | None = None,
+        max_messages: int | None = None,
+    ) -> list[dict[str, str]]:
+        """Return the history as a chat model takes it: ``[{"role", "content"}]`` in order.
 
-        Raises ConversationNotFoundError and GenericMemoryError.
+        It is the history of ``history``, for a turn that would answer the session's last message,
+        with that message's answer if there is one. The roles are user and assistant; the summaries,
+        and the short form of what is in neither, are the first message, of the system. Results of
+        tools, which mean nothing without their call, and empty messages are left out.
+
+        user_role: whose token limit holds; by default that of the session. max_messages: only the
+        newest of the messages.
+
+        Raises ConversationNotFoundError, DataValidationError, GenericMemoryError.
         """
+        conversation_id = session_id_of(conversation_id)
+        check_count("max_messages", max_messages)
+        if user_role not in (None, CLIENT, GODFATHER):
+            raise DataValidationError(f"user_role: must be {CLIENT} or {GODFATHER}.")
         with _database_errors("read", conversation_id):
-            session = ChatSession.objects.filter(pk=conversation_id).first()
-            if session is None:
+            found = session_read(conversation_id)
+            if found is None:
                 raise ConversationNotFoundError(conversation_id)
-            return conversation_history(session=session)
+            role = user_role or self.role_of(found)
+            return self._last_history(found.session, role, max_messages)
+
+    def _last_history(
+        self, session: ChatSession, role: str, max_messages: int | None
+    ) -> list[dict[str, str]]:
+        walk = conversation_walk(session.pk)
+        last, after = last_messages(session, walk)
+        if last is None:
+            return []
+        after = after[:max_messages]
+        room = self.limits.tokens_for(role) - sum(message.tokens for message in after)
+        turn = Turn(chat=session.chat, session=session, message=last, user_role=role)
+        most = None if max_messages is None else max_messages - len(after)
+        history = self.history(turn=turn, max_messages=most, max_tokens=max(room, 1), walk=walk)
+        messages = [*history.messages, *after]
+        newest = messages if max_messages is None else messages[-max_messages:]
+        lines = [as_chat_line(message, is_group=session.chat.is_group) for message in newest]
+        lines = [line for line in lines if line[0] != Role.TOOL and line[1].strip()]
+        earlier = "\n\n".join(filter(None, (history.summary_text, history.passage)))
+        if earlier:
+            lines.insert(0, ("system", earlier))
+        return [{"role": role, "content": content} for role, content in lines]
 
     def manage(self, *, conversation_id: UUID) -> int:
         """Do the work that the strategy's hook found, in a worker.

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
-from sessions_app.conversations.facade import text_for
+from sessions_app.conversations.facade import chat_option, text_for
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -47,7 +47,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        chat = options["whatsapp_chat"] or next(iter(sorted(settings.GODFATHER_PHONE)), NOBODY)
+        given = options["whatsapp_chat"]
+        chat = next(iter(sorted(settings.GODFATHER_PHONE)), NOBODY)
+        if given is not None:
+            chat = chat_option(given, option="--as")
         if not settings.ENABLE_MEMORY_SYSTEM:
             self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
         if options["message"] is not None:

@@ -20,6 +20,7 @@ from sessions_app.models import (
     Chat,
     ChatAddress,
     ChatSession,
+    ForgetReceipt,
     InboundDelivery,
     Message,
     TranscriptBatch,
@@ -64,6 +65,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)
     for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
+    ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)
     pauses_merge(old=old, young=young, now=timezone.now())
     access_merge(old=old, young=young)
     usage_merge(old=old, young=young)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
@@ -12,6 +12,7 @@ from sessions_app.conversations.facade import party_of, unstored_forget
 from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import NOT_ANSWERED, IntakeRules
 from sessions_app.models import InboundDelivery, Message, Turn
+from sessions_app.models.roles import Speaker
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.facade import Dependencies, chat_answer
 
@@ -55,13 +56,21 @@ def talk(
 
 
 def talk_begin(
-    *, whatsapp_chat: str, content: str, rules: IntakeRules, now: datetime, ref: str | None = None
+    *,
+    whatsapp_chat: str,
+    content: str,
+    rules: IntakeRules,
+    now: datetime,
+    ref: str | None = None,
+    speaker: Speaker | None = None,
 ) -> Turn:
     """Store the message with its turn.
 
-    ``ref``: a repeated call with the same reference returns the same turn. Raises NoAnswerError.
+    ``speaker`` writes it in the person's place. ``ref``: a repeated call with the same reference
+    returns the same turn. Raises NoAnswerError.
     """
     event = _event(whatsapp_chat, content, now, ref or str(uuid.uuid4()))
+    rules = replace(rules, speaker=speaker)
     events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
     turns = Turn.objects.select_related("message", "reply")
     turn = turns.filter(provider=CONSOLE, provider_message_id=event.provider_message_id).first()
@@ -105,9 +114,13 @@ def talk_finish(
     return Talk(reply=reply, turn=turn)
 
 
+def is_group(whatsapp_chat: str) -> bool:
+    return whatsapp_chat.endswith("@g.us")
+
+
 def _event(whatsapp_chat: str, content: str, now: datetime, ref: str) -> InboundMessage:
     message_id = f"console-{ref}"
-    is_group = whatsapp_chat.endswith("@g.us")
+    in_group = is_group(whatsapp_chat)
     return InboundMessage(
         provider=CONSOLE,
         number_id="",
@@ -117,7 +130,7 @@ def _event(whatsapp_chat: str, content: str, now: datetime, ref: str) -> Inbound
         timestamp=now,
         kind="text",
         text=content.replace("\x00", ""),
-        group_id=whatsapp_chat if is_group else None,
-        mentions_us=is_group,
+        group_id=whatsapp_chat if in_group else None,
+        mentions_us=in_group,
         business_address="assistant",
     )

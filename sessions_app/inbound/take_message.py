@@ -47,7 +47,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER
+from sessions_app.models.roles import GODFATHER, Speaker, actor_in
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import turn_needs_model
@@ -58,7 +58,10 @@ HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 @dataclass(frozen=True)
 class IntakeRules:
-    """The settings that affect an incoming message."""
+    """The settings that affect an incoming message.
+
+    ``speaker``: who writes in the person's place, if the message comes through the API.
+    """
 
     memory_enabled: bool = False
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
@@ -66,6 +69,7 @@ class IntakeRules:
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
     limits: UsageLimits = field(default_factory=UsageLimits)
+    speaker: Speaker | None = None
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -95,6 +99,15 @@ class _Incoming:
     access: ChatAccess | None
     rules: IntakeRules
     now: datetime
+
+    @property
+    def speaker(self) -> dict[str, Any]:
+        """Return the part of the turn's context that says who writes in the person's place."""
+        return self.rules.speaker.as_context() if self.rules.speaker else {}
+
+    @property
+    def actor(self) -> Actor:
+        return actor_in(self.chat.pk, self.speaker)
 
     @property
     def command(self) -> Command | None:
@@ -131,9 +144,8 @@ def message_take(
     if _resets(incoming) and "notice" not in turn.context:
         # The session ends here and not when the answer is made, so that a message which follows at
         # once is part of the new conversation.
-        person = Actor("person", chat_id=chat.pk)
-        session_end(session=session, at=now, actor=person)
-        session_start(chat=chat, now=now, actor=person)
+        session_end(session=session, at=now, actor=incoming.actor)
+        session_start(chat=chat, now=now, actor=incoming.actor)
     return _answer_due("stored", incoming, turn, message.message_id)
 
 
@@ -173,6 +185,7 @@ def _decide(incoming: _Incoming) -> Entry:
         command=incoming.command,
         limits=incoming.rules.limits,
         now=incoming.now,
+        actor=incoming.actor,
     )
 
 
@@ -218,7 +231,7 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
         )
         if entry.reason and not entry.notice:
             state = str(TurnState.REFUSED)
-    context: dict[str, Any] = {"kind": event.kind}
+    context: dict[str, Any] = {"kind": event.kind, **incoming.speaker}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
     if event.media and "message" not in stored:

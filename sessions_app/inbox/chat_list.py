@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from sessions_app.conversations.facade import address_searched
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
@@ -202,8 +203,10 @@ def _pauses() -> QuerySet[ChatPause]:
 
 def _named(text: str) -> Q:
     """Match chats by any part of a name or an address."""
-    address = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=text)
-    named = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=text) | Q(Exists(address))
+    sought = address_searched(text)
+    address = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=sought)
+    named = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=sought)
+    named |= Q(Exists(address))
     # People write a number with blanks and dashes; addresses have neither.
     digits = "".join(character for character in text if character.isdigit())
     if len(digits) >= 4 and not any(character.isalpha() for character in text):

@@ -12,7 +12,7 @@ from django.db import IntegrityError, OperationalError, transaction
 from psycopg.errors import DeadlockDetected
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_normalise
 from sessions_app.conversations.facade import (
     activity_recount,
     addresses_lock,
@@ -171,8 +171,9 @@ def _chat_of(incoming: Incoming) -> Chat:
 def chat_for_address(*, address: str, at: datetime) -> Chat:
     """Return the chat of an address in ``whatsapp_chat`` form; create it if it is new.
 
-    Call it in a transaction.
+    Call it in a transaction. Raises WhatsAppChatError.
     """
+    address = whatsapp_chat_normalise(address)
     provider = str(Provider.CONSOLE)
     addresses_lock([address])
     known = chat_find(address)
@@ -181,10 +182,7 @@ def chat_for_address(*, address: str, at: datetime) -> Chat:
         return known
     if address.endswith("@g.us"):
         return chat_for_group(provider=provider, number_id="", group_id=address)
-    party = party_of(address)
-    if not party.addresses():
-        party = Party(other=address)
-    return chat_for_party(provider=provider, number_id="", party=party, at=at)
+    return chat_for_party(provider=provider, number_id="", party=party_of(address), at=at)
 
 
 def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) -> ChatSession:

@@ -9,8 +9,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.facade import cards_request, indexed_of, window_recompute
+from sessions_app.conversations.facade import (
+    cards_request,
+    indexed_of,
+    stored_tokens,
+    window_recompute,
+)
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_session import chat_of_session, token_limit
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
@@ -117,6 +121,6 @@ def _corrected(message: Message) -> bool:
     """Set the values derived from the text; return whether they changed."""
     old = [getattr(message, name) for name in INDEXED]
     indexed = indexed_of(message.content, message.metadata)
-    message.tokens = estimate_tokens(message.content)
+    message.tokens = stored_tokens(message.content, message.metadata)
     message.terms, message.term_count = indexed.terms, indexed.length
     return old != [getattr(message, name) for name in INDEXED]

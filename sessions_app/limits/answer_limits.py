@@ -129,7 +129,7 @@ class MeteredChatModel:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
         prompt, answer = completion.prompt_tokens, completion.completion_tokens
         if prompt is None:
-            prompt = sum(estimate_tokens(message.content) for message in request.messages)
+            prompt = sum(message.tokens for message in request.messages)
         if answer is None:
             answer = estimate_tokens(completion.text)
         cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0

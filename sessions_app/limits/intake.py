@@ -63,6 +63,7 @@ def entry_decide(
     command: Command | None,
     limits: UsageLimits,
     now: datetime,
+    actor: Actor,
 ) -> Entry:
     """Return what staff and the client themselves decided about the chat's messages.
 
@@ -74,25 +75,25 @@ def entry_decide(
     word = "" if chat.is_group else folded(text)
     if access.opted_out_at is not None:
         if word and word in limits.start_words:
-            _opt(access, None)
+            _opt(access, None, actor)
             return Entry(notice="opted_in")
         allowed = command is not None and command.name in OPTED_OUT_COMMANDS
         return ANSWERED if allowed else Entry(OPTED_OUT, is_kept=False)
     if word and word in limits.stop_words:
-        _opt(access, now)
+        _opt(access, now, actor)
         return Entry(notice="opted_out")
     if limits.allow_list_only and access.standing != Standing.ALLOWED:
         return Entry(NOT_ALLOWED)
     return ANSWERED
 
 
-def _opt(access: ChatAccess, at: datetime | None) -> None:
+def _opt(access: ChatAccess, at: datetime | None, actor: Actor) -> None:
     """Note that the person stopped the assistant at this time, or that they started it."""
     access.opted_out_at = at
     _store(access, ["opted_out_at"])
     audit_record(
         action="chat.opt_out" if at else "chat.opt_in",
-        actor=Actor("person", chat_id=access.chat_id),
+        actor=actor,
         object_type="chat",
         object_id=access.chat_id,
     )

@@ -24,11 +24,15 @@ class ForgetArguments(Strict):
 class ContextArguments(ContextQuestionSerializer):
     session_id = serializers.UUIDField(required=False, help_text="Of this session.")
     whatsapp_chat = WhatsAppChat(
-        required=False, help_text="Instead of session_id: of this chat's active session."
+        required=False,
+        help_text=(
+            "Instead of session_id: of this chat's active session. A token that is bound to one "
+            "chat needs neither."
+        ),
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("session_id" in attrs) == ("whatsapp_chat" in attrs):
+        if "session_id" in attrs and "whatsapp_chat" in attrs:
             raise serializers.ValidationError("Give either session_id or whatsapp_chat.")
         return attrs
 

@@ -17,7 +17,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.embedding.choice import embedder
 from sessions_app.mcp.rest import Rest
-from sessions_app.mcp.server import server_for
+from sessions_app.mcp.server import instructions_for, server_for
 from sessions_app.mcp.stdio import serve_stdio
 
 VARIABLE = "MCP_TOKEN"
@@ -42,7 +42,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         rest = Rest(_secret(options["token_file"]))
         try:
-            caller_with(rest.secret)
+            instructions = instructions_for(caller_with(rest.secret))
             embedder().embed(["ready"])
         except AuthenticationFailed as error:
             raise CommandError(str(error.detail)) from error
@@ -53,7 +53,8 @@ class Command(BaseCommand):
         # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         # There is no request cycle, which otherwise manages the connection.
-        async_to_sync(serve_stdio)(server_for(rest, prepare=close_old_connections))
+        server = server_for(rest, instructions=instructions, prepare=close_old_connections)
+        async_to_sync(serve_stdio)(server)
 
 
 def _secret(file: Path | None) -> str:

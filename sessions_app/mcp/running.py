@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from memories_app.memory_documents.api.memory_document_api import DocumentView
+from memoryproject.foundation.rest_kit.authentication import caller_with
 from memoryproject.foundation.rest_kit.errors import refuse
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.api.session_api import SessionsView
@@ -15,6 +16,7 @@ from sessions_app.mcp.rest import Answer, Operation, Rest
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView
 from sessions_app.memories.api.recall_api import RecallView
+from sessions_app.presentation.access import chat_or_own
 from sessions_app.turns.api.context import ContextView
 
 REMEMBER = Operation(MemoriesView, "POST")
@@ -46,6 +48,8 @@ def remember(rest: Rest, given: Arguments) -> ToolResult:
     answer = rest.call(REMEMBER, body=given)
     known = answer.response.status_code == 200
     note = "It was known already, and counts as told again." if known else "It is remembered."
+    if answer.document["superseded"]:
+        note += f" It takes the place of {', '.join(answer.document['superseded'])}."
     return ToolResult(answer.document, note=note)
 
 
@@ -59,8 +63,18 @@ def forget(rest: Rest, given: Arguments) -> ToolResult:
 
 def get_context(rest: Rest, given: Arguments) -> ToolResult:
     question = {name: given[name] for name in ("query", "max_tokens") if name in given}
-    session_id = given.get("session_id") or _active_session(rest, given["whatsapp_chat"])
+    session_id = given.get("session_id") or _active_session(rest, _chat(rest, given))
     return ToolResult(rest.call(CONTEXT, body=question, session_id=session_id).document)
+
+
+def _chat(rest: Rest, given: Arguments) -> str:
+    """Return the named chat, or that of a token that is bound to one."""
+    if "whatsapp_chat" in given:
+        return str(given["whatsapp_chat"])
+    caller = caller_with(rest.secret)
+    if not caller.is_bound:
+        raise refuse("Give either session_id or whatsapp_chat.")
+    return chat_or_own(caller, None)
 
 
 def _active_session(rest: Rest, whatsapp_chat: str) -> str:

@@ -29,7 +29,7 @@ from sessions_app.mcp.running import Arguments, ToolResult
 from sessions_app.mcp.schemas import schema_of
 from sessions_app.memories.api import examples as memories
 from sessions_app.memories.api.recall_api import RecallAnswerSerializer, RecallSerializer
-from sessions_app.memories.api.serializers import MemorySerializer, NewMemorySerializer
+from sessions_app.memories.api.serializers import NewMemorySerializer, StoredMemorySerializer
 from sessions_app.presentation import examples
 from sessions_app.presentation.serializers import ReceiptSerializer
 from sessions_app.turns.api.turn_serializers import ContextSerializer
@@ -87,9 +87,9 @@ REMEMBER = Tool(
     operation=running.REMEMBER,
     run=running.remember,
     arguments=NewMemorySerializer,
-    answer=MemorySerializer,
+    answer=StoredMemorySerializer,
     example=memories.NEW,
-    answered=memories.MEMORY,
+    answered=memories.STORED,
     is_body=True,
     hints={"read_only_hint": False, "destructive_hint": False, "idempotent_hint": False},
 )
@@ -162,7 +162,7 @@ GET_CARD = Tool(
     title="Get the memory card of a session",
     description=(
         "What a session was, on half a page: title, decisions, tasks, names, keywords, free of "
-        f"personal data, as JSON or YAML. A session has one once it has ended. {DATA}"
+        f"personal data, as JSON or YAML. {DATA}"
     ),
     operation=running.CARD,
     run=running.get_card,

@@ -72,7 +72,7 @@ class McpView(ApiView):
     def post(self, request: Request) -> HttpResponse:
         # The import takes a second, so only a web server that needs the package imports it.
         from sessions_app.mcp.bridge import exchange  # noqa: PLC0415
-        from sessions_app.mcp.server import server_for  # noqa: PLC0415
+        from sessions_app.mcp.server import instructions_for, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
         if not isinstance(request.data, str):
@@ -82,7 +82,8 @@ class McpView(ApiView):
             for name, value in request.headers.items()
             if name.lower().startswith(PASSED_IN)
         }
-        answer = exchange(server_for(Rest(secret_of(request))), headers, request.data.encode())
+        server = server_for(Rest(secret_of(request)), instructions=instructions_for(self.caller))
+        answer = exchange(server, headers, request.data.encode())
         passed_on = {
             name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
         }

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import chat_at, chat_option
 from sessions_app.memories.transfer import memories_export
 
 
@@ -42,6 +42,7 @@ class Command(BaseCommand):
         if options["chat"]:
             chat = chat_at(options["chat"])
             if chat is None:
+                chat_option(options["chat"], option="--chat")
                 raise CommandError(f"There is no chat {options['chat']}.")
             memories = memories.filter(chat_id=chat.pk)
         try:

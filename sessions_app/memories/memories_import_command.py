@@ -39,9 +39,6 @@ class Command(BaseCommand):
             action="store_true",
             help="Don't make the vectors that are missing: such memories are found by their words.",
         )
-        parser.add_argument(
-            "--strict", action="store_true", help="Exit with 1 when any line was refused."
-        )
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -51,8 +48,7 @@ class Command(BaseCommand):
         else:
             self.stdout.write(as_text(report))
         refused = len(report.errors) + report.errors_left_out
-        nothing_came = not (report.created or report.duplicates)
-        if refused and (options["strict"] or nothing_came):
+        if refused:
             raise CommandError(f"{refused} lines were refused: see the report.")
 
 

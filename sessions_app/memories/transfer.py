@@ -24,7 +24,12 @@ from memories_app.store.facade import (
 )
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.facade import MAX_LENGTH, chat_at, chat_at_or_new
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    EXAMPLE,
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
+from sessions_app.conversations.facade import chat_at, chat_at_or_new
 from sessions_app.models import Chat
 
 # Further errors are only counted, so that an invalid file can't exhaust the memory.
@@ -157,12 +162,18 @@ class _Chats:
 
     def find(self, whatsapp_chat: Any) -> UUID | None:
         """Return the chat's id; None for a new chat. Raises RecordError for an invalid address."""
-        if not isinstance(whatsapp_chat, str) or not _is_address(whatsapp_chat):
-            raise RecordError("whatsapp_chat: " + _("is not a chat's address"))
+        if not isinstance(whatsapp_chat, str) or not whatsapp_chat.isprintable():
+            raise _no_chat()
         if whatsapp_chat in self._known:
             return self._known[whatsapp_chat]
         chat = chat_at(whatsapp_chat)
-        return None if chat is None else self._keep(whatsapp_chat, chat)
+        if chat is not None:
+            return self._keep(whatsapp_chat, chat)
+        try:
+            whatsapp_chat_normalise(whatsapp_chat)
+        except WhatsAppChatError as error:
+            raise _no_chat() from error
+        return None
 
     def make(self, whatsapp_chat: str) -> UUID:
         with transaction.atomic():
@@ -175,8 +186,8 @@ class _Chats:
         return chat.pk
 
 
-def _is_address(text: str) -> bool:
-    return 0 < len(text) <= MAX_LENGTH and text.isprintable() and not any(map(str.isspace, text))
+def _no_chat() -> RecordError:
+    return RecordError("whatsapp_chat: " + _("is not a chat's address") + f" ({EXAMPLE})")
 
 
 def _chat_names(ids: Collection[UUID]) -> Mapping[UUID, str]:

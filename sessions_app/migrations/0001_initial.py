@@ -247,7 +247,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document')], max_length=16, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document'), ('memory_document', 'Memory document')], max_length=16, verbose_name='kind')),
                 ('object_id', models.UUIDField(verbose_name='object id')),
                 ('trace', models.BigIntegerField(blank=True, null=True, verbose_name='trace')),
                 ('state', models.CharField(choices=[('waiting', 'waits'), ('forgotten', 'erased'), ('gone', 'was gone already'), ('moved', 'is part of another chat now'), ('found', 'still found: nothing was changed'), ('failed', 'failed: nothing was changed')], default='waiting', max_length=16, verbose_name='state')),
@@ -266,7 +266,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('receipt_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='receipt id')),
-                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document')], max_length=16, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document'), ('memory_document', 'Memory document')], max_length=16, verbose_name='kind')),
                 ('object_id', models.UUIDField(verbose_name='object id')),
                 ('forgotten_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='erased at')),
                 ('actor_kind', models.CharField(max_length=16, verbose_name='actor kind')),
@@ -275,6 +275,9 @@ class Migration(migrations.Migration):
                 ('swept', models.JSONField(default=dict, verbose_name='removed')),
                 ('probe', models.CharField(max_length=16, verbose_name='check')),
                 ('probe_details', models.JSONField(default=dict, verbose_name='check details')),
+                ('call_key', models.CharField(blank=True, max_length=64, verbose_name='call key')),
+                ('chat_id', models.UUIDField(blank=True, null=True, verbose_name='chat id')),
+                ('person_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None, verbose_name='person keys')),
             ],
             options={
                 'verbose_name': 'receipt',
@@ -647,7 +650,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='forgetreceipt',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document'])), name='forgotten_kind_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document', 'memory_document'])), name='forgotten_kind_known'),
         ),
         migrations.AddField(
             model_name='forgetitem',
@@ -877,7 +880,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='forgetitem',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document'])), name='forget_item_kind_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document', 'memory_document'])), name='forget_item_kind_known'),
         ),
         migrations.AddConstraint(
             model_name='chatlabel',
@@ -950,6 +953,22 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='message',
             index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(models.F('terms'), name='array_ops'), name='messages_by_word'),
+        ),
+        migrations.AddIndex(
+            model_name='forgetreceipt',
+            index=models.Index(condition=models.Q(('chat_id__isnull', False)), fields=['chat_id', '-id'], name='receipts_of_chat'),
+        ),
+        migrations.AddIndex(
+            model_name='forgetreceipt',
+            index=django.contrib.postgres.indexes.GinIndex(fields=['person_keys'], name='receipts_of_person'),
+        ),
+        migrations.AddIndex(
+            model_name='forgetreceipt',
+            index=models.Index(condition=models.Q(('call_key', ''), _negated=True), fields=['call_key'], name='receipts_of_call'),
+        ),
+        migrations.AddIndex(
+            model_name='message',
+            index=models.Index(condition=models.Q(('role', 'summary')), fields=['session', '-order_num'], name='summaries_of_session'),
         ),
         migrations.AddConstraint(
             model_name='message',

@@ -136,6 +136,12 @@ class Message(models.Model):
             # For staff's filters on rare values; both never change.
             models.Index(fields=["provider", "role"], name="messages_by_provider"),
             models.Index(fields=["role"], name="messages_by_role"),
+            # Every prompt looks for its session's summaries.
+            models.Index(
+                fields=["session", "-order_num"],
+                condition=Q(role=Role.SUMMARY),
+                name="summaries_of_session",
+            ),
             # For staff's search for rare words, over all chats. It is an expression so that
             # recall, which stays within one chat, doesn't use it.
             GinIndex(OpClass(F("terms"), name="array_ops"), name="messages_by_word"),

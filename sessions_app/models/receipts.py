@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -18,6 +20,7 @@ class ForgottenKind(models.TextChoices):
     SESSION = "session", _("Session")
     CHAT = "chat", _("Chat")
     DOCUMENT = "document", _("Document")
+    MEMORY_DOCUMENT = "memory_document", _("Memory document")
 
 
 class ForgetReceipt(models.Model):
@@ -26,6 +29,11 @@ class ForgetReceipt(models.Model):
     ``content_hash`` is keyed, so that the text can't be guessed by trying. ``swept`` holds how
     many rows of each table were deleted or emptied. ``actor`` is a staff member's or token's
     name, or a pseudonym.
+
+    ``chat_id``: the chat in which the object was visible to others than the owner; tokens that are
+    bound to it may read the receipt. ``person_keys``: keyed hashes of the addresses of the object's
+    chat, by which the receipt is found when the chat is gone. ``call_key``: the keyed hash of the
+    Idempotency-Key of the call that erased it.
     """
 
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
@@ -39,6 +47,11 @@ class ForgetReceipt(models.Model):
     probe = models.CharField(_("check"), max_length=16)
     # The queries and reads of the probe: counts and names, never content.
     probe_details = models.JSONField(_("check details"), default=dict)
+    chat_id = models.UUIDField(_("chat id"), null=True, blank=True)
+    person_keys = ArrayField(
+        models.CharField(max_length=64), verbose_name=_("person keys"), default=list, blank=True
+    )
+    call_key = models.CharField(_("call key"), max_length=64, blank=True)
 
     class Meta:
         verbose_name = _("receipt")
@@ -53,6 +66,13 @@ class ForgetReceipt(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["object_id"]),
             models.Index(fields=["-forgotten_at", "-id"]),
+            models.Index(
+                fields=["chat_id", "-id"],
+                condition=Q(chat_id__isnull=False),
+                name="receipts_of_chat",
+            ),
+            GinIndex(fields=["person_keys"], name="receipts_of_person"),
+            models.Index(fields=["call_key"], condition=~Q(call_key=""), name="receipts_of_call"),
         ]
 
     def __str__(self) -> str:

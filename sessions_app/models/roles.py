@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from memoryproject.foundation.audit.audit_events import Actor
 
 logger = logging.getLogger(__name__)
 
@@ -40,3 +44,39 @@ def user_role(
     if is_group:
         return CLIENT
     return GODFATHER if any(address in godfather for address in addresses) else CLIENT
+
+
+# The name in a turn's context.
+SPEAKER = "speaker"
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A token or a staff member who writes in a person's place, through the API.
+
+    ``kind`` and ``name``: those of the actor. ``is_bound``: a token that is bound to chats.
+    """
+
+    kind: str
+    name: str
+    is_bound: bool = False
+
+    def as_context(self) -> dict[str, Any]:
+        """Return the part of a turn's context from which the functions below read it."""
+        return {SPEAKER: asdict(self)}
+
+
+def actor_in(chat_id: UUID, context: Mapping[str, Any]) -> Actor:
+    """Return the actor of what a message causes: its writer, the person or their speaker."""
+    speaker = context.get(SPEAKER)
+    if speaker is None:
+        return Actor("person", chat_id=chat_id)
+    return Actor(speaker["kind"], speaker["name"], on_behalf_of=chat_id)
+
+
+def reading_role(user_role: str, context: Mapping[str, Any]) -> str:
+    """Return the role by which memories are read and written for a turn.
+
+    A bound token sees no memories of other chats, also if it writes in the owner's chat.
+    """
+    return CLIENT if context.get(SPEAKER, {}).get("is_bound") else user_role

@@ -8,7 +8,7 @@ from django.conf import settings
 from rest_framework.exceptions import NotFound, PermissionDenied
 
 from memoryproject.foundation.rest_kit.callers import Caller
-from memoryproject.foundation.rest_kit.errors import MemoryDisabled
+from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from sessions_app.conversations.facade import chat_at
 from sessions_app.models import Chat
 
@@ -43,6 +43,30 @@ def chat_in_reach(caller: Caller, whatsapp_chat: str) -> Chat | None:
     return chat
 
 
+def names_of_bound(caller: Caller) -> list[str]:
+    """Return the names of the chats that a token is bound to; none for other callers."""
+    if caller.chat_ids is None:
+        return []
+    chats = Chat.objects.filter(pk__in=caller.chat_ids).order_by("whatsapp_chat")
+    return list(chats.values_list("whatsapp_chat", flat=True))
+
+
+def own_chat(caller: Caller) -> str | None:
+    """Return the chat of a token that is bound to exactly one: it needn't name it."""
+    names = names_of_bound(caller)
+    return names[0] if len(names) == 1 else None
+
+
+def chat_or_own(caller: Caller, whatsapp_chat: str | None) -> str:
+    """Return the named chat, else a bound token's only one; raise ValidationError for neither."""
+    found = whatsapp_chat or own_chat(caller)
+    if found:
+        return found
+    names = names_of_bound(caller)
+    bound = f" The token is bound to {', '.join(names)}: name one." if names else ""
+    raise refuse(f"This field is required.{bound}", code="required", attr="whatsapp_chat")
+
+
 def no_chat(whatsapp_chat: str) -> NoReturn:
     raise NotFound(f"There is no chat {whatsapp_chat[:100]}.")
 
@@ -52,5 +76,5 @@ def refuse_beyond_chats(caller: Caller, visibility: str) -> None:
     if caller.is_bound and visibility != "chat":
         raise PermissionDenied(
             "The token is bound to chats: it writes memories of visibility chat only. Name one of "
-            "its chats in whatsapp_chat."
+            f"its chats in whatsapp_chat: {', '.join(names_of_bound(caller))}."
         )

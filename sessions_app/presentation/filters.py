@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import django_filters
 from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
 
 from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
+from sessions_app.conversations.facade import stored_names
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA, check_whatsapp_chat
+
+
+@extend_schema_field(WHATSAPP_CHAT_SCHEMA)
+class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
+    """The id of a chat, in any spelling."""
 
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
-    whatsapp_chat = django_filters.CharFilter(
+    whatsapp_chat = WhatsAppChatFilter(
         method="in_chat", help_text="Of this chat, by any of its addresses."
     )
     status = django_filters.ChoiceFilter(
@@ -40,7 +49,7 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
-    whatsapp_chat = django_filters.CharFilter(
+    whatsapp_chat = WhatsAppChatFilter(
         method="at", help_text="The one that is reached at this address."
     )
     is_group = TruthFilter(help_text="true: groups alone; false: people alone.")
@@ -54,6 +63,16 @@ class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:
-    """Return the chat with this name or current address of its person; at most one."""
-    there = Q(addresses__address=whatsapp_chat, addresses__left_at__isnull=True)
-    return Chat.objects.filter(Q(whatsapp_chat=whatsapp_chat) | there)
+    """Return the chat of this id, in any spelling: its name, or a current address of its person.
+
+    Raises ValidationError for a text that is no id, unless an older chat has it as its name.
+    """
+    names = stored_names(whatsapp_chat)
+    there = Q(addresses__address__in=names, addresses__left_at__isnull=True)
+    found = Chat.objects.filter(Q(whatsapp_chat__in=names) | there)
+    try:
+        check_whatsapp_chat(whatsapp_chat)
+    except ValidationError:
+        if not found.exists():
+            raise
+    return found

@@ -9,9 +9,23 @@ from uuid import UUID
 
 from rest_framework.exceptions import NotFound
 
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    MAX_WHATSAPP_CHAT,
+    PATTERN,
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
 from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.errors import refuse
 from sessions_app.conversations.facade import SessionInChat, chat_at, session_read
 from sessions_app.models import Chat, ChatSession
+
+WHATSAPP_CHAT_SCHEMA = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_WHATSAPP_CHAT,
+    "pattern": PATTERN,
+}
 
 
 def session_within(caller: Caller, session_id: UUID) -> ChatSession:
@@ -31,9 +45,28 @@ def session_in_chat_within(caller: Caller, session_id: UUID) -> SessionInChat:
     return found
 
 
-def chat_within(caller: Caller, whatsapp_chat: str) -> Chat:
-    """Return the chat; raise NotFound if it is missing or out of reach."""
+def chat_named(whatsapp_chat: str) -> Chat | None:
+    """Return the chat of this id, None if there is none; raise ValidationError for no id."""
     chat = chat_at(whatsapp_chat)
+    if chat is None:
+        check_whatsapp_chat(whatsapp_chat)
+    return chat
+
+
+def check_whatsapp_chat(text: str) -> None:
+    """Raise ValidationError for a text that is no id of a chat."""
+    try:
+        whatsapp_chat_normalise(text)
+    except WhatsAppChatError as error:
+        raise refuse(str(error), attr="whatsapp_chat") from error
+
+
+def chat_within(caller: Caller, whatsapp_chat: str) -> Chat:
+    """Return the chat; raise NotFound if it is missing or out of reach.
+
+    Raises ValidationError for a text that is no id.
+    """
+    chat = chat_named(whatsapp_chat)
     if chat is None or not caller.may_see(chat.pk):
         raise NotFound(f"There is no chat {whatsapp_chat}.")
     return chat

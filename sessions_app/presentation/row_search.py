@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from sessions_app.conversations.facade import address_searched
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
 from sessions_app.recall.facade import (
     MAX_UNINDEXED_ROWS,
@@ -105,7 +106,7 @@ def _may_be_id(text: str) -> bool:
 
 def _chats_addressed(text: str) -> Sequence[Any]:
     """Return ids rather than a subquery, so that the index finds the rows of the few chats."""
-    text = text.lstrip("+")
+    text = address_searched(text)
     addressed = Q(whatsapp_chat__icontains=text) | Q(addresses__address__icontains=text)
     chats = Chat.objects.filter(addressed).order_by().values_list("pk", flat=True)
     return list(chats.distinct()[:MAX_CHATS])

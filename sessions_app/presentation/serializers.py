@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    MAX_WHATSAPP_CHAT,
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, utc_text
-from sessions_app.conversations.facade import MAX_MESSAGES
-from sessions_app.models import Chat, ForgottenKind
+from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
+from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.messages import Role
+from sessions_app.models.roles import CLIENT, GODFATHER, user_role
 from sessions_app.models.sessions import SessionStatus
-
-MAX_ADDRESS_LENGTH = 255
-
-# No white space, no control characters, nothing invisible. In the syntax of JSON Schema.
-ADDRESS = re.compile(
-    r"^[^\u0000-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f"
-    r"\u205f-\u206f\u3000\ufeff]+$"
+from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA
+from sessions_app.presentation.message_forms import (
+    MAX_CALLS,
+    MAX_ID,
+    MAX_METADATA_BYTES,
+    MAX_NAME,
+    Content,
+    ToolCallSerializer,
+    check_form,
 )
 
+MAX_ADDRESS_LENGTH = MAX_WHATSAPP_CHAT
 
-@extend_schema_field(
-    {"type": "string", "minLength": 1, "maxLength": MAX_ADDRESS_LENGTH, "pattern": ADDRESS.pattern}
-)
+
+@extend_schema_field(WHATSAPP_CHAT_SCHEMA)
 class WhatsAppChat(Text):
-    """The WhatsApp chat, such as 15550100123@c.us, …@g.us or …@bsuid.
+    """The chat, such as 15550100123@c.us, …@g.us, …@bsuid or …@external; in its stored form.
 
-    Another form is accepted with a WARNING, too (ERR-SESSION-007).
+    Other spellings of the same id are accepted; another text is refused.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -37,10 +45,10 @@ class WhatsAppChat(Text):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> str:
-        text = super().to_internal_value(data)
-        if not ADDRESS.fullmatch(text):
-            raise serializers.ValidationError("Write it like 15550100123@c.us, without spaces.")
-        return text
+        try:
+            return whatsapp_chat_normalise(super().to_internal_value(data))
+        except WhatsAppChatError as error:
+            raise serializers.ValidationError(str(error)) from error
 
 
 class SessionSerializer(serializers.Serializer[Any]):
@@ -52,10 +60,47 @@ class SessionSerializer(serializers.Serializer[Any]):
     expired_at = Moment(allow_null=True)
     message_counter = serializers.IntegerField(help_text="The last order_num given.")
     total_tokens = serializers.IntegerField(help_text="Of the messages within the window.")
+    client_name = serializers.CharField(
+        source="chat.client_name", help_text="Empty where it isn't known."
+    )
+    client_phone = serializers.CharField(
+        source="chat.client_phone", help_text="Empty where it isn't known."
+    )
+    user_role = serializers.SerializerMethodField(help_text="Of the chat's person at present.")
+
+    @extend_schema_field(serializers.ChoiceField([CLIENT, GODFATHER]))
+    def get_user_role(self, session: ChatSession) -> str:
+        """Return the role by the chat's addresses, with which lists annotate their sessions."""
+        if not settings.GODFATHER_PHONE:
+            # user_role would log a warning for each session of a list.
+            return CLIENT
+        chat = session.chat
+        addresses = getattr(session, "current_addresses", None)
+        if addresses is None:
+            current = chat.addresses.filter(left_at__isnull=True)
+            addresses = current.values_list("address", flat=True)
+        return user_role(
+            addresses=addresses,
+            is_group=chat.is_group,
+            whatsapp_chat=chat.whatsapp_chat,
+            godfather=settings.GODFATHER_PHONE,
+        )
 
 
 class NewSessionSerializer(Strict):
-    whatsapp_chat = WhatsAppChat()
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Required, except for a token that is bound to one chat."
+    )
+
+
+def media_shown(media: dict[str, str]) -> dict[str, str]:
+    """Leave the provider's link out: who has it may fetch the file without any token."""
+    return {name: value for name, value in media.items() if name != "url"}
+
+
+class MediaField(serializers.DictField):
+    def to_representation(self, value: dict[str, str]) -> dict[str, str]:
+        return media_shown(value)
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -76,12 +121,42 @@ class MessageSerializer(serializers.Serializer[Any]):
     tokens = serializers.IntegerField()
     image_path = serializers.CharField(allow_null=True)
     metadata = serializers.DictField(child=serializers.JSONField())
+    kind = serializers.CharField(
+        help_text="text, image, video, audio, voice, document, sticker, location, contacts, …"
+    )
+    media = MediaField(
+        child=serializers.CharField(),
+        help_text="Of a file: media_id, mime_type, sha256, filename, as far as they are known.",
+    )
+    tool_calls = serializers.SerializerMethodField(help_text="The assistant's calls of tools.")
+    tool_call_id = serializers.SerializerMethodField(
+        help_text="The call whose result a tool's message is."
+    )
+    name = serializers.SerializerMethodField(help_text="The writer's name, if it was given.")
+    content_parts = serializers.SerializerMethodField(
+        help_text="The content as it was given, if in parts; `content` is their text then."
+    )
+
+    @extend_schema_field(ToolCallSerializer(many=True))
+    def get_tool_calls(self, message: Any) -> list[Any]:
+        return list(chat_form(message.metadata).tool_calls)
+
+    def get_tool_call_id(self, message: Any) -> str | None:
+        return chat_form(message.metadata).tool_call_id or None
+
+    def get_name(self, message: Any) -> str | None:
+        return chat_form(message.metadata).name or None
+
+    @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
+    def get_content_parts(self, message: Any) -> Any:
+        return chat_form(message.metadata).parts
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return what the fields say, without asking each of them: a page has 1,000 messages.
 
         ``instance``: a Message, or anything with its attributes.
         """
+        form = chat_form(instance.metadata)
         return {
             "message_id": str(instance.message_id),
             "session_id": str(instance.session_id),
@@ -95,21 +170,92 @@ class MessageSerializer(serializers.Serializer[Any]):
             "recipient": instance.recipient,
             "tokens": instance.tokens,
             "image_path": instance.image_path,
-            "metadata": instance.metadata,
+            "metadata": own_metadata(instance.metadata),
+            "kind": instance.kind,
+            "media": media_shown(instance.media),
+            "tool_calls": list(form.tool_calls),
+            "tool_call_id": form.tool_call_id or None,
+            "name": form.name or None,
+            "content_parts": form.parts,
         }
+
+
+# Fields of a message that are read from its metadata.
+OF_ITS_FORM = ("tool_calls", "tool_call_id", "name", "content_parts")
+
+
+class TimestampRangeSerializer(serializers.Serializer[Any]):
+    start = Moment(source="range_start")
+    end = Moment(source="range_end")
+
+
+class SummarySerializer(serializers.Serializer[Any]):
+    """What a summary covers: SummarizationMetadata of seed 003."""
+
+    summary_metadata_id = serializers.UUIDField(
+        help_text="By which the summary's message names it: summaryMetadataId in its metadata."
+    )
+    session_id = serializers.UUIDField()
+    number = serializers.IntegerField(help_text="Its place among the session's summaries, from 1.")
+    summary_message_id = serializers.UUIDField(help_text="The message that holds its text.")
+    summarized_message_ids = serializers.ListField(child=serializers.UUIDField())
+    first_order = serializers.IntegerField(help_text="order_num of its first message.")
+    last_order = serializers.IntegerField(help_text="order_num of its last message.")
+    timestamp_range = TimestampRangeSerializer(
+        source="*", help_text="The earliest and the latest timestamp of its messages."
+    )
+    skill_id = serializers.CharField()
+    model = serializers.CharField(help_text="Empty where no chat model made it.")
+    is_extractive = serializers.BooleanField(
+        help_text="Made of the messages' own words, without a chat model."
+    )
+    sources_deleted = serializers.BooleanField(
+        help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."
+    )
+    created_at = Moment()
 
 
 class NewMessageSerializer(Strict):
     role = serializers.ChoiceField(Role.choices)
-    content = Text(allow_blank=True, help_text="Kept byte for byte; it may be empty.")
+    content = Content(
+        required=False,
+        help_text=(
+            "Kept byte for byte; it may be empty. Or parts in OpenAI's form; null only beside "
+            "tool_calls."
+        ),
+    )
     timestamp = Moment(required=False, help_text="Default: now.")
-    metadata = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
+    metadata = serializers.DictField(
+        child=serializers.JSONField(allow_null=True),
+        required=False,
+        help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes.",
+    )
     sender = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
     recipient = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
+    tool_calls = serializers.ListField(
+        child=ToolCallSerializer(), required=False, allow_null=True, max_length=MAX_CALLS
+    )
+    tool_call_id = Text(required=False, allow_null=True, max_length=MAX_ID)
+    name = Text(required=False, allow_null=True, max_length=MAX_NAME)
+
+    def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        if FORM in metadata:
+            raise serializers.ValidationError(f"The name {FORM} is taken by the server.")
+        if form_size(metadata) > MAX_METADATA_BYTES:
+            raise serializers.ValidationError(f"It has more than {MAX_METADATA_BYTES:,} bytes.")
+        return metadata
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "content" not in attrs and not attrs.get("tool_calls"):
+            raise serializers.ValidationError({"content": "This field is required."}, "required")
+        check_form(attrs)
+        return attrs
 
 
 class NewMessagesSerializer(Strict):
-    messages = serializers.ListField(child=NewMessageSerializer(), max_length=MAX_MESSAGES)
+    messages = serializers.ListField(
+        child=NewMessageSerializer(), min_length=1, max_length=MAX_MESSAGES
+    )
 
 
 class StoredMessagesSerializer(serializers.Serializer[Any]):
@@ -159,8 +305,60 @@ class RecalledField(serializers.DictField):
 
 
 class PromptMessageSerializer(serializers.Serializer[Any]):
-    role = serializers.CharField()
-    content = serializers.CharField()
+    """A message as chat APIs take it."""
+
+    role = serializers.CharField(help_text="system, user, assistant or tool.")
+    content = serializers.CharField(
+        allow_null=True, help_text="null: the assistant only calls tools."
+    )
+    tool_calls = ToolCallSerializer(many=True, required=False)
+    tool_call_id = serializers.CharField(required=False)
+    name = serializers.CharField(required=False)
+
+
+class BudgetLeftOutSerializer(serializers.Serializer[Any]):
+    """What did not fit into a prompt. Empty where nothing was asked of a model."""
+
+    messages_until = serializers.IntegerField(
+        required=False,
+        help_text=(
+            "Messages up to this order_num are not in the prompt, except in the summary and the "
+            "passage: they exceed the history's limit. 0: none."
+        ),
+    )
+    messages_over_context = serializers.IntegerField(
+        required=False,
+        help_text="How many of the messages after them did not fit beside what was recalled.",
+    )
+    recalled = serializers.IntegerField(
+        required=False, help_text="How many recalled texts did not fit."
+    )
+    messages_cut = serializers.IntegerField(
+        required=False, help_text="How many messages are in the prompt shortened."
+    )
+    recalled_cut = serializers.IntegerField(
+        required=False, help_text="How many recalled texts are in the prompt shortened."
+    )
+    profile_cut = serializers.IntegerField(
+        required=False, help_text="How many texts of the assistant's profile are shortened."
+    )
+    recall_degraded = serializers.BooleanField(
+        required=False, help_text="A part of memory could not be searched."
+    )
+    passage = serializers.CharField(
+        required=False,
+        help_text=(
+            "The messages between the summary and the history, shortened, as the system text has "
+            "them. Empty: there are none."
+        ),
+    )
+    summarized_until = serializers.IntegerField(
+        required=False,
+        help_text="The summary covers messages up to this order_num. 0: there is none.",
+    )
+    refused_prompts = serializers.IntegerField(
+        required=False, help_text="How many longer prompts the model refused before this one."
+    )
 
 
 class ChatSerializer(serializers.Serializer[Any]):

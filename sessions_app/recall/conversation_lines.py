@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
 from memories_app.ranking.facade import Columns
+from memoryproject.foundation.compiled_reads import Given
 from memoryproject.foundation.retrieval.message_features import (
     ends_as_question,
     speaker_hashes,
@@ -109,7 +110,7 @@ LINES = Columns(
 )
 
 
-def messages_visible(chat_id: UUID | None) -> QuerySet[Message]:
+def messages_visible(chat_id: UUID | Given | None) -> QuerySet[Message]:
     """Return the messages of a chat that may be recalled there. No other function decides this."""
     messages = Message.objects.filter(chat_id=chat_id, revoked_at__isnull=True)
     messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
@@ -203,33 +204,30 @@ def _order_of(segment: Segment) -> _Order:
     return order
 
 
-def neighbours_of(
+def adjacent_lines(
     index: TextIndex, rows: Sequence[int], reach: int, *, mask: Mask | None
 ) -> list[tuple[int | None, int | None]]:
-    """Return for each line the ones before and after it, None where there is none.
+    """Return for each line the ones before and after it in its session.
 
-    A line that is itself among ``rows``, or is the neighbour of an earlier one, is not repeated.
+    None where there is none within ``reach`` places.
     """
     around = lines_around(index, np.array(rows), reach, mask=mask)
     lines = around.rows.tolist()
     columns = index.columns_of(around.rows)
     sessions, places = columns["session"].tolist(), columns["place"].tolist()
-    taken = set(rows)
-    found = []
-    for row in rows:
-        at = lines.index(row)
-        beside: list[int | None] = []
-        for other in (at - 1, at + 1):
-            near = (
-                0 <= other < len(lines)
-                and lines[other] not in taken
-                and sessions[other] == sessions[at]
-                and abs(places[other] - places[at]) <= reach
-            )
-            beside.append(lines[other] if near else None)
-        taken.update(line for line in beside if line is not None)
-        found.append((beside[0], beside[1]))
-    return found
+    where = {line: at for at, line in enumerate(lines)}
+
+    def beside(at: int, other: int) -> int | None:
+        near = (
+            0 <= other < len(lines)
+            and sessions[other] == sessions[at]
+            and abs(places[other] - places[at]) <= reach
+        )
+        return lines[other] if near else None
+
+    return [
+        (beside(where[row], where[row] - 1), beside(where[row], where[row] + 1)) for row in rows
+    ]
 
 
 def days_of(said_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -55,12 +55,11 @@ class RecallResult:
 class LeftOut:
     """The messages of a chat that were said before a prompt's, and that the prompt doesn't hold.
 
-    They are those of sessions older than ``session_id``, which began at ``began_at`` (``later`` are
-    the others), and those of this session up to the place ``until``; but not ``first_id``.
+    They are those of sessions older than ``session_id`` (``later`` are the others), and those of
+    this session up to the place ``until``; but not ``first_id``.
     """
 
     session_id: UUID
-    began_at: datetime
     until: int
     first_id: UUID
     later: Sequence[UUID]

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -19,20 +19,23 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import (
     Aggregate,
     BinaryField,
-    FloatField,
+    Case,
+    DateTimeField,
     Func,
     Model,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
+    TextField,
+    UUIDField,
     Value,
+    When,
 )
 from django.db.models.fields.json import KT
 from django.utils import timezone
-from pgvector.django import CosineDistance
 
-from memories_app.models import MemoryEmbedding
+from memories_app.models import Memory, MemoryEmbedding
 from memories_app.ranking.facade import (
     SCOPES,
     Columns,
@@ -43,9 +46,11 @@ from memories_app.ranking.facade import (
     prepare_query,
     rank,
     search_words,
+    vectors_from,
     with_ids,
 )
 from memories_app.search.facade import memories_of_scope, memories_visible, scopes_visible
+from memoryproject.foundation.compiled_reads import CompiledRead, Given, compiled
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
@@ -57,9 +62,9 @@ from sessions_app.models.messages import ASKING
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
     LINES,
+    adjacent_lines,
     left_out_mask,
     messages_visible,
-    neighbours_of,
 )
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
@@ -128,12 +133,11 @@ class Search:
         best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
         relevant = [hit for hit in best if hit.score >= self.min_similarity]
         relevant = (relevant if self.repeats else _distinct(relevant))[: self.top_k]
-        complete: list[Hit] | None = relevant
-        if lines and any(hit.source == "message" for hit in relevant):
-            complete = _try_twice(lambda: lines.with_neighbours(relevant))
         logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
-        degraded = failed or not embedded or None in [*found, complete]
-        return RecallResult(relevant if complete is None else complete, degraded)
+        return RecallResult(
+            lines.with_neighbours(relevant) if lines else relevant,
+            degraded=failed or not embedded or None in found,
+        )
 
     def _open(self) -> _Opened:
         """Bring what is held of the searched scopes up to date."""
@@ -160,11 +164,9 @@ class Search:
         }
 
     def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> list[Hit]:
-        visible = memories_visible(**self._rights())
-        if self.memories_where:
-            visible = visible.filter(self.memories_where)
         parts = [part.segments for part in held if part is not None]
         if len(parts) < len(held):
+            visible = self._memories_searched()
             near = question.calibration.midpoint
             stored = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
             ranked = with_ids(rank(question, stored, top_k=self.top_k), stored)
@@ -172,7 +174,7 @@ class Search:
             index = TextIndex([segment for part in parts for segment in part])
             mask = _current(index)
             if self.memories_where:
-                chosen = _mask_of(index, visible)
+                chosen = _mask_of(index, self._memories_searched())
                 mask = chosen if mask is None else mask & chosen
             texts = HeldTexts(index, mask=mask)
             ranked = with_ids(rank(question, texts, top_k=self.top_k), texts)
@@ -180,24 +182,30 @@ class Search:
         if not ranked:
             return []
         # Filter by visibility again: a memory may have become private since it was ranked.
-        rows = visible.filter(pk__in=[item.key for item in ranked])
-        near = _similarity(MemoryEmbedding, "memory", question)
-        found = {
-            row[0]: row for row in rows.values_list("pk", "content", "created_at", "type", near)
-        }
-        return [
-            Hit(
-                source="memory",
-                id=item.key,
-                content=found[item.key][1],
-                score=item.score,
-                similarity=found[item.key][4],
-                created_at=found[item.key][2],
-                metadata={"type": found[item.key][3]},
-            )
-            for item in ranked
-            if item.key in found
-        ]
+        rights = self._rights()
+        chat_id = rights.pop("chat_id")
+        read = _memory_read(**rights, in_chat=chat_id is not None)
+        found = _rows_by_id(
+            read,
+            ids=[item.key for item in ranked],
+            chat_id=chat_id,
+            now=timezone.now(),
+            model=question.model,
+        )
+        hits = []
+        for item in ranked:
+            if item.key in found:
+                content, created_at, kind, vector = found[item.key]
+                similarity = _similarity(question, vector)
+                of_kind = {"type": kind}
+                hits.append(
+                    Hit("memory", item.key, content, item.score, similarity, created_at, of_kind)
+                )
+        return hits
+
+    def _memories_searched(self) -> QuerySet[Memory]:
+        visible = memories_visible(**self._rights())
+        return visible.filter(self.memories_where) if self.memories_where else visible
 
 
 @dataclass(frozen=True)
@@ -223,14 +231,14 @@ class _Lines:
         self._distinct = DistinctTexts("" if search.repeats else search.query)
         # By the hash of a text: whether it only repeats the query.
         self._compared: dict[int, bool] = {}
-        self._messages = messages_visible(search.viewer.chat_id)
-        mask = None
-        if search.left_out is not None:
-            self._messages = self._messages.filter(_condition(search.left_out))
-            mask = left_out_mask(index, search.left_out)
+        # By its id: each line that was read as a hit, and the ones before and after it.
+        self._beside: dict[UUID, Sequence[UUID | None]] = {}
+        # By its id: role and text of each of all these.
+        self._texts_read: dict[UUID, tuple[str, str]] = {}
+        mask = None if search.left_out is None else left_out_mask(index, search.left_out)
         if search.messages_where:
-            self._messages = self._messages.filter(search.messages_where)
-            chosen = _mask_of(index, self._messages)
+            messages = messages_visible(search.viewer.chat_id).filter(search.messages_where)
+            chosen = _mask_of(index, messages)
             mask = chosen if mask is None else mask & chosen
         repeats = None if search.repeats else self._repeating
         self._texts = HeldTexts(index, mask=mask, repeats=repeats)
@@ -308,59 +316,54 @@ class _Lines:
                     yield hit
 
     def _read(self, ranked: Sequence[tuple[int, float]], question: Question) -> Iterator[Hit]:
-        ids = self._texts.ids(np.array([row for row, _ in ranked], np.int64))
+        """Read these lines, and with the same statement those before and after them."""
+        rows = [row for row, _ in ranked]
+        beside = adjacent_lines(self._index, rows, REACH, mask=self._texts.mask)
+        wanted = list({*rows, *(row for pair in beside for row in pair if row is not None)})
+        ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
         # As above: a message may have been revoked since it was ranked.
-        rows = self._messages.filter(pk__in=ids).values_list(
-            "pk",
-            "content",
-            "timestamp",
-            "role",
-            "session_id",
-            "order_num",
-            KT("metadata__sender_name"),
-            _similarity(MessageEmbedding, "message", question),
+        found = _rows_by_id(
+            _message_read(),
+            ids=list(ids.values()),
+            hits=[ids[row] for row in rows],
+            chat_id=self._search.viewer.chat_id,
+            model=question.model,
         )
-        found = {row[0]: row[1:] for row in rows}
-        for key, (_, score) in zip(ids, ranked, strict=True):
-            if key in found:
-                content, said_at, role, session, order_num, sender, near = found[key]
-                where = {"role": role, "session_id": str(session), "order_num": order_num}
-                where |= {} if self._search.repeats else {"sender": sender or ""}
-                yield Hit("message", key, content, score, near, said_at, where)
+        self._texts_read |= {key: (role, text) for key, (text, role, *_) in found.items()}
+        for (row, score), pair in zip(ranked, beside, strict=True):
+            key = ids[row]
+            if key not in found:
+                continue
+            self._beside[key] = [None if each is None else ids[each] for each in pair]
+            content, role, said_at, session, order_num, sender, vector = found[key]
+            where = {"role": role, "session_id": str(session), "order_num": order_num}
+            where |= {} if self._search.repeats else {"sender": sender or ""}
+            near = _similarity(question, vector)
+            yield Hit("message", key, content, score, near, said_at, where)
 
     def with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits; those of messages with the messages before and after, shortened."""
-        shown = [hit.id for hit in hits if hit.source == "message"]
-        keys = np.array([(key.int >> 64, key.int & (2**64 - 1)) for key in shown], np.uint64)
-        rows = [int(self._index.rows_of(key[None])[0]) for key in keys]
-        beside = neighbours_of(self._index, rows, REACH, mask=self._texts.mask)
-        wanted = [row for pair in beside for row in pair if row is not None]
-        ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
-        read = self._messages.filter(pk__in=list(ids.values()))
-        texts = {key: (role, text) for key, role, text in read.values_list("pk", "role", "content")}
-        around = {
-            key: {
-                name: _shown(ids[row], *texts[ids[row]])
-                for name, row in zip(("before", "after"), pair, strict=True)
-                if row is not None and ids[row] in texts
+        """Return the hits; those of messages with the messages before and after, shortened.
+
+        A message that is itself a hit, or stands beside an earlier one, is not repeated.
+        """
+        taken = {hit.id for hit in hits}
+        complete = []
+        for hit in hits:
+            pair = zip(("before", "after"), self._beside.get(hit.id, ()), strict=False)
+            new = {name: key for name, key in pair if key is not None and key not in taken}
+            taken.update(new.values())
+            around = {
+                name: _shown(key, *self._texts_read[key])
+                for name, key in new.items()
+                if key in self._texts_read
             }
-            for key, pair in zip(shown, beside, strict=True)
-        }
-        return [replace(hit, metadata={**hit.metadata, **around.get(hit.id, {})}) for hit in hits]
+            complete.append(replace(hit, metadata={**hit.metadata, **around}))
+        return complete
 
 
 def _shown(key: UUID, role: str, content: str) -> dict[str, str]:
     shortened = cut_at_word(content, MAX_NEIGHBOUR_LENGTH)
     return {"message_id": str(key), "role": role, "content": shortened}
-
-
-def _condition(left_out: LeftOut) -> Q:
-    """Return the condition in the database for what ``left_out_mask`` marks."""
-    same = Q(session_id=left_out.session_id) & (
-        Q(order_num__lte=left_out.until, answers__isnull=True)
-        | Q(answers__order_num__lte=left_out.until)
-    )
-    return (Q(session__created_at__lt=left_out.began_at) | same) & ~Q(pk=left_out.first_id)
 
 
 def _read_expiry(rows: Sequence[Sequence[Any]]) -> Any:
@@ -388,12 +391,69 @@ def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
     return mask
 
 
-def _similarity(vectors: type[Model], key: str, question: Question) -> Any:
-    """Return the exact cosine of a row's vector to the whole question; NULL without one."""
-    if question.vectors[0] is None:
-        return Value(None, output_field=FloatField())
-    own = vectors._default_manager.filter(**{key: OuterRef("pk")}, model=question.model)
-    return Subquery(own.values_list(1.0 - CosineDistance("vector", question.vectors[0])))
+def _ids(name: str) -> Given:
+    return Given(name, UUIDField(), "(SELECT unnest(%s::uuid[]))")
+
+
+def _vector(vectors: type[Model], key: str) -> Subquery:
+    """Return the vector of a row as bytes, NULL without one."""
+    own = vectors._default_manager.filter(
+        **{key: OuterRef("pk")}, model=Given("model", TextField())
+    )
+    sent = Func("vector", function="vector_send", output_field=BinaryField())
+    return Subquery(own.values_list(sent))
+
+
+@cache
+def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> CompiledRead:
+    """Return how hits are read from the memories that a viewer may see."""
+    visible = memories_visible(
+        is_owner=is_owner,
+        is_staff=is_staff,
+        chat_id=Given("chat_id", UUIDField()) if in_chat else None,
+        now=Given("now", DateTimeField()),
+    )
+    vector = _vector(MemoryEmbedding, "memory")
+    read = visible.filter(pk__in=_ids("ids")).values_list(
+        "pk", "content", "created_at", "type", vector
+    )
+    return compiled(read)
+
+
+@cache
+def _message_read() -> CompiledRead:
+    """Return how lines are read from the messages of a chat that may be recalled there."""
+    visible = messages_visible(Given("chat_id", UUIDField()))
+    vector = Case(
+        When(pk__in=_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
+    )
+    read = visible.filter(pk__in=_ids("ids")).values_list(
+        "pk",
+        "content",
+        "role",
+        "timestamp",
+        "session_id",
+        "order_num",
+        KT("metadata__sender_name"),
+        vector,
+    )
+    return compiled(read)
+
+
+def _rows_by_id(read: CompiledRead, **given: Any) -> dict[UUID, Sequence[Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(read.statement, {**read.constants, **given})
+        return {row[0]: row[1:] for row in cursor.fetchall()}
+
+
+def _similarity(question: Question, sent: bytes | None) -> float | None:
+    """Return the exact cosine of a vector, as PostgreSQL sends it, to the whole question."""
+    if question.vectors[0] is None or sent is None:
+        return None
+    whole = np.array(question.vectors[0], np.float64)
+    own = vectors_from([sent])[0].astype(np.float64)
+    lengths = float(np.linalg.norm(whole) * np.linalg.norm(own))
+    return float(whole @ own) / lengths if len(whole) == len(own) and lengths else None
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:

@@ -17,7 +17,7 @@ from memoryproject.foundation.admin_kit.display import shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.rest_kit.models import ApiToken
-from memoryproject.foundation.rest_kit.scopes import SCOPE_HELP, SCOPES
+from memoryproject.foundation.rest_kit.scopes import READ, SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import (
     NewToken,
     TokenError,
@@ -29,10 +29,12 @@ from sessions_app.models import Chat
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new token has the least: who wants all chats, or no expiry, says so."""
+
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
         choices=lambda: [(scope, f"{scope}: {SCOPE_HELP[scope]}") for scope in SCOPES],
-        initial=SCOPES,
+        initial=[READ],
         widget=forms.CheckboxSelectMultiple,
     )
     chats = forms.CharField(
@@ -40,10 +42,11 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
         help_text=gettext_lazy(
-            "Limit it to these chats, one per line, such as 15550100123@c.us. "
-            "Leave empty for all chats."
+            "It sees nothing of any other chat. One per line, such as 15550100123@c.us."
         ),
     )
+    every_chat = forms.BooleanField(label=gettext_lazy("All chats"), required=False)
+    never_expires = forms.BooleanField(label=gettext_lazy("Never expires"), required=False)
 
     class Meta:
         model = ApiToken
@@ -61,6 +64,10 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         """Report in the form what the service would refuse, before anything is created."""
         cleaned = super().clean() or {}
         expires = cleaned.get("expires_at")
+        if "chats" not in self.errors and bool(cleaned["chats"]) == cleaned["every_chat"]:
+            self.add_error("chats", _("Name chats, or choose all chats."))
+        if "expires_at" not in self.errors and (expires is None) != cleaned["never_expires"]:
+            self.add_error("expires_at", _("Give a time, or choose that it never expires."))
         if expires is not None and expires <= timezone.now():
             self.add_error("expires_at", _("A token can't expire in the past."))
         if not str(cleaned.get("name", "x")).isprintable():
@@ -92,7 +99,9 @@ class ApiTokenAdmin(StaffAdmin):
     )
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
-        return self.shown if obj else ("name", "scopes", "chats", "expires_at")
+        if obj:
+            return self.shown
+        return ("name", "scopes", "chats", "every_chat", "expires_at", "never_expires")
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
         return self.shown if obj else ()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sessions_app.transcript_files.continuity import Signs
 from sessions_app.transcript_files.parse_transcript import Reader
 from sessions_app.transcript_files.problems import Problem
 from sessions_app.transcript_files.transcript_folder import BatchFolder, Stamp
@@ -17,6 +19,9 @@ Progress = Callable[[str, int, int], None]
 CHECKING = "Checking"
 MAX_PROBLEMS = 1_000
 MAX_NOTES = 100
+# The characters that str.strip() removes.
+WHITE_SPACE = "".join(character for character in map(chr, range(0x1_0000)) if character.isspace())
+_WITHOUT_SPACE = dict.fromkeys(map(ord, WHITE_SPACE))
 
 
 def no_progress(_step: str, _done: int, _total: int) -> None:
@@ -39,12 +44,12 @@ class BatchFile:
 class Check:
     """The result of a check.
 
-    ``signs`` has one for each message of all files; see ``sign_of``. ``further``: the number of
+    ``signs`` has those of each message of all files; see ``sign_of``. ``further``: the number of
     problems that are not listed.
     """
 
     files: list[BatchFile] = field(default_factory=list)
-    signs: list[bytes] = field(default_factory=list)
+    signs: Signs = field(default_factory=Signs)
     problems: list[Problem] = field(default_factory=list)
     further: int = 0
     notes: list[str] = field(default_factory=list)
@@ -59,6 +64,12 @@ class Check:
 def sign_of(*, role: str, content: str) -> bytes:
     """Return the same sign for messages of the same role and content, and for no others."""
     return role[:1].encode() + hashlib.sha256(content.encode("utf-8")).digest()
+
+
+def loose_sign_of(*, role: str, content: str) -> bytes:
+    """Return the same sign also where only white space, line ends or the Unicode form differ."""
+    text = unicodedata.normalize("NFC", content).translate(_WITHOUT_SPACE)
+    return sign_of(role=role, content=text)
 
 
 def folder_check(*, folder: BatchFolder, progress: Progress = no_progress) -> Check:
@@ -81,9 +92,12 @@ def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> No
         mend = "See to it that it can, and run it again."
         check.add_problems([Problem("unreadable", name, what, mend)])
         return
-    reader = Reader(name)
+    reader = Reader(folder.label(name))
     for message in reader.messages(content.data):
-        check.signs.append(sign_of(role=message.role, content=message.content))
+        check.signs.add(
+            sign_of(role=message.role, content=message.content),
+            loose_sign_of(role=message.role, content=message.content),
+        )
     check.add_problems(reader.problems.found, reader.problems.further)
     check.notes += reader.notes[: MAX_NOTES - len(check.notes)]
     digest = hashlib.sha256(content.data).hexdigest()

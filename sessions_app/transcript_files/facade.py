@@ -8,6 +8,7 @@ from sessions_app.transcript_files.backups import (
 )
 from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.check import (
+    WHITE_SPACE,
     BatchFile,
     ChangedError,
     Check,
@@ -16,7 +17,15 @@ from sessions_app.transcript_files.check import (
     messages_again,
     no_progress,
 )
-from sessions_app.transcript_files.continuity import Kind, Standing, standing
+from sessions_app.transcript_files.continuity import (
+    Kind,
+    Signs,
+    Standing,
+    holds_different_exchanges,
+    repeated_end,
+    standing,
+    standing_as_given,
+)
 from sessions_app.transcript_files.errors import (
     BusyError,
     FaultError,
@@ -35,7 +44,7 @@ from sessions_app.transcript_files.exchanges import (
 )
 from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
-from sessions_app.transcript_files.transcript_folder import BatchFolder
+from sessions_app.transcript_files.transcript_folder import NO_NUMBER, BatchFolder
 from sessions_app.transcript_files.transcript_text import (
     ASSISTANT,
     USER,
@@ -58,11 +67,13 @@ __all__ = [
     "Kind",
     "LeftOut",
     "MAX_FILE_SIZE",
+    "NO_NUMBER",
     "Problem",
     "Progress",
     "REASONS",
     "RefusedError",
     "Row",
+    "Signs",
     "Standing",
     "TOO_LARGE",
     "TranscriptMessage",
@@ -70,12 +81,16 @@ __all__ = [
     "UNANSWERED",
     "USER",
     "UntouchedBackups",
+    "WHITE_SPACE",
     "backup_name",
     "batch_name",
     "exchanges",
     "folder_check",
+    "holds_different_exchanges",
     "message_text",
     "messages_again",
     "no_progress",
+    "repeated_end",
     "standing",
+    "standing_as_given",
 ]

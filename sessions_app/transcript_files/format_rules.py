@@ -22,7 +22,8 @@ class Rules:
         if lines_before:
             self._problems.add(
                 "starts_with_user",
-                f"The file must start with User:, but has {_lines(lines_before)} before that.",
+                "A transcript must start with User:, but this one has "
+                f"{_lines(lines_before)} before that.",
                 "Remove what stands there, or put User: and a space before it.",
                 line=1,
             )
@@ -34,9 +35,9 @@ class Rules:
         if last is None and message.role != USER:
             self._problems.add(
                 "starts_with_user",
-                "The file must start with User:, not with Assistant:.",
+                "A transcript must start with User:, not with Assistant:.",
                 "Put the user's message before it, or move this answer to the end of the "
-                "batch before.",
+                "transcript before.",
                 line=message.line,
             )
         if last is not None and last.role == message.role:
@@ -48,16 +49,16 @@ class Rules:
         if self.count < MIN_MESSAGES:
             self._problems.add(
                 "too_few_messages",
-                f"A batch has at least 2 messages, User: and its Assistant:; this one has "
+                f"A transcript has at least 2 messages, User: and its Assistant:; this one has "
                 f"{self.count or 'none'}.",
-                "Add the rest of the exchange, or remove the file.",
+                "Add the rest of the exchange, or leave it out.",
                 line=self._last.line if self._last else None,
             )
         if self._last is not None and self._last.role != ASSISTANT:
             self._problems.add(
                 "ends_with_assistant",
-                "The file must end with Assistant:, but its last message is a User:.",
-                "Add the answer, or move this message to the next batch.",
+                "A transcript must end with Assistant:, but its last message is a User:.",
+                "Add the answer, or move this message to the next transcript.",
                 line=self._last.line,
             )
 

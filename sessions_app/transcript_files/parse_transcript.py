@@ -80,8 +80,8 @@ class Reader:
         if len(data) > MAX_FILE_SIZE:
             self.problems.add(
                 "too_large",
-                f"The file is larger than {MAX_FILE_SIZE // 1024 // 1024} MiB.",
-                "Split it into several batches.",
+                f"The transcript is larger than {MAX_FILE_SIZE // 1024 // 1024} MiB.",
+                "Split it into several.",
             )
             return None
         try:
@@ -90,9 +90,9 @@ class Reader:
             is_utf16 = data.startswith(UTF_16)
             self.problems.add(
                 "not_exact",
-                "The file is in UTF-16, not in UTF-8."
+                "The transcript is in UTF-16, not in UTF-8."
                 if is_utf16
-                else f"Byte {error.start + 1} of the file is not UTF-8.",
+                else f"Byte {error.start + 1} of the transcript is not UTF-8.",
                 "Save it as UTF-8 from its source, so that every character stays as it was.",
                 line=data.count(b"\n", 0, error.start) + 1,
             )
@@ -108,7 +108,7 @@ class Reader:
         if "\r" in ends:
             self.notes.append(
                 f"{file}: every message ends with a carriage return, which is kept as part of "
-                "it. If an editor put them there, save the file with Unix line ends."
+                "it. If an editor put them there, save it with Unix line ends."
             )
         if "\n" in ends:
             self.notes.append(

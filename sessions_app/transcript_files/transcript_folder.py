@@ -19,6 +19,10 @@ from sessions_app.transcript_files.errors import BusyError, FolderError
 from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
 
+# The number of a text that came without one; batches count from 1.
+NO_NUMBER = 0
+ONE_TEXT = "The text"
+
 # The state of a file: its inode, size and time of change.
 Stamp = tuple[int, int, int]
 
@@ -44,10 +48,19 @@ class Listing:
 
 
 class BatchFolder:
-    """A folder of ``chat_memory_batch_NNN.txt``."""
+    """A folder of ``chat_memory_batch_NNN.txt``.
 
-    def __init__(self, path: Path) -> None:
+    ``is_one_text``: it holds one text that came without a name. Its number is NO_NUMBER, and
+    problems and notes don't name a file.
+    """
+
+    def __init__(self, path: Path, *, is_one_text: bool = False) -> None:
         self.path = path
+        self.is_one_text = is_one_text
+
+    def label(self, name: str) -> str:
+        """Return what problems and notes call a file."""
+        return ONE_TEXT if self.is_one_text else name
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -82,7 +95,10 @@ class BatchFolder:
         found.batches.sort()
         found.strangers.sort()
         found.problems.sort(key=lambda problem: problem.file)
-        found.problems += numbering_problems(found.batches)
+        if self.is_one_text:
+            found.batches = [(NO_NUMBER, name) for _, name in found.batches]
+        else:
+            found.problems += numbering_problems(found.batches)
         return found
 
     def read(self, name: str) -> Content:
@@ -120,7 +136,11 @@ class BatchFolder:
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            raise FolderError(f"There is no folder {self.path}.", usage=True) from None
+            raise FolderError(
+                f"There is no folder {self.path}. Put the batches there (mkdir -p {self.path} "
+                "makes it), or name their folder with --dir.",
+                usage=True,
+            ) from None
         except NotADirectoryError:
             raise FolderError(f"{self.path} is no folder.", usage=True) from None
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -66,6 +67,8 @@ SAVED = {
     "overlap": 0,
     "notes": [],
 }
+MAX_OVERLAP = 10**9
+_OVERLAP = re.compile(r"--overlap ([0-9]+)")
 # Errors that depend on the moment, not on the text.
 OF_THE_MOMENT = {"answering", "changed_meanwhile"}
 
@@ -76,6 +79,18 @@ class TextSerializer(Strict):
         required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
     )
     append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
+    overlap = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MAX_OVERLAP,
+        help_text="So many messages at the beginning are the stored end; not with append.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["append"] and attrs.get("overlap") is not None:
+            raise serializers.ValidationError({"overlap": "Give overlap or append, not both."})
+        return attrs
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -178,6 +193,10 @@ class TextView(ApiView):
         # No parser reads an empty body.
         return {"text": self.request.data or "", "append": False}
 
+    def overlap(self, given: dict[str, Any]) -> int | None:
+        """Return the overlap that the caller decided on; None if it is to be found."""
+        return 0 if given["append"] else given.get("overlap")
+
     def target(self, given: dict[str, Any]) -> Target | None:
         """Return the chat that the body names. Raises NotFound for one out of reach."""
         name = given.get("whatsapp_chat")
@@ -206,9 +225,18 @@ def as_response(problem: Problem) -> str:
     return f"{place[0].upper()}{place[1:]}: {text}" if place else text
 
 
+def not_backed_up(error: Exception) -> APIException:
+    """Say what is stored. The error itself speaks of files, which the caller doesn't have."""
+    return Unavailable(
+        "The messages are stored, but the text could not be backed up. Send the same text again: "
+        "nothing is stored twice."
+    )
+
+
 def mend(problem: Problem) -> str:
     """Return the correction in the terms of an HTTP client."""
-    return problem.mend.replace("--append", '"append": true')
+    text = problem.mend.replace("--append", '"append": true')
+    return _OVERLAP.sub(r'"overlap": \1', text)
 
 
 class ValidateTranscriptView(TextView):
@@ -244,7 +272,7 @@ class ValidateTranscriptView(TextView):
             text=given["text"],
             target=self.target(given),
             folder=transcript_texts_folder(),
-            append=given["append"],
+            overlap=self.overlap(given),
         )
         problems = [
             {
@@ -281,7 +309,7 @@ class TranscriptsView(TextView):
     raises = {
         RefusedError: refused,
         BusyError: conflict,
-        FaultError: lambda error: Unavailable(str(error)),
+        FaultError: not_backed_up,
         FolderError: lambda error: Unavailable(str(error)),
     }
 
@@ -324,7 +352,7 @@ class TranscriptsView(TextView):
             folder=transcript_texts_folder(),
             dependencies=build_save_dependencies(progress=no_progress),
             actor=self.caller.actor,
-            append=given["append"],
+            overlap=self.overlap(given),
         ).as_dict()
         answer = {name: saved[name] for name in SAVED}
         return Response(answer, status=201 if saved["added"] else 200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from django.db import DatabaseError
 
 from memoryproject.foundation.process.command_options import folder_given, refuse_missing_values
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.conversations.facade import ConversationNotFoundError
+from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
 from sessions_app.transcript_files.facade import (
     BatchFolder,
     FolderError,
@@ -31,7 +31,6 @@ from sessions_app.transcripts.target import DEFAULT_CHAT, Target
 
 ACTIONS = ("validate", "save", "export", "status")
 FOLDER = Path("chats/chat_memories/temp")
-MAX_ADDRESS_LENGTH = 255
 SHOWN = 50
 
 
@@ -77,10 +76,17 @@ class Command(BaseCommand):
             help="The chat they belong to, such as 15550100123@c.us; a save makes it when it is "
             f"new. Default of save and status: {DEFAULT_CHAT}.",
         )
-        parser.add_argument(
+        repeated = parser.add_mutually_exclusive_group()
+        repeated.add_argument(
             "--append",
             action="store_true",
-            help="With save: what repeats the end of what is stored was said again, and is added.",
+            help="All of it was said anew, also what repeats the end of what is stored.",
+        )
+        repeated.add_argument(
+            "--overlap",
+            type=_count,
+            metavar="N",
+            help="The first N messages are the end of what is stored; the rest is new.",
         )
         parser.add_argument(
             "--batch-size",
@@ -124,7 +130,7 @@ class Command(BaseCommand):
         self, folder: BatchFolder, target: Target | None, options: dict[str, Any]
     ) -> None:
         found = folder_validate(
-            folder=folder, target=target, append=options["append"], progress=StepBars()
+            folder=folder, target=target, overlap=_overlap(options), progress=StepBars()
         )
         if options["json"]:
             self._print(found.as_dict())
@@ -143,7 +149,7 @@ class Command(BaseCommand):
             folder=folder,
             target=target or Target(),
             dependencies=build_save_dependencies(progress=StepBars()),
-            append=options["append"],
+            overlap=_overlap(options),
         )
         if options["json"]:
             self._print(saved.as_dict())
@@ -190,7 +196,7 @@ class Command(BaseCommand):
         found = folder_status(
             folder=folder,
             target=target or Target(),
-            append=options["append"],
+            overlap=_overlap(options),
             progress=StepBars(),
         )
         if options["json"]:
@@ -227,6 +233,18 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(report, ensure_ascii=False, indent=2))
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ArgumentTypeError("give a number of messages, 0 or more")
+    return int(text)
+
+
+def _overlap(options: dict[str, Any]) -> int | None:
+    """Return the overlap that the user decided on; None if it is to be found."""
+    given: int | None = options["overlap"]
+    return 0 if options["append"] else given
+
+
 def counted(count: int, noun: str, plural: str = "s") -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}{plural}"
 
@@ -243,13 +261,7 @@ def _target(options: dict[str, Any]) -> Target | None:
     address = options["chat"]
     if address is None:
         return None
-    if not address or len(address) > MAX_ADDRESS_LENGTH or not _is_word(address):
-        raise CommandError("--chat: give a WhatsApp chat such as 15550100123@c.us.", returncode=2)
-    return Target(whatsapp_chat=address)
-
-
-def _is_word(text: str) -> bool:
-    return text.isprintable() and not any(character.isspace() for character in text)
+    return Target(whatsapp_chat=chat_option(address, option="--chat"))
 
 
 def _saved(saved: Saved, folder: BatchFolder) -> str:

@@ -12,11 +12,19 @@ from django.db.models.expressions import Combinable
 
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.transcript_files.facade import UNANSWERED, Exchange, LeftOut, Row, exchanges
+from sessions_app.transcript_files.facade import (
+    NO_NUMBER,
+    UNANSWERED,
+    WHITE_SPACE,
+    Exchange,
+    LeftOut,
+    Row,
+    Signs,
+    exchanges,
+)
 
 ROWS_AT_ONCE = 500
-# The characters that str.strip() removes.
-WHITE_SPACE = "".join(character for character in map(chr, range(0x1_0000)) if character.isspace())
+SIGN_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -40,18 +48,19 @@ class Conversation:
 
 
 @dataclass
-class Signs:
+class StoredSigns:
     """The signs of a conversation's messages, to compare it with files.
 
-    One sign for each message in an exchange, and for a last one that waits for its answer.
+    One for each message in an exchange, and for a last one that waits for its answer.
     ``places`` holds the position of each: its session and order_num.
     """
 
-    signs: list[bytes] = field(default_factory=list)
+    signs: Signs = field(default_factory=Signs)
     places: list[tuple[UUID, int]] = field(default_factory=list)
 
     def add(self, row: Row[bytes]) -> None:
-        self.signs.append(row.role[:1].encode() + bytes(row.value))
+        role, found = row.role[:1].encode(), bytes(row.value)
+        self.signs.add(role + found[:SIGN_BYTES], role + found[SIGN_BYTES:])
         session_id = row.session_id
         if self.places and self.places[-1][0] == session_id:
             # One object for all messages of a session.
@@ -59,14 +68,14 @@ class Signs:
         self.places.append((session_id, row.order_num))
 
 
-def conversation_signs(*, conversation: Conversation) -> Signs:
+def conversation_signs(*, conversation: Conversation) -> StoredSigns:
     """Return the signs of a conversation; no text leaves the database.
 
-    See ``sign_of`` for the definition of a sign.
+    See ``sign_of`` and ``loose_sign_of`` for the definition of a sign.
     """
-    found = Signs()
+    found = StoredSigns()
     last: Exchange[bytes] | LeftOut[bytes] | None = None
-    for last in exchanges(_rows(conversation.messages, _digest)):
+    for last in exchanges(_rows(conversation.messages, _digests)):
         if isinstance(last, Exchange):
             found.add(last.question)
             found.add(last.answer)
@@ -97,14 +106,36 @@ def batches_by_number(
     return {batch.number: batch for batch in rows}
 
 
+def last_batch(*, conversation: Conversation) -> TranscriptBatch | None:
+    """Return the last saved batch of a folder. Texts that came by API have no number."""
+    return conversation.batches.exclude(number=NO_NUMBER).order_by("-id").first()
+
+
 def last_batch_number(*, conversation: Conversation) -> int:
     """Return the number of the last saved batch; 0 if there is none."""
-    return conversation.batches.order_by("-id").values_list("number", flat=True).first() or 0
+    last = last_batch(conversation=conversation)
+    return last.number if last else 0
 
 
-def _digest(name: str) -> Combinable:
-    text = Func(F(name), Value("UTF8"), function="convert_to", output_field=BinaryField())
-    return Func(text, function="sha256", output_field=BinaryField())
+def _digests(name: str) -> Combinable:
+    """Return the hash of a text, and then the hash of its loose form."""
+    form = Func(F(name), function="normalize", output_field=TextField())
+    loose = Func(
+        form, Value(WHITE_SPACE), Value(""), function="translate", output_field=TextField()
+    )
+    # ``||`` of bytea; Concat would join texts.
+    return Func(
+        _digest(F(name)),
+        _digest(loose),
+        template="(%(expressions)s)",
+        arg_joiner=" || ",
+        output_field=BinaryField(),
+    )
+
+
+def _digest(text: Combinable) -> Combinable:
+    data = Func(text, Value("UTF8"), function="convert_to", output_field=BinaryField())
+    return Func(data, function="sha256", output_field=BinaryField())
 
 
 def _size(name: str) -> Combinable:

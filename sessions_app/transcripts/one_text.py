@@ -18,7 +18,6 @@ from sessions_app.transcript_files.facade import BatchFolder, FolderError, LeftO
 from sessions_app.transcripts.conversation_queries import (
     Conversation,
     conversation_exchanges,
-    last_batch_number,
 )
 from sessions_app.transcripts.export_transcripts import exchange_text, left_out_at
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
@@ -43,14 +42,16 @@ class TextResult:
     left_out: list[dict[str, Any]] = field(default_factory=list)
 
 
-def text_validate(*, text: str, target: Target | None, folder: Path, append: bool) -> Validation:
+def text_validate(
+    *, text: str, target: Target | None, folder: Path, overlap: int | None
+) -> Validation:
     """Check whether ``text_save`` would accept the text.
 
     Without a target, only the format's rules are checked. ``folder``: the folder that may hold
     the text meanwhile. Raises FolderError.
     """
-    with _laid_down(text, target or Target(), folder) as laid:
-        return folder_validate(folder=laid, target=target, append=append)
+    with _laid_down(text, folder) as laid:
+        return folder_validate(folder=laid, target=target, overlap=overlap)
 
 
 def text_save(
@@ -60,16 +61,16 @@ def text_save(
     folder: Path,
     dependencies: SaveDependencies,
     actor: Actor,
-    append: bool,
+    overlap: int | None,
 ) -> Saved:
-    """Save a text as the batch that follows the last one.
+    """Save a text, which has no number: the batches of folders keep theirs.
 
     Messages that are stored already are not stored again. Call it outside of a transaction.
     Raises the errors of ``batches_save``.
     """
-    with _laid_down(text, target, folder) as laid:
+    with _laid_down(text, folder) as laid:
         return batches_save(
-            folder=laid, target=target, dependencies=dependencies, append=append, actor=actor
+            folder=laid, target=target, dependencies=dependencies, overlap=overlap, actor=actor
         )
 
 
@@ -116,13 +117,11 @@ def _changed(path: Path) -> float:
 
 
 @contextmanager
-def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]:
+def _laid_down(text: str, folder: Path) -> Iterator[BatchFolder]:
     """Write the text as a folder with one batch, and remove it at the end.
 
     Only the owner can read it.
     """
-    conversation = target.find()
-    last = 0 if conversation is None else last_batch_number(conversation=conversation)
     try:
         folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
         leftovers_remove(folder)
@@ -130,5 +129,5 @@ def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]
     except OSError as error:
         raise FolderError(f"The text can't be laid down: {error.strerror}.") from error
     with laid as name:
-        (Path(name) / batch_name(last + 1)).write_bytes(text.encode("utf-8"))
-        yield BatchFolder(Path(name))
+        (Path(name) / batch_name(1)).write_bytes(text.encode("utf-8"))
+        yield BatchFolder(Path(name), is_one_text=True)

@@ -84,14 +84,13 @@ def batches_save(
     folder: BatchFolder,
     target: Target,
     dependencies: SaveDependencies,
-    append: bool = False,
+    overlap: int | None = None,
     now: datetime | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Saved:
     """Save the batches of the folder, all or nothing.
 
-    ``append``: add messages even if they repeat the stored end. Call it outside of a
-    transaction.
+    ``overlap``: see plan_make. Call it outside of a transaction.
 
     Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is stored,
     and the files are in their place), ConversationNotFoundError, and the database's errors.
@@ -103,7 +102,7 @@ def batches_save(
             raise RefusedError(check.problems, check.further)
         if not check.files:
             return Saved(left_alone=check.strangers)
-        plan = plan_make(check=check, conversation=target.find(), folder=folder, append=append)
+        plan = plan_make(check=check, conversation=target.find(), folder=folder, overlap=overlap)
         if plan.problems:
             raise RefusedError(plan.problems)
         storing = Storing(
@@ -111,7 +110,7 @@ def batches_save(
             target=target,
             folder=folder,
             rules=dependencies.rules,
-            append=append,
+            overlap=overlap,
             backup=backup_name(now),
             now=now,
             actor=actor,
@@ -174,7 +173,7 @@ def _saved(check: Check, stored: Stored, dependencies: SaveDependencies) -> Save
         saved_before=len(plan.saved),
         backups=[str(dependencies.backups.root / name) for name in _names(stored.rows)],
         left_alone=check.strangers,
-        notes=check.notes,
+        notes=[*check.notes, *plan.notes],
     )
 
 

@@ -13,9 +13,15 @@ from sessions_app.transcript_files.facade import (
     folder_check,
     no_progress,
 )
-from sessions_app.transcripts.conversation_queries import conversation_signs
+from sessions_app.transcripts.continuity_problems import boundary_problems
+from sessions_app.transcripts.conversation_queries import conversation_signs, last_batch
 from sessions_app.transcripts.target import Target
 from sessions_app.transcripts.transcript_plan import Plan, plan_make
+
+NOT_CHECKED = (
+    "Only the format was checked. Whether it goes on from what is stored, without a gap, was not "
+    "looked at: name the chat or the session for that."
+)
 
 
 @dataclass
@@ -48,7 +54,7 @@ def folder_validate(
     *,
     folder: BatchFolder,
     target: Target | None = None,
-    append: bool = False,
+    overlap: int | None = None,
     progress: Progress = no_progress,
 ) -> Validation:
     """Check all files and, with a ``target``, that they continue the stored conversation.
@@ -56,7 +62,7 @@ def folder_validate(
     An empty folder is a problem: there should be a file. Raises FolderError and
     ConversationNotFoundError.
     """
-    check, plan = _look(folder, target, progress, append=append)
+    check, plan = _look(folder, target, progress, overlap=overlap)
     problems = check.problems + (plan.problems if plan else [])
     if not check.files and not problems:
         what = "There is no batch in the folder."
@@ -67,19 +73,23 @@ def folder_validate(
         messages=len(check.signs),
         problems=problems,
         further=check.further,
-        notes=check.notes,
+        notes=[*check.notes, *(plan.notes if plan else [])],
         left_alone=check.strangers,
     )
 
 
 def folder_status(
-    *, folder: BatchFolder, target: Target, append: bool = False, progress: Progress = no_progress
+    *,
+    folder: BatchFolder,
+    target: Target,
+    overlap: int | None = None,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Return the folder's files, the stored conversation, and the effect of a save.
 
     Raises FolderError and ConversationNotFoundError.
     """
-    check, plan = _look(folder, target, progress, append=append)
+    check, plan = _look(folder, target, progress, overlap=overlap)
     problems = check.problems + (plan.problems if plan else [])
     return {
         "folder": {
@@ -98,18 +108,23 @@ def folder_status(
         },
         "problems": [problem.as_dict() for problem in problems],
         "further": check.further,
-        "notes": check.notes,
+        "notes": [*check.notes, *(plan.notes if plan else [])],
     }
 
 
 def _look(
-    folder: BatchFolder, target: Target | None, progress: Progress, *, append: bool
+    folder: BatchFolder, target: Target | None, progress: Progress, *, overlap: int | None
 ) -> tuple[Check, Plan | None]:
     conversation = target.find() if target else None
     check = folder_check(folder=folder, progress=progress)
-    if target is None or check.problems:
+    if check.problems:
         return check, None
-    plan = plan_make(check=check, conversation=conversation, folder=folder, append=append)
+    if target is None:
+        if overlap is None:
+            check.add_problems(list(boundary_problems(check, check.files, check.notes)))
+        check.notes.append(NOT_CHECKED)
+        return check, None
+    plan = plan_make(check=check, conversation=conversation, folder=folder, overlap=overlap)
     return check, plan
 
 
@@ -118,7 +133,7 @@ def _stored(target: Target) -> dict[str, Any]:
     conversation = target.find()
     if conversation is None:
         return {"whatsapp_chat": target.whatsapp_chat, "messages": 0, "last_batch": None}
-    last = conversation.batches.order_by("-id").first()
+    last = last_batch(conversation=conversation)
     return {
         "whatsapp_chat": conversation.chat.whatsapp_chat,
         "session_id": str(conversation.session.pk) if conversation.session else None,

@@ -16,6 +16,7 @@ from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
 from sessions_app.models.roles import CLIENT
 from sessions_app.transcript_files.facade import (
+    NO_NUMBER,
     USER,
     BatchFile,
     BatchFolder,
@@ -61,7 +62,7 @@ class Storing:
     target: Target
     folder: BatchFolder
     rules: IntakeRules
-    append: bool
+    overlap: int | None
     backup: str
     now: datetime
     actor: Actor
@@ -82,7 +83,7 @@ class Storing:
     def _run(self, copies: set[tuple[str, str]]) -> Stored:
         conversation = self.target.lock(self.now)
         plan = plan_make(
-            check=self.check, conversation=conversation, folder=self.folder, append=self.append
+            check=self.check, conversation=conversation, folder=self.folder, overlap=self.overlap
         )
         if plan.problems:
             raise RefusedError(plan.problems)
@@ -172,5 +173,5 @@ def _new_message(
         timestamp=now,
         sender=sender,
         recipient=recipient,
-        metadata={"transcript_batch": file.number},
+        metadata={} if file.number == NO_NUMBER else {"transcript_batch": file.number},
     )

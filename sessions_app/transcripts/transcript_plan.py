@@ -10,20 +10,21 @@ from memories_app.store.facade import keyed_hash
 from sessions_app.models import TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.facade import (
+    NO_NUMBER,
     BatchFile,
     BatchFolder,
-    ChangedError,
     Check,
     Kind,
     Problem,
-    Standing,
+    Signs,
     batch_name,
-    messages_again,
     standing,
+    standing_as_given,
 )
+from sessions_app.transcripts.continuity_problems import FORM, boundary_problems, standing_problem
 from sessions_app.transcripts.conversation_queries import (
     Conversation,
-    Signs,
+    StoredSigns,
     batches_by_number,
     conversation_signs,
     is_answering,
@@ -49,6 +50,7 @@ class Plan:
     stored_in: UUID | None = None
     stored_messages: int = 0
     problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def digest_of(file: BatchFile) -> str:
@@ -57,18 +59,19 @@ def digest_of(file: BatchFile) -> str:
 
 
 def plan_make(
-    *, check: Check, conversation: Conversation | None, folder: BatchFolder, append: bool
+    *, check: Check, conversation: Conversation | None, folder: BatchFolder, overlap: int | None
 ) -> Plan:
     """Plan the save.
 
-    ``append``: add messages even if they repeat the stored end.
+    ``overlap``: how many messages at the beginning are the stored end, as the caller says; 0:
+    all of them were said anew. None: find out, and refuse what allows two readings.
     """
     plan = Plan(conversation, rest=check.files)
     if not check.files:
         return plan
     records: dict[int, TranscriptBatch] = {}
     last = 0
-    stored = Signs()
+    stored = StoredSigns()
     if conversation is not None:
         first, final = check.files[0].number, check.files[-1].number
         records = batches_by_number(conversation=conversation, first=first, last=final)
@@ -79,9 +82,12 @@ def plan_make(
     if not plan.rest:
         return plan
     plan.problems += _number_problems(plan, records, last)
-    batch = check.signs[sum(file.messages for file, _ in plan.saved) :]
+    batch = check.signs.part(sum(file.messages for file, _ in plan.saved))
+    if overlap is None and not plan.problems:
+        plan.problems += boundary_problems(check, plan.rest, plan.notes)
     if not plan.problems:
-        _place(plan, stored, batch, folder, append=append)
+        follows = 0 < last == plan.rest[0].number - 1
+        _place(plan, stored, batch, folder, overlap=overlap, follows=follows)
     if conversation is not None and plan.add and not plan.problems:
         plan.problems += _conversation_problems(conversation, plan.rest[0].name)
     return plan
@@ -100,7 +106,7 @@ def _number_problems(plan: Plan, records: dict[int, TranscriptBatch], last: int)
     """Check that the first unsaved file follows the last saved one."""
     first = plan.rest[0]
     record = records.get(first.number)
-    is_first = first.number == 1 and not plan.saved
+    is_first = first.number in (NO_NUMBER, 1) and not plan.saved
     if first.number == last + 1 or is_first:
         return []
     if first.number > last:
@@ -125,66 +131,37 @@ def _number_problems(plan: Plan, records: dict[int, TranscriptBatch], last: int)
 
 
 def _place(
-    plan: Plan, stored: Signs, batch: Sequence[bytes], folder: BatchFolder, *, append: bool
+    plan: Plan,
+    stored: StoredSigns,
+    batch: Signs,
+    folder: BatchFolder,
+    *,
+    overlap: int | None,
+    follows: bool,
 ) -> None:
-    found = standing(stored=() if append else stored.signs, batch=batch)
+    found = (
+        standing(stored=stored.signs, batch=batch, follows=follows)
+        if overlap is None
+        else standing_as_given(stored=stored.signs, batch=batch, overlap=overlap)
+    )
     if found.kind in (Kind.STORED, Kind.OVERLAP):
         plan.overlap = found.position
         plan.stored_in = stored.places[found.stored][0]
+        _note_form(plan, stored.signs.part(found.stored), batch)
     elif found.kind is not Kind.NEW:
-        plan.problems.append(_standing_problem(found, plan.rest, stored, folder))
+        plan.problems.append(standing_problem(found, plan.rest, stored, folder))
     plan.add = len(batch) - plan.overlap
 
 
-def _standing_problem(
-    found: Standing, files: Sequence[BatchFile], stored: Signs, folder: BatchFolder
-) -> Problem:
-    session_id, order_num = stored.places[found.stored]
-    there = f"message {order_num} of session {session_id}"
-    if found.kind is Kind.AMBIGUOUS:
-        file, _, line = _locate(folder, files, 0)
-        return Problem(
-            "ambiguous",
-            file,
-            f"This exchange is stored already, at {there}, and other messages follow it there.",
-            "Was it said again, save it with --append; else remove the files.",
-            line,
+def _note_form(plan: Plan, stored: Signs, batch: Signs) -> None:
+    """Note the messages of a given overlap that differ in form: the stored ones stay."""
+    pairs = zip(stored.exact[: plan.overlap], batch.exact[: plan.overlap], strict=True)
+    differing = sum(ours != theirs for ours, theirs in pairs)
+    if differing:
+        plan.notes.append(
+            f"{differing} of the overlapping messages differ from the stored ones in {FORM}: what "
+            "is stored stays as it is."
         )
-    if found.kind is Kind.EARLIER:
-        file, number, line = _locate(folder, files, found.position)
-        return Problem(
-            "earlier",
-            file,
-            f"The conversation begins with this message (number {number} of the file; {there}): "
-            "what the files tell before it can't be put in front.",
-            "Remove what is before it, or save the files into a chat of their own.",
-            line,
-        )
-    file, number, line = _locate(folder, files, found.position)
-    return Problem(
-        "not_exact",
-        file,
-        f"Message {number} of the file is not the same as {there}, although those around it are.",
-        "Put the exact message there. If all of it was really said anew, save it with --append.",
-        line,
-    )
-
-
-def _locate(
-    folder: BatchFolder, files: Sequence[BatchFile], place: int
-) -> tuple[str, int | None, int | None]:
-    """Return the file of a message, its number in the file, and its line."""
-    for file in files:
-        if place < file.messages:
-            try:
-                for number, (_, message) in enumerate(messages_again(folder=folder, files=[file])):
-                    if number == place:
-                        return file.name, number + 1, message.line
-            except ChangedError:
-                pass
-            return file.name, place + 1, None
-        place -= file.messages
-    raise AssertionError("a place beyond the last message")
 
 
 def _conversation_problems(conversation: Conversation, file: str) -> list[Problem]:

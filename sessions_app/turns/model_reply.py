@@ -18,16 +18,16 @@ from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
     NOTICE,
     History,
+    as_chat_line,
+    chat_form,
     messages_left_out,
     profile_current,
     text_for,
-    text_of,
     without_notice,
 )
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import AssistantProfile, Message, Turn
-from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT, GODFATHER
+from sessions_app.models.roles import CLIENT, GODFATHER, reading_role
 from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, recall
 from sessions_app.turns.ask_model import Answered, ask_model
 from sessions_app.turns.draft import Draft
@@ -40,6 +40,7 @@ from sessions_app.turns.prompt import (
     Recalled,
 )
 from sessions_app.turns.prompt_budget import build_prompt
+from sessions_app.turns.prompt_history import sendable
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -179,7 +180,7 @@ def _recall(
         return RecallResult([])
     return recall(
         query=text,
-        viewer=Viewer(user_role=turn.user_role or CLIENT, chat_id=turn.chat_id),
+        viewer=Viewer(reading_role(turn.user_role, turn.context) or CLIENT, turn.chat_id),
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
@@ -226,9 +227,9 @@ def prompt_parts(
 
 
 def history_lines(turn: Turn, text: str, history: History | None) -> list[Line]:
-    """Return the history; only the message where memory is off."""
-    lines = [_line(message, turn) for message in history.messages] if history else []
-    return lines or [Line("user", text)]
+    """Return the history as chat APIs take it; only the message where memory is off."""
+    lines = [line_of(message, turn) for message in history.messages] if history else []
+    return sendable(lines, keeps_last=True) or [Line("user", text)]
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:
@@ -243,17 +244,11 @@ def profile_for_prompt(profile: AssistantProfile) -> Profile:
     )
 
 
-def _line(message: Message, turn: Turn) -> Line:
-    """Return a stored message in the form that the model reads.
-
-    Content that isn't text is named as such, and in a group each message names its author.
-    """
-    role = message.role if message.role in ("user", "assistant", "system") else "assistant"
-    content = text_of(message)
-    name = message.metadata.get("sender_name", "")
-    if turn.chat.is_group and name and message.role == Role.USER:
-        content = f"{name}: {content}"
-    return Line(role, content)
+def line_of(message: Message, turn: Turn) -> Line:
+    """Return a stored message in the form that the model reads."""
+    role, content = as_chat_line(message, is_group=turn.chat.is_group)
+    form = chat_form(message.metadata)
+    return Line(role, content, form.tool_calls, form.tool_call_id, form.name)
 
 
 def _recalled(hit: Hit) -> Recalled:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.integrations.llm.base import ChatMessage, message_tokens
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 
@@ -50,10 +51,20 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Line:
-    """A message of the history, in the form that the model reads."""
+    """A message of the history, in the form that the model reads; see ChatMessage."""
 
     role: str
     content: str
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    tool_call_id: str = ""
+    name: str = ""
+
+    @property
+    def tokens(self) -> int:
+        return message_tokens(self.content, self.tool_calls)
+
+    def as_message(self) -> ChatMessage:
+        return ChatMessage(self.role, self.content, self.tool_calls, self.tool_call_id, self.name)
 
 
 @dataclass(frozen=True)

@@ -6,24 +6,18 @@ counts the conversation and what is remembered only: the fixed text alone would 
 Room is given in this order: the fixed text with the profile, the message that is answered, what
 was recalled (at least a quarter of the rest, if there is so much of it), the summary, the passage,
 the history from its end, the cards. A text that is too long for its room is cut, and a mark stands
-for what is left out; the stored text stays whole.
+for what is left out; the stored text stays whole. The history is left out by whole turns, so that
+it never begins with an answer to a question that isn't there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.retrieval.passages import best_passage
-from memoryproject.foundation.text.characters import (
-    characters_within,
-    cut_between_characters,
-    cut_to_tokens,
-    estimate_tokens,
-)
+from memoryproject.foundation.text.characters import cut_to_tokens, estimate_tokens
 from sessions_app.turns.prompt import (
-    Line,
     Profile,
     Prompt,
     PromptParts,
@@ -31,6 +25,16 @@ from sessions_app.turns.prompt import (
     card_text,
     recalled_text,
     system_text,
+)
+from sessions_app.turns.prompt_history import (
+    MIN_CUT,
+    ROUNDING,
+    last_turn,
+    lines_tokens,
+    newest_within,
+    question_within,
+    whole_within,
+    widths_within,
 )
 
 # A lower limit of a role doesn't count the fixed text.
@@ -41,14 +45,6 @@ MIN_ROOM = 40
 # A recalled text up to this length is whole or left out; of a longer one a passage is taken.
 PASSAGE = 300
 MIN_PASSAGE = 100
-# A message in less room than this says nothing.
-MIN_CUT = 20
-# Parts of one text are rounded down separately.
-ROUNDING = 2
-
-MAX_TORN = 40
-
-CUT_MARK = "\n[… {count} characters are left out here …]\n"
 
 
 def build_prompt(parts: PromptParts) -> Prompt:
@@ -70,13 +66,27 @@ def build_prompt(parts: PromptParts) -> Prompt:
             break
         # What was rounded down.
         slack += built.tokens - limit
+    if built.tokens > limit:
+        built = _least(parts, max(limit - fixed, MIN_ROOM))
     return replace(built, cut_profile=cut_profile)
 
 
 def least_tokens(parts: PromptParts) -> int:
-    """Return the tokens of the fixed text and the message that is answered, both whole."""
-    last = [estimate_tokens(line.content) for line in parts.history[-1:]]
-    return _fixed_tokens(parts) + sum(last)
+    """Return the tokens of the fixed text and the message that is answered, both whole.
+
+    Where something was done since that message, such as the call of a tool, the last of it is
+    included.
+    """
+    _, question, _, last = last_turn(parts.history)
+    return _fixed_tokens(parts) + lines_tokens(question) + lines_tokens(last)
+
+
+def _least(parts: PromptParts, room: int) -> Prompt:
+    """Build the prompt of the fixed text and the message that is answered alone."""
+    _, question, _, last = last_turn(parts.history)
+    history, cut = question_within([*question, *last], room)
+    bare = replace(parts, recalled=(), cards=(), summary="", passage="", history=history)
+    return replace(_assembled(parts, bare), cut_messages=cut, conversation_room=0)
 
 
 def _limit(parts: PromptParts, fixed: int) -> int | None:
@@ -115,23 +125,14 @@ def _with_profile_within(parts: PromptParts) -> tuple[PromptParts, int]:
     profile = parts.profile
     texts = [profile.persona, profile.business_facts, profile.opening_hours]
     empty = replace(parts, profile=Profile(profile.name, languages=profile.languages))
-    widths = _widths([estimate_tokens(text) for text in texts], room - _fixed_tokens(empty) - 10)
+    widths = widths_within(
+        [estimate_tokens(text) for text in texts], room - _fixed_tokens(empty) - 10
+    )
     short = [cut_to_tokens(text, width) for text, width in zip(texts, widths, strict=True)]
     persona, facts, hours = short
     shorter = replace(profile, persona=persona, business_facts=facts, opening_hours=hours)
     cut = sum(one != other for one, other in zip(texts, short, strict=True))
     return replace(parts, profile=shorter), cut
-
-
-def _widths(lengths: Sequence[int], room: int) -> list[int]:
-    """Share the room: short texts stay whole, and leave what they don't need to the long ones."""
-    widths = [0] * len(lengths)
-    left = max(room, 0)
-    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
-    for done, place in enumerate(order):
-        widths[place] = min(lengths[place], left // (len(order) - done))
-        left -= widths[place]
-    return widths
 
 
 def _has_long_recalled(parts: PromptParts, limit: int) -> bool:
@@ -146,27 +147,36 @@ def _longest_passage(room: int) -> int:
 
 def _within(parts: PromptParts, room: int) -> Prompt:
     """Build the prompt with at most ``room`` tokens beside the fixed text."""
-    question, cut_messages = _question_within(parts.history[-1:], room)
-    earlier = parts.history[:-1]
-    left = max(room - _tokens(question) - _fence_tokens(parts), 0)
+    earlier, question_lines, middle, last = last_turn(parts.history)
+    question, cut_messages = question_within([*question_lines, *last], room)
+    left = max(room - lines_tokens(question) - _fence_tokens(parts), 0)
     texts = estimate_tokens(parts.summary) + estimate_tokens(parts.passage)
-    recalled_room = min(max(room // 4, left - texts - _tokens(earlier)), left)
+    recalled_room = min(max(room // 4, left - texts - lines_tokens([*earlier, *middle])), left)
     recalled = _recalled_within(parts, recalled_room, longest=_longest_passage(room))
     left -= sum(_tokens_of(text, parts) for text in recalled)
-    conversation_room = left + _tokens(question)
-    summary = _summary_within(parts, left, needed=_tokens(earlier))
+    conversation_room = left + lines_tokens(question)
+    summary = _summary_within(parts, left, needed=lines_tokens([*earlier, *middle]))
     left -= estimate_tokens(summary)
     passage = parts.passage if estimate_tokens(parts.passage) <= left else ""
     left -= estimate_tokens(passage)
-    history, cut = _newest_within(earlier, left)
-    left -= _tokens(history)
+    middle_kept = whole_within(middle, left)
+    left -= lines_tokens(middle_kept)
+    # Older turns only where nothing newer is missing.
+    is_whole = len(middle_kept) == len(middle)
+    history, cut = newest_within(earlier, left) if is_whole else ([], 0)
+    left -= lines_tokens(history)
     cards = _cards_within(parts, left)
     chosen = replace(
         parts,
         recalled=recalled,
         summary=summary,
         passage=passage,
-        history=[*history, *question],
+        history=[
+            *history,
+            *question[: len(question_lines)],
+            *middle_kept,
+            *question[len(question_lines) :],
+        ],
         cards=parts.cards[:cards],
     )
     built = _assembled(parts, chosen)
@@ -177,11 +187,11 @@ def _within(parts: PromptParts, room: int) -> Prompt:
 
 def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
     system = ChatMessage("system", system_text(chosen))
-    messages = [system, *(ChatMessage(line.role, line.content) for line in chosen.history)]
+    messages = [system, *(line.as_message() for line in chosen.history)]
     pairs = zip(given.recalled, chosen.recalled, strict=False)
     return Prompt(
         messages=messages,
-        tokens=sum(estimate_tokens(message.content) for message in messages),
+        tokens=sum(message.tokens for message in messages),
         dropped_recalled=len(given.recalled) - len(chosen.recalled),
         dropped_history=len(given.history) - len(chosen.history),
         kept_recalled=tuple(chosen.recalled),
@@ -190,19 +200,8 @@ def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
     )
 
 
-def _tokens(lines: Sequence[Line]) -> int:
-    return sum(estimate_tokens(line.content) for line in lines)
-
-
 def _tokens_of(text: Recalled, parts: PromptParts) -> int:
     return estimate_tokens(recalled_text(text, parts.time_zone)) + ROUNDING
-
-
-def _question_within(question: Sequence[Line], room: int) -> tuple[list[Line], int]:
-    """Return the message that is answered; if it is too long, with room left for the rest."""
-    if _tokens(question) <= room:
-        return list(question), 0
-    return [_cut(line, room * 3 // 4) for line in question], 1
 
 
 def _recalled_within(parts: PromptParts, room: int, *, longest: int) -> list[Recalled]:
@@ -234,23 +233,6 @@ def _summary_within(parts: PromptParts, left: int, *, needed: int) -> str:
     return cut_to_tokens(parts.summary, room)
 
 
-def _newest_within(earlier: Sequence[Line], left: int) -> tuple[list[Line], int]:
-    """Return the newest messages that fit, and how many of them were shortened.
-
-    Only the message right before the question is shortened: older ones are left out.
-    """
-    kept: list[Line] = []
-    for line in reversed(earlier):
-        tokens = _tokens([line])
-        if tokens > left:
-            if not kept and left >= MIN_CUT:
-                return [_cut(line, left)], 1
-            break
-        kept.insert(0, line)
-        left -= tokens
-    return kept, 0
-
-
 def _cards_within(parts: PromptParts, left: int) -> int:
     """Return how many of the newest cards fit."""
     for place, card in enumerate(parts.cards):
@@ -258,21 +240,3 @@ def _cards_within(parts: PromptParts, left: int) -> int:
         if left < 0:
             return place
     return len(parts.cards)
-
-
-def _cut(line: Line, tokens: int) -> Line:
-    """Return the beginning and the end of a message in at most ``tokens`` tokens.
-
-    What is asked about a pasted text stands before or after it.
-    """
-    text = line.content.strip()
-    room = tokens - estimate_tokens(CUT_MARK.format(count=f"{len(text):,}")) - ROUNDING
-    if room < MIN_CUT:
-        return Line(line.role, cut_to_tokens(text, tokens))
-    head = cut_to_tokens(text, room * 2 // 3, mark="")
-    start = len(text) - characters_within(text[::-1], room - room * 2 // 3)
-    tail = text[cut_between_characters(text, start) :]
-    # A torn word says nothing, but a text may have no spaces at all.
-    tail = tail.partition(" ")[2] if " " in tail[:MAX_TORN] else tail
-    count = f"{len(text) - len(head) - len(tail):,}"
-    return Line(line.role, f"{head}{CUT_MARK.format(count=count)}{tail.lstrip()}")

@@ -16,8 +16,8 @@ from sessions_app.conversations.facade import (
     History,
     SessionInChat,
     conversation_walk,
+    last_messages,
     messages_left_out,
-    text_of,
 )
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.messages import Role
@@ -26,11 +26,13 @@ from sessions_app.turns.model_reply import (
     cards_in_reach,
     least,
     left_out_record,
+    line_of,
     prompt_parts,
     recalled_record,
 )
 from sessions_app.turns.prompt import Line, Prompt, PromptParts
 from sessions_app.turns.prompt_budget import build_prompt, least_tokens
+from sessions_app.turns.prompt_history import sendable
 from sessions_app.turns.turn_dependencies import Dependencies
 
 
@@ -54,7 +56,7 @@ class Context:
     budget left out.
     """
 
-    messages: list[dict[str, str]]
+    messages: list[dict[str, Any]]
     memories: list[dict[str, Any]]
     total_tokens: int
     left_out: dict[str, Any]
@@ -76,14 +78,14 @@ def context_make(
     Nothing is stored. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
-    last, after = _last_messages(found.session, walk)
+    last, after = last_messages(found.session, walk)
     turn = _turn(found, last, dependencies, now)
     history = _history(turn, after, walk, query, dependencies, max_tokens)
     text = query if query is not None else _last_question(found.session, last)
     recalled = _recall(turn, text, history, dependencies)
     cards = cards_in_reach(turn, history, dependencies)
     parts = prompt_parts(turn, text, history, recalled, cards, dependencies)
-    lines = _lines(parts, history, after, query)
+    lines = sendable(_lines(turn, parts, history, after, query))
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     if max_tokens is not None and least_tokens(parts) > max_tokens:
         raise BudgetTooSmallError(least_tokens(parts))
@@ -107,7 +109,7 @@ def _to_context(
     return Context(
         messages=messages,
         memories=[entry for entry in memories if entry["in_prompt"]],
-        total_tokens=sum(estimate_tokens(message["content"]) for message in messages),
+        total_tokens=prompt.tokens,
         left_out=left_out_record(history, recalled, prompt, prompt.dropped_history),
     )
 
@@ -125,28 +127,10 @@ def _turn(
     )
 
 
-def _last_messages(
-    session: ChatSession, walk: Iterator[Message]
-) -> tuple[Message | None, list[Message]]:
-    """Return the last message, and its answer if it has one already.
-
-    An answer counts as part of its question, so that the last message is never an answer.
-    ``walk`` has arrived at the last message then.
-    """
-    answers: list[Message] = []
-    for message in walk:
-        if message.answers_id is None:
-            message.session = session
-            here = (each for each in answers if each.session_id == session.pk)
-            return message, [each for each in here if each.answers_id == message.pk]
-        answers.append(message)
-    return None, []
-
-
 def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
     """Return the messages, the newest first."""
-    messages = session.messages.exclude(role=Role.SUMMARY, metadata__has_key="summaryMetadataId")
-    return messages.filter(revoked_at=None).defer("terms").order_by("-order_num")
+    messages = session.messages.filter(revoked_at=None)
+    return messages.defer("terms").order_by("-order_num")
 
 
 def _history(
@@ -193,10 +177,14 @@ def _recall(
 
 
 def _lines(
-    parts: PromptParts, history: History | None, after: Sequence[Message], query: str | None
+    turn: Turn,
+    parts: PromptParts,
+    history: History | None,
+    after: Sequence[Message],
+    query: str | None,
 ) -> list[Line]:
     lines = list(parts.history) if history else []
-    lines += [Line(str(each.role), text_of(each)) for each in after]
+    lines += [line_of(each, turn) for each in after]
     if query is None:
         return lines
     last = history.messages[-1] if history and not after else None

@@ -78,7 +78,7 @@ def recipient_of(turn: Turn) -> Recipient:
     known = number if domain == "bsuid" else None
     return Recipient(
         chat.whatsapp_chat,
-        phone=number if domain == "c.us" else None,
+        phone=number if domain == "c.us" and number.isdigit() else None,
         # A merge at this moment may have moved the addresses.
         bsuid=bsuid.address.removesuffix("@bsuid") if bsuid else known,
     )

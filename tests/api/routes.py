@@ -7,11 +7,14 @@ from __future__ import annotations
 SCOPE_OF: dict[str, dict[str, str]] = {
     "api-chat": {"POST": "write"},
     "api-sessions": {"GET": "read", "POST": "write"},
-    "api-session": {"GET": "read"},
+    "api-session": {"GET": "read", "DELETE": "forget"},
     "api-session-reset": {"POST": "write"},
     "api-session-expire": {"POST": "write"},
     "api-session-messages": {"GET": "read", "POST": "write", "DELETE": "forget"},
+    "api-session-message": {"GET": "read", "DELETE": "forget"},
     "api-session-context": {"POST": "read"},
+    "api-session-summaries": {"GET": "read"},
+    "api-session-summary": {"GET": "read"},
     "api-chats": {"GET": "read"},
     "api-chat-detail": {"GET": "read", "DELETE": "forget"},
     "api-turn": {"GET": "read"},
@@ -21,6 +24,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-memories-export": {"GET": "read"},
     "api-memories-import": {"POST": "write"},
     "api-memory": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
+    "api-receipts": {"GET": "read"},
     "api-receipt": {"GET": "read"},
     "api-audit": {"GET": "audit"},
     "api-audit-verify": {"GET": "audit"},
@@ -30,7 +34,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-transcripts-check": {"POST": "read"},
     "api-documents": {"GET": "read"},
     "api-documents-cleanup": {"POST": "forget"},
-    "api-document": {"GET": "read", "PUT": "write"},
+    "api-document": {"GET": "read", "PUT": "write", "DELETE": "forget"},
     "api-document-archive": {"POST": "write"},
 }
 # Without a token: what they hold is no secret.
@@ -38,7 +42,6 @@ PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
 # Refused to bound tokens, because they concern all chats.
 NOT_FOR_BOUND = {
     "api-memories-import",
-    "api-receipt",
     "api-audit",
     "api-audit-verify",
     "api-documents",

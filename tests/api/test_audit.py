@@ -12,6 +12,9 @@ from django.test import override_settings
 from pytest_django import DjangoAssertNumQueries
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.sealing import audit_seal
+from memoryproject.foundation.audit.wiring import audit_key, log_path
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 
@@ -67,7 +70,10 @@ def test_events_are_filtered(api: Api, recorded: Chat, query: str, count: int) -
     assert len(api.walk(f"audit/?{query}")) == count
 
 
-@pytest.mark.parametrize("query", ["since=x", "limit=0", "colour=red", "action=%00", "cursor=x"])
+@pytest.mark.parametrize(
+    "query",
+    ["since=x", "limit=0", "colour=red", "action=%00", "cursor=x", "actor_kind=zz"],
+)
 def test_a_filter_that_makes_no_sense_is_refused(api: Api, recorded: Chat, query: str) -> None:
     error_of(api.get(f"audit/?{query}"), 400)
 
@@ -84,6 +90,10 @@ def unsealed(transactional_db: None, tmp_path: Any) -> Iterator[None]:
 def test_the_log_is_verified_and_an_edit_is_found(token: Callable[..., str]) -> None:
     api = Api(token("audit"))
     audit_record(action="export", actor=COMMAND_LINE, object_type="memories")
+    waiting = api.get("audit/verify/").json()
+    assert (waiting["verified"], waiting["events"], waiting["waiting"]) == (True, 0, 2)
+    assert not AuditEvent.objects.exclude(seal="").exists()
+    audit_seal(key=audit_key(), log_path=log_path())
     report = api.get("audit/verify/")
     assert report.status_code == 200
     assert report.json()["verified"] is True

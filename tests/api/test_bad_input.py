@@ -106,7 +106,7 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], str]] = [
     ("sessions/{id}/context/", {"max_tokens": "many"}, "max_tokens"),
     ("sessions/{id}/messages/", {}, "messages"),
     ("sessions/{id}/messages/", {"messages": {}}, "messages"),
-    ("sessions/{id}/messages/", {"messages": ["x"]}, "messages.0.non_field_errors"),
+    ("sessions/{id}/messages/", {"messages": ["x"]}, "messages.0"),
 ]
 WRONG_MESSAGES: list[tuple[dict[str, Any], str]] = [
     ({"content": "x"}, "role"),
@@ -193,11 +193,17 @@ def test_a_filter_that_makes_no_sense_is_400(query: str, api: Api, session_id: s
     "path",
     [
         *("sessions/x/", "sessions/0b0e7c1e/", "turns/1/", "turns/%00/", "chats/a%00b@c.us/"),
-        *("chats/%FF/", "sessions/" + "9" * 3000 + "/", f"sessions/{SESSION.upper()}/messages/"),
+        *("sessions/" + "9" * 3000 + "/", f"sessions/{SESSION.upper()}/messages/"),
     ],
 )
 def test_what_is_no_id_is_404(path: str, api: Api) -> None:
     error_of(api.get(path), 404)
+
+
+def test_a_chat_that_is_no_id_is_400_and_told_how_to_write_it(api: Api) -> None:
+    error = error_of(api.get("chats/%FF/"), 400)
+    assert error["attr"] == "whatsapp_chat"
+    assert "15550100123@c.us" in error["detail"]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\tb", "\xd7\xaa"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models import ChatSession, Message, SummarizationMetadata, Turn
 from tests.api.calling import Api, error_of
 from tests.api.conftest import make_token
 from tests.api.routes import SCOPE_OF
@@ -47,10 +47,19 @@ def ids(api: Api) -> dict[str, str]:
     memory = api.post("memories/", {"content": "We open at 9"}).json()["memory_id"]
     passing = api.post("memories/", {"content": "It rains"}).json()["memory_id"]
     receipt = api.delete(f"memories/{passing}/").json()["receipt_id"]
+    message = Message.objects.get(pk=said["message_id"])
+    summary = SummarizationMetadata.objects.create(
+        **{"session": message.session, "number": 1, "summary_message": message},
+        **{"summarized_message_ids": [message.pk], "first_order": 1, "last_order": 1},
+        **{"range_start": message.timestamp, "range_end": message.timestamp},
+        created_at=message.timestamp,
+    )
     api.call("PUT", "documents/decisions/use-postgres/", b'{"decision": "Use PostgreSQL"}')
     return {
         **{"whatsapp_chat": CHAT, "session_id": said["session_id"], "turn_id": said["turn_id"]},
+        "message_id": said["message_id"],
         **{"memory_id": memory, "receipt_id": receipt},
+        **{"summary_metadata_id": str(summary.pk)},
         **{"category": "decisions", "identifier": "use-postgres"},
     }
 
@@ -194,4 +203,5 @@ def test_every_address_tells_what_it_takes_and_refuses_other_methods(
 
 def test_the_lists_are_those_that_there_are() -> None:
     told: Any = {"api-sessions", "api-session-messages", "api-chats", "api-memories"}
-    assert set(LISTS) == told | {"api-audit", "api-documents"}
+    rest = {"api-audit", "api-documents", "api-receipts", "api-session-summaries"}
+    assert set(LISTS) == told | rest

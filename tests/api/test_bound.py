@@ -60,7 +60,7 @@ def address(name: str, place: Place) -> str:
     """The route with the ids of this chat."""
     found = ROUTES[name][0]
     for key in (each.name for each in fields(Place)):
-        for kind in ("uuid", "str"):
+        for kind in ("id", "str"):
             found = found.replace(f"<{kind}:{key}>", str(getattr(place, key)))
     return found
 

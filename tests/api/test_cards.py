@@ -36,7 +36,6 @@ def say(api: Api, session: str, asked: str, answered: str) -> None:
 def test_a_card_is_made_once_and_again_when_the_session_went_on(api: Api) -> None:
     session = session_in(api)
     path = f"sessions/{session}/card/"
-    assert "POST" in error_of(api.get(path), 404)["detail"]
     made = api.post(path)
     assert made.status_code == 201
     card = made.json()
@@ -120,3 +119,12 @@ def test_a_card_that_is_kept_for_a_key_goes_with_what_is_forgotten(api: Api) -> 
     )
     error_of(api.post(f"{path}?format=yaml", Idempotency_Key="k"), 409)
     assert "Yossi" not in api.post(path).content.decode()
+
+
+def test_reading_makes_the_first_card(api: Api) -> None:
+    path = f"sessions/{session_in(api)}/card/"
+    read = api.get(path)
+    assert read.status_code == 200
+    assert MemoryCard.objects.count() == 1
+    assert api.get(path).json() == read.json()
+    assert api.post(path).status_code == 200

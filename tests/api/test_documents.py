@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
@@ -233,3 +234,23 @@ def test_a_cleanup_that_makes_no_sense_is_refused(
     put(api)
     assert error_of(api.post("documents/cleanup/", body), 400)["attr"] == attr
     assert json.loads(api.get(PATH).content)["content"] == DECISION
+
+
+def test_what_get_gave_is_put_as_the_document_that_it_is(api: Api) -> None:
+    put(api)
+    whole = api.get(PATH).json()
+    again = put(api, body=whole)
+    assert (again.status_code, again.json()) == (200, whole)
+    assert api.get(PATH).json() == whole
+    error = error_of(put(api, body={**whole, "content": whole}), 400)
+    assert "whole document" in error["detail"]
+    assert api.get(PATH).json() == whole
+
+
+def test_nothing_is_saved_while_memory_is_off(api: Api) -> None:
+    path = "documents/decisions/use-postgres/"
+    with override_settings(ENABLE_MEMORY_SYSTEM=False):
+        answer = api.call("PUT", path, {"decision": "Use PostgreSQL"})
+        assert error_of(answer, 403)["code"] == "memory_disabled"
+        error_of(api.get(path), 404)
+    assert api.call("PUT", path, {"decision": "Use PostgreSQL"}).status_code == 201

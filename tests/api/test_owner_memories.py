@@ -76,12 +76,17 @@ def test_saying_the_same_neither_shows_nor_changes_it(
     assert answer.json()["memory_id"] != key
 
 
-def test_the_owners_own_chat_is_the_owners(
+def test_it_is_out_of_reach_in_the_owners_own_chat_too(
     token: Callable[..., str], note: Callable[[str], str], settings: Any
 ) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
     key = note(GODFATHER)
-    assert SECRET in body_of(bound(token, GODFATHER).get(f"memories/{key}/"))
+    api = bound(token, GODFATHER)
+    assert api.get(f"memories/{key}/").status_code == 404
+    body = {"query": SECRET, "whatsapp_chat": GODFATHER, "min_similarity": 0}
+    for path in ("memories/", f"memories/?whatsapp_chat={GODFATHER}", "memories/export/"):
+        assert SECRET not in body_of(api.get(path))
+    assert SECRET not in body_of(api.post("memories/recall/", body))
 
 
 def test_an_unbound_token_sees_it(api: Api, note: Callable[[str], str]) -> None:

@@ -201,3 +201,29 @@ def test_staff_who_recall_what_was_said_are_in_the_audit_log(
         assert caller.post("memories/recall/", body).status_code == 200
     event = AuditEvent.objects.get(action="conversation.read")
     assert (event.actor_kind, event.actor) == ("staff", "boss")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "operator"),
+    [
+        ({"sku": {"gt": 7}}, "gt"),
+        ({"sku": {"$in": [7]}}, "$in"),
+        ({"AND": [{"sku": 7}]}, "AND"),
+        ({"a": [{"b": {"contains": "x"}}]}, "contains"),
+    ],
+)
+def test_operators_are_refused_and_not_taken_for_names(
+    api: Api, metadata: dict[str, Any], operator: str
+) -> None:
+    answer = api.post("memories/recall/", {"query": "a", "metadata": metadata})
+    error = error_of(answer, 400)
+    assert error["attr"] == "metadata"
+    assert operator in error["detail"]
+
+
+def test_values_may_be_objects(api: Api) -> None:
+    metadata = {"place": {"city": "Haifa", "floor": 2}, "in": "stock"}
+    api.post("memories/", {"content": "The van is there", "metadata": metadata})
+    question = {"query": "Where is the van?", "min_similarity": 0}
+    wanted = {**question, "metadata": {"place": {"city": "Haifa"}, "in": "stock"}}
+    assert len(api.post("memories/recall/", wanted).json()["results"]) == 1

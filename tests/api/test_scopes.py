@@ -37,7 +37,7 @@ def _walk(patterns: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
 
 def filled(address: str) -> str:
     """The address with ids of nothing."""
-    address = re.sub(r"<uuid:\w+>", str(uuid4()), address)
+    address = re.sub(r"<(?:uuid|id):\w+>", str(uuid4()), address)
     return re.sub(r"<\w+:\w+>", "nobody@c.us", address)
 
 

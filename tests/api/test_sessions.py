@@ -100,7 +100,7 @@ def test_where_memory_is_off_nothing_is_begun(api: Api, settings: Any) -> None:
 def test_err_session_007_an_unusual_chat_is_taken_with_a_warning(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert api.post("sessions/", {"whatsapp_chat": "someone"}).status_code == 201
+    assert api.post("sessions/", {"whatsapp_chat": "someone@c.us"}).status_code == 201
     assert any("Unusual WhatsApp chat id" in record.message for record in caplog.records)
 
 
@@ -138,3 +138,13 @@ def test_a_bound_token_opens_and_sees_its_own_chats_alone(
     error_of(bound.post("sessions/", {"whatsapp_chat": OTHER}), 404)
     error_of(bound.post("sessions/", {"whatsapp_chat": "15550100789@c.us"}), 404)
     assert Chat.objects.count() == 2
+
+
+def test_the_address_of_a_new_session_is_told(api: Api) -> None:
+    answer = api.post("sessions/", {"whatsapp_chat": "15550100777@c.us"})
+    session_id = answer.json()["session_id"]
+    assert api.get(answer.headers["Location"]).json()["session_id"] == session_id
+    again = api.post("sessions/", {"whatsapp_chat": "15550100777@c.us"})
+    assert "Location" not in again.headers
+    following = api.post(f"sessions/{session_id}/reset/")
+    assert following.headers["Location"].endswith(f"{following.json()['session_id']}/")

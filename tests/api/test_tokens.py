@@ -204,7 +204,12 @@ def test_the_admin_makes_a_token_shows_it_once_and_revokes_it(
 ) -> None:
     page = admin_client.post(
         "/admin/api/apitoken/add/",
-        {"name": "from the admin", "scopes": ["read"], "chats": "15550100123@c.us"},
+        {
+            "name": "from the admin",
+            "scopes": ["read"],
+            "chats": "15550100123@c.us",
+            "never_expires": "on",
+        },
     )
     assert page.status_code == 200
     assert "no-store" in page["Cache-Control"]
@@ -225,16 +230,45 @@ def test_the_admin_makes_a_token_shows_it_once_and_revokes_it(
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": ""}, {"scopes": []}, {"chats": "nobody"}, {"expires_at_0": "2001-01-01"}],
+    [
+        {"name": ""},
+        {"scopes": []},
+        {"chats": "nobody"},
+        {"expires_at_0": "2001-01-01", "expires_at_1": "12:00:00", "never_expires": ""},
+        {"chats": ""},
+        {"every_chat": "on"},
+        {"never_expires": ""},
+        {"expires_at_0": "2100-01-01", "expires_at_1": "12:00:00"},
+    ],
 )
 def test_the_admin_refuses_a_token_that_makes_no_sense(
     admin_client: Client, wrong: dict[str, Any]
 ) -> None:
-    form = {"name": "x", "scopes": ["read"], "expires_at_1": "12:00:00", **wrong}
-    form.pop("expires_at_1") if "expires_at_0" not in wrong else None
+    right = {"name": "x", "scopes": ["read"], "chats": "15550100123@c.us", "never_expires": "on"}
+    form = {name: value for name, value in {**right, **wrong}.items() if value != ""}
     page = admin_client.post("/admin/api/apitoken/add/", form)
     assert page.status_code == 200
     assert not ApiToken.objects.exists()
+
+
+def test_a_new_token_in_the_admin_has_the_least_and_all_is_chosen(admin_client: Client) -> None:
+    form = admin_client.get("/admin/api/apitoken/add/").context["adminform"].form
+    assert form["scopes"].initial == ["read"]
+    assert not form["every_chat"].value()
+    assert not form["never_expires"].value()
+    admin_client.post(
+        "/admin/api/apitoken/add/",
+        {
+            "name": "everything",
+            "scopes": ["read", "write", "forget", "audit"],
+            "every_chat": "on",
+            "expires_at_0": "2100-01-01",
+            "expires_at_1": "12:00:00",
+        },
+    )
+    token = ApiToken.objects.get()
+    assert (token.chat_ids, len(token.scopes)) == (None, 4)
+    assert token.expires_at is not None
 
 
 def test_two_tokens_may_have_one_name() -> None:

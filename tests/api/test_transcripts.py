@@ -15,9 +15,11 @@ from django.conf import settings
 from django.test import override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.models import Chat, Message
+from sessions_app.models import Chat, Message, TranscriptBatch
+from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcripts.target import DEFAULT_CHAT
 from tests.api.calling import Api, error_of
+from tests.transcripts.conftest import run
 from tests.world import CLIENT, OTHER_CLIENT
 
 pytestmark = pytest.mark.django_db
@@ -207,3 +209,55 @@ def test_what_a_killed_process_left_is_removed_by_the_next(api: Api) -> None:
     assert plain(api, "transcripts/validate/", TEXT).status_code == 200
     assert list(folder.iterdir()) == [at_work]
     shutil.rmtree(at_work)
+
+
+TALK = "User: hello\nAssistant: hi\nUser: price?\nAssistant: 40\n"
+
+
+def test_a_text_uses_no_number_of_the_folder(api: Api, tmp_path: Path) -> None:
+    """The next batch of the folder was refused, because the text had its number."""
+    place = ("--dir", tmp_path, "--chat", "15550100123@c.us")
+    (tmp_path / batch_name(1)).write_bytes(b"User: a\nAssistant: b\n")
+    assert run("save", *place).code == 0
+    body = {"text": TALK, "whatsapp_chat": "15550100123@c.us"}
+    assert api.post("transcripts/", body).status_code == 201
+    (tmp_path / batch_name(2)).write_bytes(b"User: c\nAssistant: d\n")
+    assert run("save", *place).code == 0
+    assert list(TranscriptBatch.objects.order_by("id").values_list("number", flat=True)) == [
+        1,
+        0,
+        2,
+    ]
+    assert {} in Message.objects.values_list("metadata", flat=True)
+
+
+def test_answers_of_the_api_name_no_file_that_the_caller_never_had(api: Api) -> None:
+    """Notes and problems spoke of chat_memory_batch_001.txt."""
+    odd = "User: a\r\nAssistant: b\r\nuser: c\r\n"
+    for path in ("transcripts/validate/", "transcripts/"):
+        answer = api.post(path, {"text": odd})
+        assert answer.json()["notes"]
+        assert "batch" not in answer.content.decode()
+    for bad in ("Assistant: x\n", "User: a\n", "", "User: a\nUser: b\n"):
+        checked = api.post("transcripts/validate/", {"text": bad})
+        assert checked.json()["problems"]
+        assert "file" not in checked.content.decode()
+        assert "batch" not in checked.content.decode()
+    noted = api.post("transcripts/validate/", {"text": TALK}).json()["notes"]
+    assert any("Only the format was checked" in note for note in noted)
+
+
+def test_the_api_takes_the_decision_too(api: Api) -> None:
+    chat = {"whatsapp_chat": "15550100123@c.us"}
+    one = {"text": "User: yes\nAssistant: ok\n", **chat}
+    api.post("transcripts/", one)
+    longer = {"text": one["text"] + TALK, **chat}
+    error = error_of(api.post("transcripts/", longer), 400)
+    assert error["code"] == "ambiguous"
+    assert '"overlap": 2' in error["detail"]
+    assert '"append": true' in error["detail"]
+    assert "--" not in error["detail"]
+    both = api.post("transcripts/", {**longer, "append": True, "overlap": 2})
+    assert error_of(both, 400)["attr"] == "overlap"
+    saved = api.post("transcripts/", {**longer, "overlap": 2})
+    assert (saved.status_code, saved.json()["added"], saved.json()["overlap"]) == (201, 4, 2)

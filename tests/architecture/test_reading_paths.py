@@ -30,7 +30,7 @@ from tests.world import CLIENT, World
 
 QUESTION = "When does TestCorp pay?"
 # Of a path itself: a message and a forgetting run through a recall, whose files count there.
-MAX_FILES = {"message": 50, "recall": 18, "forgetting": 38}
+MAX_FILES = {"message": 52, "recall": 18, "forgetting": 38}
 # A section of CONTRIBUTING.md holds a path as a numbered list of files.
 SECTION = {
     "message": "### A WhatsApp message, from webhook to reply",
@@ -109,6 +109,8 @@ def test_a_message_from_webhook_to_reply(
 @pytest.mark.django_db
 def test_a_recall(warm: World) -> None:
     viewer = Viewer("client", warm.chat(CLIENT).pk)
+    # The statements that read the hits are compiled at the first recall of a process.
+    recall(query=QUESTION, viewer=viewer, embedder=warm.dependencies.embedder)
     with Trace() as trace:
         found = recall(query=QUESTION, viewer=viewer, embedder=warm.dependencies.embedder)
     assert "TestCorp pays in 30 days" in [hit.content for hit in found.hits]

@@ -163,6 +163,8 @@ def test_other_ways_of_writing_this_machine_are_refused(host: str) -> None:
         "https://example.com:0/",
         "https://example.com/" + "x" * 2_000,
         "http://example.com/",
+        "https://xn--ls8h.la/",
+        "https://xn--/",
     ],
 )
 def test_urls_that_make_no_sense_or_hide_something_are_refused(url: str) -> None:

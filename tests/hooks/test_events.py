@@ -31,7 +31,7 @@ from sessions_app.cards.make_cards import cards_make
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire
-from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models import Chat, ChatSession, ForgetReceipt, Turn
 from tests.api.calling import Api
 from tests.events import moved
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
@@ -134,6 +134,7 @@ def test_what_waits_for_staff_is_created_as_proposed_then_changed_or_gone(
         ("memory.changed", "active"),
         ("memory.forgotten", "proposed"),
     ]
+    assert told()[-1][1]["receipt_id"] is None, "it was refused, not erased"
 
 
 def test_staff_who_change_who_may_see_it_in_the_admin_are_told_of(
@@ -177,7 +178,9 @@ def test_a_document_s_passages_are_memories_too(
     assert types() == ["memory.created"] * passages
     document_id = {data["document_id"] for _, data in told()}
     call_command("forget", "document", *document_id, "--yes", stdout=StringIO())
-    assert types()[passages:] == ["memory.forgotten"] * passages
+    assert types()[passages:] == ["document.forgotten"] + ["memory.forgotten"] * passages
+    receipt = str(ForgetReceipt.objects.get().receipt_id)
+    assert {data["receipt_id"] for _, data in told()[passages:]} == {receipt}
 
 
 def test_a_session_that_ends_by_time_by_reset_and_by_rest_is_told_of(
@@ -322,17 +325,24 @@ def test_when_a_person_is_erased_the_receiver_learns_which_memories_are_gone_and
     world.say(CLIENT, "/reset")
     chat = world.chat(CLIENT)
     gone = str(Memory.objects.get(content=PARROTS).pk)
+    sessions = [str(each.pk) for each in chat.sessions.order_by("created_at")]
     receipt = object_forget(
         kind="chat", object_id=chat.pk, dependencies=build_forget_dependencies(), actor=COMMAND_LINE
     )
-    assert receipt.swept["hooks_webhookdelivery"] == 3
+    assert receipt.swept["hooks_webhookdelivery"] == 4
     send_all()
-    (last,) = receiver.events(endpoint.secret)[2:]
-    assert last["type"] == "memory.forgotten"
+    erased, last = receiver.events(endpoint.secret)[2:]
+    assert (erased["type"], last["type"]) == ("chat.erased", "memory.forgotten")
+    assert erased["data"] == {
+        "session_ids": sessions,
+        "receipt_id": str(receipt.receipt_id),
+        "whatsapp_chat": None,
+    }
     assert last["data"] == {
         "memory_id": gone,
         "status": "active",
         "visibility": "chat",
+        "receipt_id": str(receipt.receipt_id),
         "whatsapp_chat": None,
     }
     rows = str(list(WebhookDelivery.objects.values()))

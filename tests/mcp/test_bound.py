@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryproject.foundation.rest_kit.authentication import caller_with
+from sessions_app.conversations.facade import token_chats
+from sessions_app.mcp.server import instructions_for
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import Api
 from tests.api.conftest import make_token
@@ -102,3 +105,23 @@ def test_a_context_is_refused_by_the_id_of_another_chats_session_too(
     assert rpc.told("get_context", arguments("get_context", own, None))["messages"]
     denied = rpc.refusal("get_context", arguments("get_context", other, None))
     assert denied == f"There is no session {other.session_id}."
+
+
+def test_an_assistant_of_one_chat_needs_no_name(token: Callable[..., str]) -> None:
+    chat = "15550100123@c.us"
+    secret = token("read", "write", chat_ids=token_chats([chat]))
+    rpc = Rpc(secret)
+    made = rpc.call("remember", {"content": "TestCorp pays in 30 days"})["structuredContent"]
+    assert (made["whatsapp_chat"], made["visibility"]) == (chat, "chat")
+    Api(secret).post("sessions/")
+    found = rpc.call("get_context", {"query": "When does TestCorp pay?"})["structuredContent"]
+    assert "30 days" in found["messages"][0]["content"]
+
+
+def test_an_assistant_is_told_its_chats(token: Callable[..., str]) -> None:
+    names = ["15550100123@c.us", "15550100456@c.us"]
+    for chosen in (names[:1], names):
+        ids = token_chats(chosen)
+        said = instructions_for(caller_with(token("read", chat_ids=ids)))
+        assert all(name in said for name in chosen)
+    assert "Your chat" not in instructions_for(caller_with(token("read")))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memories_app.memory_document_format.problems import MemoryDocumentInvalidError
 from memories_app.memory_document_format.times import read_stamp
 from memories_app.memory_documents.store_protocol import Filter
 from tests.memory_documents.conftest import NOON, Place
@@ -360,3 +361,40 @@ def test_both_stores_give_the_same_errors_and_the_same_texts(make_place: Any, db
         ]
         printed.append([(ran.out, ran.err, ran.code) for ran in told])
     assert printed[0] == printed[1]
+
+
+def test_what_load_prints_is_saved_as_the_document_that_it_is(place: Place) -> None:
+    named = ["--category", "decisions", "--identifier", "auth"]
+    content = json.dumps(CONTENTS["decisions"])
+    place.run("save", *named, "--session-id", "s1", "--content", content)
+    whole = place.run("load", *named).out
+    again = place.run("save", *named, "--content", whole)
+    assert (again.code, again.out) == (0, "decisions/auth.json: unchanged.\n")
+    assert place.run("load", *named).out == whole
+    other = ["--category", "decisions", "--identifier", "copy"]
+    assert place.run("save", *other, "--content", whole).code == 0
+    copied = place.run("load", *other).json
+    assert (copied["content"], copied["meta"]["session_id"]) == (CONTENTS["decisions"], "s1")
+
+
+def test_a_whole_document_that_a_save_would_cut_or_nest_is_refused(place: Place) -> None:
+    named = ["--category", "decisions", "--identifier", "auth"]
+    meta = {"created": "2025-11-25T10:30:00Z", "category": "decisions", "summary": "auth"}
+    whole = {"meta": meta, "content": {"decision": "a"}}
+    for given, said in (
+        ({"meta": {**meta, "category": "context"}, "content": {}}, "meta.category: is context"),
+        ({**whole, "own": 1}, "own: would be lost"),
+        ({**whole, "meta": {**meta, "own": 1}}, "meta.own: would be lost"),
+        ({**whole, "content": {"decision": 1}}, "content.decision: must be a text"),
+        ({**whole, "content": whole}, "content: is a whole document"),
+    ):
+        refused = place.run("save", *named, "--content", json.dumps(given))
+        assert refused.code == 1
+        assert said in refused.err
+    with pytest.raises(MemoryDocumentInvalidError):
+        place.store.save(category="decisions", identifier="auth", content=whole)
+    assert place.run("load", *named).code == 1
+    # Nothing of an envelope: fields of their own, which are kept.
+    own = json.dumps({"meta": {"author": "me"}, "content": "x"})
+    assert place.run("save", *named, "--content", own).code == 0
+    assert place.run("load", *named).json["content"] == json.loads(own)

@@ -215,13 +215,23 @@ def test_err_session_006_missing_files_leave_gaps_and_are_listed(
 def test_err_session_007_a_chat_id_of_another_form_is_accepted_with_a_warning(
     old: OldFolder, bring_in: Import, caplog: pytest.LogCaptureFixture
 ) -> None:
-    forms = ["15550100123", "15550100123@lid", "@bsuid", "@c.us", "a b@c.us", "x@y@c.us"]
-    for form in forms:
+    for form in ("15550100123", "+15550100123@C.US", "15550100123@lid"):
         old.add([message(1)], whatsapp_chat=form)
     report = bring_in()
-    assert set(Chat.objects.values_list("whatsapp_chat", flat=True)) == set(forms)
-    assert report.warnings["unusual_chat_id"] == len(forms)
+    chats = {"15550100123@c.us", "15550100123@lid"}
+    assert set(Chat.objects.values_list("whatsapp_chat", flat=True)) == chats
+    assert report.warnings["unusual_chat_id"] == 1
     assert "unusual WhatsApp chat id, accepted as it is: 15550100123@lid." in caplog.text
+
+
+@pytest.mark.parametrize("form", ["@bsuid", "@c.us", "a b@c.us", "x@y@c.us", "..", "a/b@c.us"])
+def test_a_session_of_no_chat_is_skipped_with_an_example(
+    old: OldFolder, bring_in: Import, form: str
+) -> None:
+    old.add([message(1)], whatsapp_chat=form)
+    report = bring_in()
+    assert not Chat.objects.exists()
+    assert any("15550100123@c.us" in one.reason for one in report.skipped)
 
 
 def test_err_integration_004_times_without_zone_are_utc_and_told_once_a_session(

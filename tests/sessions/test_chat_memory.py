@@ -370,3 +370,98 @@ def test_an_expired_session_still_takes_the_answer_that_was_under_way(
     session.refresh_from_db()
     assert session.status == "expired"
     assert session.message_counter == 1
+
+
+@pytest.mark.parametrize("wrong", ["abc", "zzz", "", 7, None, b"x", ["a"]])
+def test_an_id_that_is_none_is_invalid_data(
+    db: None, service: ChatMemoryService, wrong: Any
+) -> None:
+    for call in (
+        lambda: service.get_messages(conversation_id=wrong),
+        lambda: service.add_messages(conversation_id=wrong, messages=[said("x")]),
+        lambda: service.clear_messages(conversation_id=wrong),
+        lambda: service.get_conversation_history(conversation_id=wrong),
+    ):
+        with pytest.raises(DataValidationError, match="conversation_id: must be a session_id"):
+            call()
+
+
+def test_an_id_may_be_given_as_text(service: ChatMemoryService, session: ChatSession) -> None:
+    service.add_messages(conversation_id=str(session.pk), messages=[said("x")])
+    assert len(service.get_messages(conversation_id=str(session.pk))) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ({"messages": [{"role": "user", "content": "x"}]}, "messages\\[0\\]: must be a Conv"),
+        ({"messages": "text"}, "messages: must be a list"),
+        ({"messages": None}, "messages: must be a list"),
+        ({"messages": [said("x", ["user"])]}, "messages\\[0\\].role: unknown role"),
+        ({"messages": [], "now": "today"}, "now: must be a date and time"),
+        ({"limit": "2"}, "limit: must be 1 or more"),
+        ({"limit": True}, "limit: must be 1 or more"),
+        ({"before": "2026-01-01"}, "before: must be a date and time"),
+        ({"max_messages": 0}, "max_messages: must be 1 or more"),
+        ({"user_role": "boss"}, "user_role: must be client or godfather"),
+    ],
+)
+def test_a_shape_that_is_wrong_is_invalid_data(
+    service: ChatMemoryService, session: ChatSession, call: dict[str, Any], says: str
+) -> None:
+    """Seed 003, 5.7: no other error leaves the service."""
+    if "messages" in call:
+        method: Any = service.add_messages
+    elif "limit" in call or "before" in call:
+        method = service.get_messages
+    else:
+        method = service.get_conversation_history
+    with pytest.raises(DataValidationError, match=says):
+        method(conversation_id=session.pk, **call)
+
+
+def test_the_history_is_what_chat_models_take(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    roles = ["system", "user", "tool", "assistant", "summary", "user"]
+    messages = [said(f"m{place}", role) for place, role in enumerate(roles)]
+    service.add_messages(conversation_id=session.pk, messages=messages)
+    history = service.get_conversation_history(conversation_id=session.pk)
+    # The summary stands first; system text from outside commands nothing, and a tool's result
+    # means nothing without its call.
+    assert [(entry["role"], entry["content"]) for entry in history] == [
+        ("system", "m4"),
+        ("user", "m1"),
+        ("assistant", "m3"),
+        ("user", "m5"),
+    ]
+    newest = service.get_conversation_history(conversation_id=session.pk, max_messages=1)
+    assert newest == [{"role": "system", "content": "m4"}, {"role": "user", "content": "m5"}]
+
+
+def test_the_history_keeps_the_limit_of_the_role(session: ChatSession) -> None:
+    service = ChatMemoryService(limits=Limits(client=10, godfather=100))
+    messages = [said(f"{place}" * 20) for place in range(9)]
+    service.add_messages(conversation_id=session.pk, messages=messages)
+    client = service.get_conversation_history(conversation_id=session.pk)
+    owner = service.get_conversation_history(conversation_id=session.pk, user_role="godfather")
+    assert (len(client), len(owner)) == (2, 9)
+    assert client == owner[-2:]
+
+
+def test_the_history_is_the_one_of_the_prompt(world: World) -> None:
+    """One implementation: the summary, and answers with their questions."""
+    world.summarizing(4)
+    for text in ("My locker code is 4711", "And the alarm is 0815"):
+        world.say(CLIENT, text)
+    world.sum_up(CLIENT)
+    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
+    world.work()
+    world.say(CLIENT, "three")
+    history = world.rules.chat_memory.get_conversation_history(
+        conversation_id=world.session(CLIENT).pk
+    )
+    asked = [message.content for message in world.prompt()]
+    assert history[0]["role"] == "system"
+    assert history[0]["content"] in asked[0]
+    assert [entry["content"] for entry in history[1:-1]] == asked[1:]

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.overflow import Overflow
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import AssistantProfile, Turn
-from sessions_app.turns.prompt_budget import CUT_MARK
+from sessions_app.turns.prompt_history import CUT_MARK
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 QUESTION = "when is the delivery of the pallet invoice truck?"

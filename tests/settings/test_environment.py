@@ -177,3 +177,20 @@ def test_a_secret_in_a_place_that_cannot_be_written_lives_for_the_process(tmp_pa
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert len(secret_from_file(blocked / "secret.key")) >= 50
+
+
+def test_a_refused_value_of_the_file_is_not_the_origin_of_the_default() -> None:
+    config = {
+        "RECALL_TOP_K": "many",
+        "CLIENT_MAX_TOKENS": 5000,
+        "GODFATHER_PHONE": "nobody",
+    }
+    env = Environment(values={}, config=config)
+    assert env.integer("RECALL_TOP_K", 5) == 5
+    assert env.integer("CLIENT_MAX_TOKENS", 4000) == 5000
+    assert env.whatsapp_ids("GODFATHER_PHONE") == frozenset()
+    assert env.origins([]) == {
+        "RECALL_TOP_K": "default",
+        "CLIENT_MAX_TOKENS": "config.json",
+        "GODFATHER_PHONE": "default",
+    }

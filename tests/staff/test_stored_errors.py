@@ -125,7 +125,7 @@ def test_a_taken_name_is_refused_in_hebrew(reader: Client) -> None:
 
 @pytest.mark.django_db
 def test_a_token_is_refused_in_hebrew(reader: Client) -> None:
-    given = {"name": "n", "scopes": ["read"], "chats": "nobody"}
+    given = {"name": "n", "scopes": ["read"], "chats": "nobody", "never_expires": "on"}
     page = reader.post("/admin/api/apitoken/add/", given)
     errors = refused(page)
     assert "nobody" in errors

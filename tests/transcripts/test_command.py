@@ -99,7 +99,7 @@ def test_status_tells_what_is_there_and_what_a_save_would_do(folder: Path) -> No
     assert found["save"] == {"possible": True, "add": 2, "overlap": 0, "saved_before": 0}
     run("save", "--dir", folder)
     (folder / batch_name(2)).write_bytes(GOOD + b"User: c\nAssistant: d\n")
-    found = run("status", "--dir", folder, "--json").report
+    found = run("status", "--dir", folder, "--overlap", 2, "--json").report
     assert found["stored"]["last_batch"]["number"] == 1
     assert (found["save"]["add"], found["save"]["overlap"]) == (2, 2)
     (folder / batch_name(4)).write_bytes(GOOD)
@@ -118,8 +118,8 @@ def test_status_tells_what_is_there_and_what_a_save_would_do(folder: Path) -> No
         (("export", "--dir", "nowhere"), "--session or --chat"),
         (("save", "--session", "x"), "is no session's id"),
         (("save", "--session=--"), "session"),
-        (("save", "--chat", ""), "give a WhatsApp chat"),
-        (("save", "--chat", "two words"), "give a WhatsApp chat"),
+        (("save", "--chat", ""), "write it like 15550100123@c.us"),
+        (("save", "--chat", "two words"), "write it like 15550100123@c.us"),
         (("export", "--chat", CLIENT, "--batch-size", "3"), "even number"),
     ],
 )

@@ -58,8 +58,9 @@ class RoundTrip(TestCase):
             place = ("--dir", folder)
             exported = run("export", "--session", session.pk, "--batch-size", size, *place)
             assert exported.code == 0
-            assert run("validate", *place).code == 0
-            saved = run("save", "--chat", OTHER_CLIENT, "--json", *place)
+            # Exchanges that are repeated where one batch ends are left to people.
+            assert run("validate", "--append", *place).code == 0
+            saved = run("save", "--append", "--chat", OTHER_CLIENT, "--json", *place)
             assert saved.report["added"] == len(messages)
             assert list(Path(folder).iterdir()) == []
         assert stored(chat__whatsapp_chat=OTHER_CLIENT) == messages

@@ -127,11 +127,15 @@ def test_a_gap_after_what_was_saved_is_refused(batches: Batches) -> None:
     assert batches.names == [batch_name(3)]
 
 
-def test_an_overlap_with_what_is_stored_is_recognised(batches: Batches) -> None:
+def test_an_overlap_with_what_is_stored_is_saved_as_the_caller_decides(batches: Batches) -> None:
     batches.put(1, "a", "b", "c", "d")
     batches.save()
     batches.put(2, "c", "d", "e", "f")
-    saved = batches.save()
+    with pytest.raises(RefusedError) as error:
+        batches.save()
+    assert "--overlap 2" in error.value.problems[0].mend
+    assert len(stored()) == 4
+    saved = batches.save(overlap=2)
     assert (saved.overlap, saved.added) == (2, 2)
     assert "".join(content for _, content in stored()) == "abcdef"
     assert batches.names == []
@@ -151,7 +155,7 @@ def test_what_was_said_again_is_added_with_append(batches: Batches) -> None:
     batches.put(1, "Hello", "Good morning")
     batches.save()
     batches.put(2, "Hello", "Good morning")
-    assert batches.save(append=True).added == 2
+    assert batches.save(overlap=0).added == 2
     assert stored() == said("Hello", "Good morning") * 2
 
 

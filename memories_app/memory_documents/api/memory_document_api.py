@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
@@ -34,7 +35,12 @@ from memories_app.memory_documents.store_protocol import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
-from memoryproject.foundation.rest_kit.errors import PreconditionFailed, not_found, refuse
+from memoryproject.foundation.rest_kit.errors import (
+    MemoryDisabled,
+    PreconditionFailed,
+    not_found,
+    refuse,
+)
 from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -136,8 +142,15 @@ class DocumentView(DocumentsApi):
     parser_classes = [RawJson]
 
     def query_parameters(self) -> set[str]:
-        own = {"archived"} if self.request.method in ("GET", "HEAD") else {"session_id"}
+        own = {"session_id"} if self.request.method == "PUT" else {"archived"}
         return super().query_parameters() | own
+
+    def is_archived(self, request: Request) -> bool:
+        """Return whether the query names a document in the archive. Raises ValidationError."""
+        archived = request.query_params.get("archived", "false")
+        if archived not in ("true", "false"):
+            raise refuse("It is true or false.", attr="archived")
+        return archived == "true"
 
     @described(
         operation_id="documents_get",
@@ -152,11 +165,10 @@ class DocumentView(DocumentsApi):
         In context an identifier without a date means the newest document; `Content-Location`
         shows which one it is.
         """
-        archived = request.query_params.get("archived", "false")
-        if archived not in ("true", "false"):
-            raise refuse("It is true or false.", attr="archived")
         kept = self.store().load(
-            category=self.category(category), identifier=identifier, archived=archived == "true"
+            category=self.category(category),
+            identifier=identifier,
+            archived=self.is_archived(request),
         )
         if is_known(request, document_etag(kept)):
             return HttpResponse(status=304, headers={"ETag": document_etag(kept)})
@@ -166,7 +178,8 @@ class DocumentView(DocumentsApi):
         operation_id="documents_save",
         summary="Create or update a memory document",
         description=(
-            "The body is the content alone: the document's meta data are kept. 201 for a new one. "
+            "The body is the content: the document's meta data are kept. A whole document, as "
+            "`GET` returns it, counts as its content. 201 for a new one. "
             "What it said before stays as a version. In context the date is put before the "
             "identifier. A completed handoff goes to the archive. With `If-Match` only the version "
             "that you read, with `If-None-Match: *` only a new one: else 412."
@@ -181,16 +194,19 @@ class DocumentView(DocumentsApi):
         ],
     )
     def put(self, request: Request, category: str, identifier: str) -> HttpResponse:
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            raise MemoryDisabled
         session_id = request.query_params.get("session_id")
         if session_id is not None and "\x00" in session_id:
             raise refuse("It holds a NUL character.", code="nul", attr="session_id")
         # No parser reads an empty body.
-        given = request.data if isinstance(request.data, str) else ""
+        body = request.data if isinstance(request.data, str) else ""
+        given = content_read(self.category(category), body)
         saved = self.store().save(
-            category=self.category(category),
+            category=category,
             identifier=identifier,
-            content=content_read(category, given),
-            session_id=session_id,
+            content=given.content,
+            session_id=given.session_id if session_id is None else session_id,
             check=self._check,
         )
         place = saved.archived_as or saved.key
@@ -262,10 +278,11 @@ def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:
         kept.envelope.text.encode(),
         status=status,
         content_type="application/json; charset=utf-8",
-        headers={"ETag": document_etag(kept), "Content-Location": _address(kept.key)},
+        headers={"ETag": document_etag(kept), "Content-Location": document_location(kept.key)},
     )
 
 
-def _address(key: Key) -> str:
+def document_location(key: Key) -> str:
+    """Return the address of this very document."""
     address = f"/api/v1/documents/{key.category}/{quote(key.name, safe='')}/"
     return f"{address}?archived=true" if key.archived else address

@@ -8,7 +8,6 @@ from memories_app.memory_documents.api.memory_document_api import (
     DocumentArchiveView,
     DocumentCleanupView,
     DocumentsView,
-    DocumentView,
 )
 
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
@@ -16,6 +15,6 @@ DOCUMENT = "documents/<str:category>/<str:identifier>/"
 urlpatterns = [
     path("documents/", DocumentsView.as_view(), name="api-documents"),
     path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
-    path(DOCUMENT, DocumentView.as_view(), name="api-document"),
+    # sessions_app/api/memory_urls.py has the document itself, because it can be forgotten.
     path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
 ]

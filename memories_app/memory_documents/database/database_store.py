@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -116,6 +117,17 @@ class DatabaseStore:
         if version is None:
             raise _not_found(category, identifier, archived=archived)
         return kept_of(version)
+
+    def document_id(self, *, category: str, identifier: str, archived: bool = False) -> UUID:
+        """Return the id of the document that ``load`` would return.
+
+        Raises MemoryDocumentNotFoundError.
+        """
+        name = self._name_meant(category, identifier, archived=archived)
+        row = rows_in(category, archived=archived).filter(name=name).first()
+        if row is None:
+            raise _not_found(category, identifier, archived=archived)
+        return row.pk
 
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         for category in wanted.categories:

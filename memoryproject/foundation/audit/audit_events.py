@@ -92,11 +92,14 @@ class Actor:
     ``kind`` is one of staff (``name`` is the user name), api (the token's name), person (a client
     or the godfather; ``chat_id`` is their chat's id), command (somebody at the server's command
     line) and system (the clock, a worker).
+
+    ``on_behalf_of`` is the chat of the person in whose place a program or staff write.
     """
 
     kind: str
     name: str = ""
     chat_id: UUID | None = None
+    on_behalf_of: UUID | None = None
 
 
 SYSTEM = Actor("system")
@@ -131,10 +134,12 @@ class Event:
         """
         if self.object_type == "chat" and self.object_id:
             return UUID(str(self.object_id))
-        return self.chat_id or self.actor.chat_id
+        return self.chat_id or self.actor.chat_id or self.actor.on_behalf_of
 
     def people(self) -> set[UUID]:
-        return {each for each in (self.concerns(), self.actor.chat_id) if each is not None}
+        actor = self.actor
+        concerned = (self.concerns(), actor.chat_id, actor.on_behalf_of)
+        return {each for each in concerned if each is not None}
 
 
 def audit_record(
@@ -157,6 +162,9 @@ def audit_record(
     stores the person's pseudonym. content_hash: SHA-256 of the text, in hex. details: counts, names
     of fields and the like; never a text that somebody wrote. chat_id: the chat that it concerns,
     stored as the person's pseudonym; by default the person's own chat.
+
+    An actor who writes in a person's place is recorded with the person's pseudonym in the details,
+    as on_behalf_of.
     """
     event = Event(action, actor, object_type, object_id, content_hash, details or {}, chat_id)
     audit_record_many(events=[event])
@@ -181,6 +189,9 @@ def _row(event: Event, names: Mapping[UUID, str]) -> AuditEvent:
     actor, chat = event.actor, event.concerns()
     pseudonym = names[chat] if chat else ""
     is_chat = event.object_type == "chat"
+    details = dict(event.details)
+    if actor.on_behalf_of is not None:
+        details["on_behalf_of"] = names[actor.on_behalf_of]
     return AuditEvent(
         action=event.action,
         actor_kind=actor.kind,
@@ -189,5 +200,5 @@ def _row(event: Event, names: Mapping[UUID, str]) -> AuditEvent:
         object_type=event.object_type,
         object_id=pseudonym if is_chat and event.object_id else str(event.object_id),
         content_hash=event.content_hash,
-        details=dict(event.details),
+        details=details,
     )

@@ -65,6 +65,7 @@ ACTIONS: Mapping[str, Any] = {
     "memory.update": _("A memory was corrected"),
     "memory.visibility": _("A memory's visibility was changed"),
     "memory_document.archive": _("A memory document was archived"),
+    "memory_document.forgotten": _("A memory document was erased"),
     "memory_document.import": _("A memory document was imported"),
     "memory_document.remove": _("A memory document was removed"),
     "memory_document.save": _("A memory document was saved"),

@@ -47,6 +47,7 @@ FORGETTING = {
     "backup_not_swept": _("A backup of transcripts can't be swept: %(why)s."),
     "backup_not_removed": _("A backup of transcripts can't be removed: %(why)s."),
     "kind_memory": _("memory"),
+    "kind_memory_document": _("memory document"),
     "kind_message": _("message"),
     "kind_summary": _("summary"),
     "kind_part": _("part"),

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
-from memoryproject.foundation.outgoing_webhooks.kinds import MEMORY_FORGOTTEN, TEST
+from memoryproject.foundation.outgoing_webhooks.kinds import ERASURES, TEST
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
@@ -82,12 +82,12 @@ def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
 def chat_deliveries_erase(*, chat_id: UUID) -> int:
     """Erase a forgotten person's data from the deliveries.
 
-    Pending deliveries about the person are no longer sent, except for the event that their memories
-    are gone, and no delivery shows whose data it was about. Call it at the end of the transaction
+    Pending deliveries about the person are no longer sent, except for the events that something is
+    erased, and no delivery shows whose data it was about. Call it at the end of the transaction
     that forgets the person. Returns the number of rows that were changed or deleted.
     """
     of_chat = WebhookDelivery.objects.filter(chat_id=chat_id)
-    untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type=MEMORY_FORGOTTEN)
+    untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type__in=ERASURES)
     gone, _ = untold.delete()
     return gone + of_chat.update(chat_id=None)
 

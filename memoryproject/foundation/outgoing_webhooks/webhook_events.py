@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from memoryproject.foundation.outgoing_webhooks.kinds import ERASURES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_wake
 
@@ -66,21 +67,27 @@ def hooks_raise(events: Sequence[HookEvent]) -> None:
 
 
 @contextmanager
-def hooks_gathered() -> Iterator[None]:
+def hooks_gathered(*, receipt_id: UUID | None = None) -> Iterator[None]:
     """Collect the events raised within the block; raise each object's changes once at its end.
 
+    ``receipt_id``: the receipt of the erasure within the block; events of erasures name it.
     Use it within a transaction. If the block fails, no event is raised.
     """
-    if _gathering.get() is not None:
-        yield
-        return
     events: list[HookEvent] = []
     mark = _gathering.set(events)
     try:
         yield
     finally:
         _gathering.reset(mark)
+    if receipt_id is not None:
+        events = [_with_receipt(event, receipt_id) for event in events]
     hooks_raise(events)
+
+
+def _with_receipt(event: HookEvent, receipt_id: UUID) -> HookEvent:
+    if event.type not in ERASURES:
+        return event
+    return replace(event, data={**event.data, "receipt_id": str(receipt_id)})
 
 
 def joined(events: Iterable[HookEvent]) -> list[HookEvent]:

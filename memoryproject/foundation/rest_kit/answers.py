@@ -117,7 +117,7 @@ WITH_BODY = (
     ),
     Refusal(
         415,
-        "The body is in a form that isn't read here.",
+        "The body is in a form that isn't read here, or compressed.",
         code="unsupported_media_type",
         detail='Unsupported media type "text/html" in request.',
     ),

@@ -35,7 +35,12 @@ class JsonParser(BaseParser):
     ) -> Any:
         text = read_text(stream, parser_context or {})
         try:
-            found = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+            found = json.loads(
+                text,
+                parse_constant=_no_number,
+                parse_float=_finite,
+                object_pairs_hook=each_name_once,
+            )
         except RecursionError:
             raise ParseError("The body is nested too deeply.") from None
         except ValueError as error:
@@ -87,6 +92,17 @@ def drain(stream: Any) -> None:
     for _ in range(DRAIN_BLOCKS):
         if not stream.read(MEGABYTE):
             return
+
+
+def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object. Refuses a name that it has twice: only one of the values would count."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        shown = ascii(twice)[1:-1][:100] if not twice.isprintable() else twice[:100]
+        raise refuse(f"The body has the name {shown} twice.", code="repeated", attr=shown)
+    return found
 
 
 def _no_number(word: str) -> float:

@@ -22,6 +22,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 }
 DRF_STANDARDIZED_ERRORS: dict[str, Any] = {
     "EXCEPTION_HANDLER_CLASS": "memoryproject.foundation.rest_kit.handler.OneShape",
+    "EXCEPTION_FORMATTER_CLASS": "memoryproject.foundation.rest_kit.handler.Whole",
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "WhatsApp memory",
@@ -54,5 +55,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "RecallSourceEnum": ["memories", "messages"],
         "RecalledSourceEnum": ["memory", "message"],
     },
+    "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "format": "uuid"}},
     "SCHEMA_PATH_PREFIX": r"/api/v1",
 }

@@ -18,6 +18,14 @@ class BodyTooLarge(APIException):
     default_code = "body_too_large"
 
 
+class UnsupportedEncoding(APIException):
+    """The body is compressed."""
+
+    status_code = 415
+    default_code = "unsupported_media_type"
+    default_detail = "This server takes no compressed body: send it without Content-Encoding."
+
+
 class LengthRequired(APIException):
     status_code = 411
     default_code = "length_required"

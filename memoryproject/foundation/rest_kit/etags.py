@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from django.utils.http import parse_etags, quote_etag
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.errors import PreconditionFailed
 
@@ -14,6 +18,19 @@ def etag_of(*parts: object) -> str:
     """Return a strong ETag of a version's parts, such as an id and the time of the last change."""
     text = "\0".join(map(str, parts))
     return quote_etag(hashlib.sha256(text.encode()).hexdigest()[:32])
+
+
+def etag_of_document(document: Mapping[str, Any]) -> str:
+    """Return the ETag of an object as the API shows it."""
+    return etag_of(json.dumps(document, sort_keys=True, default=str))
+
+
+def etagged(request: Request, document: Mapping[str, Any]) -> Response:
+    """Return the object with its ETag, or 304 where the caller has this version."""
+    headers = {"ETag": etag_of_document(document)}
+    if is_known(request, headers["ETag"]):
+        return Response(status=304, headers=headers)
+    return Response(document, headers=headers)
 
 
 def is_known(request: Request, etag: str) -> bool:

@@ -25,8 +25,9 @@ class MomentFormField(forms.CharField):
             field.field_name = "The time"
             return field.run_validation(value)
         except ValidationError as error:
-            message = " ".join(str(text) for text in error.detail)
-            raise forms.ValidationError(message, "invalid") from error
+            # With the code that times have in bodies.
+            detail = list(error.detail)[0]
+            raise forms.ValidationError(str(detail), getattr(detail, "code", None)) from error
 
 
 class TruthFormField(forms.Field):

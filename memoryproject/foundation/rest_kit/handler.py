@@ -9,11 +9,26 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http.request import UnreadablePostError
+from drf_standardized_errors.formatter import ExceptionFormatter
 from drf_standardized_errors.handler import ExceptionHandler
+from drf_standardized_errors.types import Error
 from rest_framework.exceptions import APIException, ParseError
 
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, Unavailable
+from memoryproject.foundation.rest_kit.serializers import WHOLE
+
+
+class Whole(ExceptionFormatter):
+    """Name the place of every error; what concerns a whole object has the object's place."""
+
+    def get_errors(self) -> list[Error]:
+        errors: list[Error] = super().get_errors()
+        for error in errors:
+            if error.attr is not None:
+                error.attr = ".".join(part for part in error.attr.split(".") if part != WHOLE)
+                error.attr = error.attr or None
+        return errors
 
 
 class OneShape(ExceptionHandler):

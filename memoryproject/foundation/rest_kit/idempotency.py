@@ -39,7 +39,7 @@ PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
 SHORT_WAIT_SECONDS = 10.0
 PATIENCE_SECONDS = 80.0
 LOOK_AGAIN_SECONDS = 0.05
-KEPT_HEADERS = ("ETag", "Location", "Retry-After")
+KEPT_HEADERS = ("ETag", "Location", "Content-Location", "Retry-After")
 REPLAYED = "Idempotent-Replayed"
 
 Handler = Callable[..., Any]
@@ -59,8 +59,11 @@ class NotKept(Conflict):
     )
 
 
-def idempotent(*, atomic: bool) -> Callable[[Handler], Handler]:
+def idempotent(*, atomic: bool, holds_texts: bool = True) -> Callable[[Handler], Handler]:
     """Let a view's method accept the header.
+
+    ``holds_texts``: a forgetting meanwhile keeps the response from being stored. A receipt holds no
+    texts, and the forgetting is its own.
 
     ``atomic``: the method and its stored response are one transaction, so that a crash keeps both
     or neither. The method must make no HTTP call. Otherwise work done before a crash may be
@@ -77,7 +80,11 @@ def idempotent(*, atomic: bool) -> Callable[[Handler], Handler]:
                 return handler(view, request, *args, **kwargs)
             once = Once.of(request, key)
             view.idempotency_ref = once.key_hash
-            return once.answer(lambda: handler(view, request, *args, **kwargs), atomic=atomic)
+            return once.answer(
+                lambda: handler(view, request, *args, **kwargs),
+                atomic=atomic,
+                holds_texts=holds_texts,
+            )
 
         answer.takes_idempotency_key = True  # type: ignore[attr-defined]
         return answer
@@ -104,16 +111,16 @@ class Once:
         text = json.dumps(parts, sort_keys=True, default=str)
         return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
 
-    def answer(self, execute: Callable[[], Any], *, atomic: bool) -> Any:
+    def answer(self, execute: Callable[[], Any], *, atomic: bool, holds_texts: bool = True) -> Any:
         """Return the response of the first call with this key."""
         row = self._claim_or_wait()
         if row.status is not None:
             return _again(row)
         try:
             if not atomic:
-                return self._store(row, execute())
+                return self._store(row, execute(), holds_texts=holds_texts)
             with transaction.atomic():
-                return self._store(row, execute())
+                return self._store(row, execute(), holds_texts=holds_texts)
         except BaseException:
             self._give_up(row)
             raise
@@ -173,7 +180,7 @@ class Once:
     def _others(self) -> IdempotentAnswer | None:
         return IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash).first()
 
-    def _store(self, row: IdempotentAnswer, response: Any) -> HttpResponse:
+    def _store(self, row: IdempotentAnswer, response: Any, *, holds_texts: bool) -> HttpResponse:
         """Store the response and return it. Raises LeaseLostError."""
         rendered = _rendered(self.request, response)
         ours = IdempotentAnswer.objects.filter(pk=row.pk, lease_token=row.lease_token)
@@ -185,7 +192,8 @@ class Once:
             },
             "body": rendered.content.decode(),
         }
-        if ours.filter(withheld=False).update(**values):
+        kept = ours.filter(withheld=False) if holds_texts else ours
+        if kept.update(**values, withheld=False):
             return rendered
         if ours.update(status=rendered.status_code):
             return rendered

@@ -67,6 +67,10 @@ def etag(*statuses: int) -> OpenApiParameter:
     return header("ETag", "This version: for `If-None-Match` and `If-Match`.", *statuses)
 
 
+def location(*statuses: int) -> OpenApiParameter:
+    return header("Location", "The address of what was created.", *statuses)
+
+
 def named(name: str, description: str, schema: dict[str, Any]) -> OpenApiParameter:
     """Return a parameter of the address."""
     return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=description)

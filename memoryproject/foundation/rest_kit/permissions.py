@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from memoryproject.foundation.rest_kit.callers import caller_of
+from memoryproject.foundation.rest_kit.callers import Caller, caller_of
+from memoryproject.foundation.rest_kit.scopes import READ
 
 
 class HasScope(BasePermission):
@@ -23,7 +25,7 @@ class HasScope(BasePermission):
             return True  # answered with the allowed methods, or with 405
         method = "GET" if method == "HEAD" else method
         scope = getattr(view, "scopes", {}).get(method)
-        who = "Your account lacks" if caller.is_staff else "The token lacks"
+        who = _lacking(caller)
         if caller.is_staff and method in view.staff_rights:
             lacking = [
                 name for name in view.staff_rights[method] if not request.user.has_perm(name)
@@ -35,3 +37,28 @@ class HasScope(BasePermission):
         if caller.is_bound and not view.bound_tokens:
             raise PermissionDenied("The token is bound to chats, and this concerns all of them.")
         return True
+
+
+def require_scopes(caller: Caller, needed: Iterable[str], why: str) -> None:
+    """Refuse a call whose content needs more scopes than its address and method.
+
+    ``why``: a clause that says what needs them. Raises PermissionDenied.
+    """
+    missing = [scope for scope in needed if scope not in caller.scopes]
+    if missing:
+        noun = "scope" if len(missing) == 1 else "scopes"
+        raise PermissionDenied(f"{_lacking(caller)} the {noun} {' and '.join(missing)}: {why}")
+
+
+def require_reading(caller: Caller) -> None:
+    """Refuse a token that may write but not read, where the answer shows what others stored.
+
+    Call it for an object that is within reach: whether it exists is no secret of its content.
+    Staff's rights are those of the admin. Raises PermissionDenied.
+    """
+    if not caller.is_staff:
+        require_scopes(caller, [READ], "the answer holds what is stored.")
+
+
+def _lacking(caller: Caller) -> str:
+    return "Your account lacks" if caller.is_staff else "The token lacks"

@@ -16,6 +16,19 @@ from rest_framework import serializers
 logger = logging.getLogger(__name__)
 
 
+OBJECT = "a JSON object"
+# What whole objects are told of: the shape of errors has null for it.
+WHOLE = "non_field_errors"
+
+
+def json_kind(value: Any) -> str:
+    """Return what JSON calls a value."""
+    if value is None:
+        return "null"
+    kinds = ((bool, "true or false"), (str, "a text"), (int | float, "a number"), (list, "a list"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), OBJECT)
+
+
 class Strict(serializers.Serializer[Any]):
     """An object whose fields are all known: a misspelt field is refused, not ignored."""
 
@@ -28,6 +41,9 @@ class Strict(serializers.Serializer[Any]):
                 raise serializers.ValidationError(
                     {str(name)[:100]: [detail] for name in unknown[:20]}, code="unknown_field"
                 )
+        else:
+            detail = f"It must be {OBJECT}, not {json_kind(data)}."
+            raise serializers.ValidationError({WHOLE: [detail]}, code="invalid")
         return super().to_internal_value(data)
 
 

@@ -20,10 +20,15 @@ from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
 from memoryproject.foundation.rest_kit.answers import Refusal
 from memoryproject.foundation.rest_kit.callers import Caller, caller_of
-from memoryproject.foundation.rest_kit.errors import LengthRequired, refuse
+from memoryproject.foundation.rest_kit.errors import LengthRequired, UnsupportedEncoding, refuse
 from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.serializers import checked_data, shared_serializer
+from memoryproject.foundation.rest_kit.serializers import (
+    OBJECT,
+    checked_data,
+    json_kind,
+    shared_serializer,
+)
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
@@ -75,6 +80,9 @@ class ApiView(GenericAPIView[Any]):
         super().initial(request, *args, **kwargs)
         if _is_chunked(request._request) and not request.META.get("wsgi.input_terminated"):
             raise LengthRequired
+        coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding not in ("", "identity") and request.method in ("POST", "PUT", "PATCH"):
+            raise UnsupportedEncoding
         if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
             raise NotFound("The address holds a NUL character.")
         self._check_query(request)
@@ -114,6 +122,8 @@ class ApiView(GenericAPIView[Any]):
 
     def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
         """Return the body's checked data. Raises ValidationError."""
+        if not isinstance(self.request.data, Mapping):
+            raise refuse(f"The body must be {OBJECT}, not {json_kind(self.request.data)}.")
         return checked_data(serializer_class, self.request.data)
 
     def handle_exception(self, exc: Exception) -> Response:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from django.db.models import Prefetch
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.answers import NOT_FORGOTTEN
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_FORGOTTEN, NOT_MODIFIED
+from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    described,
+    etag,
+    named,
+)
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.facade import object_forget
-from sessions_app.forgetting.presentation import FORGETTING
+from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.presentation import examples
 from sessions_app.presentation.filters import ChatFilters
-from sessions_app.presentation.lookup import chat_within
+from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA, chat_within
 from sessions_app.presentation.serializers import ChatSerializer, ReceiptSerializer
+
+NAMED = named("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
 
 
 class ChatsView(ListView):
@@ -42,24 +52,26 @@ class ChatsView(ListView):
 class ChatView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chat"]}
-    answers = {"DELETE": [NOT_FORGOTTEN]}
+    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
     raises = FORGETTING
 
     @described(
         operation_id="chats_get",
         summary="One chat",
-        responses=ChatSerializer,
+        parameters=[NAMED, IF_NONE_MATCH, etag(200, 304)],
+        responses={200: ChatSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
         examples=[answered("A person", examples.CHAT_ROW)],
     )
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return the chat that has this address now; any of its addresses will do."""
         chat = chat_within(self.caller, whatsapp_chat)
         self.record_read(object_type="chat", object_id=chat.pk)
-        return Response(ChatSerializer(chat).data)
+        return etagged(request, ChatSerializer(chat).data)
 
     @described(
         operation_id="chats_erase",
         summary="Erase a person or a group, with everything in the chat",
+        parameters=[NAMED, IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
             answered(
@@ -68,17 +80,18 @@ class ChatView(ApiView):
             )
         ],
     )
+    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, whatsapp_chat: str) -> Response:
         """Erase the conversations, memories and documents of the chat.
 
         What other chats learned of them is erased, too. It can't be undone; export first what has
-        to be kept.
+        to be kept. With `If-Match` only the version that you read: else 412.
         """
-        chat = chat_within(self.caller, whatsapp_chat)
-        receipt = object_forget(
+        return forget_once(
+            self,
             kind="chat",
-            object_id=chat.pk,
-            dependencies=build_forget_dependencies(),
-            actor=self.caller.actor,
+            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
+            etag=lambda: etag_of_document(
+                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
+            ),
         )
-        return Response(receipt.as_dict())

@@ -7,24 +7,40 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.answers import NOT_FORGOTTEN, conflicting
+from memoryproject.foundation.rest_kit.answers import (
+    CHANGED_MEANWHILE,
+    NOT_FORGOTTEN,
+    NOT_MODIFIED,
+    conflicting,
+)
+from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, sent
-from memoryproject.foundation.rest_kit.views import ListView
+from memoryproject.foundation.rest_kit.operations import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    described,
+    etag,
+    sent,
+)
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.conversation_views.api.session_api import session_document
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
 from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
-from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.facade import object_forget
-from sessions_app.forgetting.presentation import FORGETTING
+from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
 from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.message_forms import stored_form
 from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
 from sessions_app.presentation.serializers import (
+    OF_ITS_FORM,
     MessageSerializer,
     MessagesQuery,
     NewMessagesSerializer,
@@ -39,10 +55,12 @@ class MessagesView(ListView):
     scopes = {"GET": "read", "POST": "write", "DELETE": "forget"}
     answers = {
         "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
-        "DELETE": [NOT_FORGOTTEN],
+        "DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE],
     }
     raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
-    queryset = Message.objects.values_list(*MessageSerializer().fields, named=True)
+    queryset = Message.objects.values_list(
+        *(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)), named=True
+    )
     query_serializer_class = MessagesQuery
     serializer_class = MessageSerializer
     ordering = ("-order_num",)
@@ -77,6 +95,7 @@ class MessagesView(ListView):
         responses={201: StoredMessagesSerializer},
         examples=[
             sent("One message", {"messages": [SAID]}),
+            sent("The call of a tool and its result", {"messages": examples.TOOL_EXCHANGE}),
             answered("As stored", {"messages": [examples.MESSAGE]}, status=201),
         ],
     )
@@ -98,12 +117,15 @@ class MessagesView(ListView):
             chat_ids=self.caller.chat_ids,
             check=check,
         )
-        values = [SimpleNamespace(session_id=session_id, **vars(each)) for each in stored]
+        # What programs store is text.
+        own = {"session_id": session_id, "kind": "text", "media": {}}
+        values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
         return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
     @described(
         operation_id="sessions_messages_clear",
         summary="Clear a session: delete its messages and what was derived from them",
+        parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
             answered(
@@ -112,17 +134,74 @@ class MessagesView(ListView):
             )
         ],
     )
+    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID) -> Response:
-        """Delete the messages; the session stays, empty, and continues its numbering."""
-        session = session_within(self.caller, session_id)
-        receipt = object_forget(
+        """Delete the messages; the session stays, empty, and continues its numbering.
+
+        `If-Match` takes the ETag of the session: else 412.
+        """
+        return forget_once(
+            self,
             kind="messages",
-            object_id=session.pk,
-            dependencies=build_forget_dependencies(),
-            actor=self.caller.actor,
+            find=lambda: session_within(self.caller, session_id).pk,
+            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
         )
-        return Response(receipt.as_dict())
+
+
+class OneMessageView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    raises = FORGETTING
+
+    def message(self, session_id: UUID, message_id: UUID) -> Message:
+        """Return the message. Raises NotFound also for one out of reach."""
+        rows = Message.objects.filter(self.caller.reach(), session=session_id).defer("terms")
+        message = rows.filter(pk=message_id).first()
+        if message is None:
+            raise NotFound(f"There is no message {message_id} in session {session_id}.")
+        return message
+
+    @described(
+        operation_id="sessions_messages_get",
+        summary="One message",
+        parameters=[IF_NONE_MATCH, etag(200, 304)],
+        responses={200: MessageSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        examples=[answered("A message", examples.MESSAGE)],
+    )
+    def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
+        """Return the message as it is stored now."""
+        message = self.message(session_id, message_id)
+        self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
+        return etagged(request, MessageSerializer(message).data)
+
+    @described(
+        operation_id="sessions_messages_forget",
+        summary="Forget a message",
+        parameters=[IF_MATCH],
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered(
+                "The receipt",
+                examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
+            )
+        ],
+    )
+    @idempotent(atomic=False, holds_texts=False)
+    def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
+        """Forget the message everywhere it was derived, with a receipt. Once more: 404.
+
+        What was learned from this message alone goes with it. With `If-Match` only the version
+        that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="message",
+            find=lambda: self.message(session_id, message_id).pk,
+            etag=lambda: etag_of_document(
+                MessageSerializer(self.message(session_id, message_id)).data
+            ),
+        )
 
 
 def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
-    return ConversationMessage(**{"timestamp": now, **each})
+    return ConversationMessage(**{"timestamp": now, **stored_form(each)})

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 
-from memoryproject.foundation.rest_kit.answers import conflicting
+from memoryproject.foundation.rest_kit.answers import (
+    CHANGED_MEANWHILE,
+    NOT_FORGOTTEN,
+    NOT_MODIFIED,
+    conflicting,
+)
+from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
+from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, sent
+from memoryproject.foundation.rest_kit.operations import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    described,
+    etag,
+    location,
+    sent,
+)
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversation_views.session_actions import (
@@ -22,14 +42,26 @@ from sessions_app.conversation_views.session_actions import (
     session_reset,
 )
 from sessions_app.conversations.facade import ConversationNotFoundError
+from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.models import ChatSession
+from sessions_app.models import ChatAddress, ChatSession
 from sessions_app.presentation import examples
+from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.filters import SessionFilters
 from sessions_app.presentation.lookup import check_chat, session_within
 from sessions_app.presentation.refusals import memory_disabled
-from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
+from sessions_app.presentation.serializers import (
+    NewSessionSerializer,
+    ReceiptSerializer,
+    SessionSerializer,
+)
 
+# Of the session's chat, which decide its role.
+ADDRESSES = ArraySubquery(
+    ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
+    .order_by()
+    .values("address")
+)
 REFUSALS = {
     ConversationNotFoundError: not_found,
     SessionEndedError: conflict,
@@ -37,11 +69,16 @@ REFUSALS = {
 }
 
 
+def session_document(caller: Caller, session_id: UUID) -> dict[str, Any]:
+    """Return the session as the API shows it; raise NotFound as ``session_within`` does."""
+    return dict(SessionSerializer(session_within(caller, session_id)).data)
+
+
 class SessionsView(ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
     raises = REFUSALS
-    queryset = ChatSession.objects.select_related("chat")
+    queryset = ChatSession.objects.select_related("chat").annotate(current_addresses=ADDRESSES)
     serializer_class = SessionSerializer
     filterset_class = SessionFilters
     ordering = ("-created_at", "-session_id")
@@ -57,6 +94,7 @@ class SessionsView(ListView):
     @described(
         operation_id="sessions_open",
         summary="The active session of a chat, begun where there is none",
+        parameters=[location(201)],
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
         examples=[
@@ -72,31 +110,64 @@ class SessionsView(ListView):
         A chat that doesn't exist is created.
         """
         body = self.body(NewSessionSerializer)
-        check_chat(self.caller, body["whatsapp_chat"])
+        whatsapp_chat = chat_or_own(self.caller, body.get("whatsapp_chat"))
+        check_chat(self.caller, whatsapp_chat)
         opened = session_open_in(
-            whatsapp_chat=body["whatsapp_chat"],
+            whatsapp_chat=whatsapp_chat,
             rules=build_intake_rules(),
             now=timezone.now(),
             actor=self.caller.actor,
         )
-        return Response(
-            SessionSerializer(opened.session).data, status=201 if opened.is_new else 200
-        )
+        return _session_answer(opened.session, is_new=opened.is_new)
+
+
+def _session_answer(session: ChatSession, *, is_new: bool) -> Response:
+    place = {"Location": reverse("api-session", args=[session.pk])} if is_new else None
+    status = 201 if is_new else 200
+    return Response(SessionSerializer(session).data, status=status, headers=place)
 
 
 class OneSessionView(ApiView):
-    scopes = {"GET": "read"}
+    scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
+    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    raises = FORGETTING
 
     @described(
         operation_id="sessions_get",
         summary="One session",
-        responses=SessionSerializer,
+        parameters=[IF_NONE_MATCH, etag(200, 304)],
+        responses={200: SessionSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
         examples=[answered("An active session", examples.SESSION)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
-        return Response(SessionSerializer(session_within(self.caller, session_id)).data)
+        return etagged(request, session_document(self.caller, session_id))
+
+    @described(
+        operation_id="sessions_forget",
+        summary="Forget a session, with its messages and what was learned from them alone",
+        parameters=[IF_MATCH],
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered(
+                "The receipt",
+                examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
+            )
+        ],
+    )
+    @idempotent(atomic=False, holds_texts=False)
+    def delete(self, request: Request, session_id: UUID) -> Response:
+        """Forget the session everywhere it was derived, with a receipt. Once more: 404.
+
+        With `If-Match` only the version that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="session",
+            find=lambda: session_within(self.caller, session_id).pk,
+            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
+        )
 
 
 class ResetView(ApiView):
@@ -107,6 +178,7 @@ class ResetView(ApiView):
     @described(
         operation_id="sessions_reset",
         summary="End a session and begin the next, as /reset does",
+        parameters=[location(201)],
         request=None,
         responses={201: SessionSerializer},
         examples=[answered("The new session", examples.SESSION, status=201)],
@@ -121,7 +193,7 @@ class ResetView(ApiView):
             now=timezone.now(),
             actor=self.caller.actor,
         )
-        return Response(SessionSerializer(session).data, status=201)
+        return _session_answer(session, is_new=True)
 
 
 class ExpireView(ApiView):

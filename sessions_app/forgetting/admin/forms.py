@@ -10,7 +10,7 @@ from django.utils.timezone import get_current_timezone
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from sessions_app.conversations.facade import chat_find
+from sessions_app.conversations.facade import chat_at
 from sessions_app.forgetting.find_matches import MEMORY, MESSAGE, Wanted
 from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
 
@@ -69,7 +69,7 @@ class SearchForm(forms.Form):
 
     def clean_chat(self) -> Chat | None:
         address = self.cleaned_data["chat"].translate(_MARKS).strip()
-        chat = chat_find(address) if address else None
+        chat = chat_at(address) if address else None
         if address and chat is None:
             raise forms.ValidationError(_("There is no such chat."))
         return chat

@@ -30,6 +30,7 @@ from sessions_app.forgetting.receipts.receipt_labels import (
     probe_words,
     swept_words,
 )
+from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt
 
 MAX_STAFF = 100
@@ -76,7 +77,10 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
     # See get_search_results.
     search_fields = ("receipt_id",)
-    search_help_text = gettext_lazy("A whole id: the receipt's, or that of what was erased")
+    search_help_text = gettext_lazy(
+        "A whole id: the receipt's, that of what was erased, or the person's, such as "
+        "15550100123@c.us"
+    )
     date_hierarchy = "forgotten_at"
     fieldsets = (
         (None, {"fields": ("documents", "receipt_id", "shown_kind", "object_id", "shown_run")}),
@@ -112,14 +116,14 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ForgetReceipt], search_term: str
     ) -> tuple[QuerySet[ForgetReceipt], bool]:
-        """Search by whole ids only, because an index finds them."""
+        """Search by whole ids only: an index finds them, and a person's is kept as a hash alone."""
         term = search_term.strip()
         if not term:
             return queryset, False
         with suppress(ValueError):
             key = UUID(term)
             return queryset.filter(Q(receipt_id=key) | Q(object_id=key)), False
-        return queryset.none(), False
+        return receipts_of(queryset, term), False
 
     def pdf(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
         """Return the receipt as PDF."""

@@ -15,20 +15,26 @@ from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described, sent
+from memoryproject.foundation.rest_kit.permissions import require_scopes
 from memoryproject.foundation.rest_kit.renderers import EventStream, Json
+from memoryproject.foundation.rest_kit.scopes import WRITE
 from memoryproject.foundation.rest_kit.views import ApiView
 from memoryproject.foundation.rest_kit.waiting_calls import PlacedIterator, waiting_calls
 from sessions_app.inbound.api.chat_serializers import AnswerSerializer, AskSerializer, answer_of
 from sessions_app.inbound.api.event_stream import answer_events
+from sessions_app.inbound.api.message_scopes import required_scopes
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
     NoAnswerError,
     NotYetAnsweredError,
+    is_group,
     talk_begin,
     talk_finish,
 )
 from sessions_app.models import Turn
+from sessions_app.models.roles import Speaker
 from sessions_app.presentation import examples
+from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.lookup import check_chat
 from sessions_app.turns.dependencies import build_turn_dependencies
 
@@ -59,7 +65,9 @@ def not_yet(error: Exception) -> APIException:
 
 
 class AskView(ApiView):
-    scopes = {"POST": "write"}
+    """``scopes``: what every message needs; ``required_scopes`` adds what its content needs."""
+
+    scopes = {"POST": WRITE}
     kinds = {"POST": "chat"}
     answers = {
         "POST": [
@@ -97,15 +105,24 @@ class AskView(ApiView):
     def post(self, request: Request) -> Any:
         """Run one whole turn, after those that wait in that chat already.
 
-        Commands such as /remember work, too. Nothing is sent to WhatsApp. With `stream` the answer
-        comes as server-sent events: `accepted`, `delta` for each piece of the reply, `done`; or
-        `error`. The reply is streamed once it is stored, so that nothing of it is taken back.
+        Commands such as /remember work, too. Nothing is sent to WhatsApp. A message whose answer
+        may show memories needs the scope read, too, and /forget also the scope forget.
+
+        With `stream` the answer comes as server-sent events: `accepted`, `delta` for each piece of
+        the reply, `done`; or `error`. The reply is streamed once it is stored, so that nothing of
+        it is taken back.
         """
-        body = self.body(AskSerializer)
+        body = self._asked()
+        needed, why = required_scopes(body["content"], in_group=is_group(body["whatsapp_chat"]))
+        require_scopes(self.caller, needed, why)
         check_chat(self.caller, body["whatsapp_chat"])
         if body["stream"] or isinstance(request.accepted_renderer, EventStream):
             return self._stream(body)
         return self._whole(request)
+
+    def _asked(self) -> dict[str, Any]:
+        body = self.body(AskSerializer)
+        return {**body, "whatsapp_chat": chat_or_own(self.caller, body.get("whatsapp_chat"))}
 
     post.takes_idempotency_key = True  # type: ignore[attr-defined]
 
@@ -113,7 +130,7 @@ class AskView(ApiView):
     @idempotent(atomic=False)
     def _whole(self, request: Request) -> Response:
         with waiting_calls.place():
-            turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
+            turn = self._begin(self._asked(), self.idempotency_ref)
             talk = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
         return Response(answer_of(talk))
 
@@ -142,6 +159,11 @@ class AskView(ApiView):
             rules=build_intake_rules(),
             now=timezone.now(),
             ref=ref,
+            speaker=Speaker(
+                kind=self.caller.actor.kind,
+                name=self.caller.actor.name,
+                is_bound=self.caller.is_bound,
+            ),
         )
         if not self.caller.may_see(turn.chat_id):
             # The number changed hands at this very moment.

@@ -15,7 +15,9 @@ from sessions_app.presentation.serializers import RecalledField, WhatsAppChat
 class AskSerializer(Strict):
     """A message to the assistant in a chat."""
 
-    whatsapp_chat = WhatsAppChat()
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Required, except for a token that is bound to one chat."
+    )
     # The limit bounds the work that one call causes; WhatsApp's own limit is lower.
     content = Text(allow_blank=True, max_length=65_536)
     stream = Truth(default=False, help_text="Answer with server-sent events instead.")

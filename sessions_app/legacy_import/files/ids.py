@@ -11,7 +11,7 @@ UUID_FORM = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}", re.IGNORECASE
 )
 # xxx@c.us for a person, xxx@g.us for a group (ERR-SESSION-007), and people without a number.
-CHAT_FORM = re.compile(r"[^\s@]+@(c\.us|g\.us|bsuid)")
+CHAT_FORM = re.compile(r"[^\s@]+@(c\.us|g\.us|bsuid)", re.IGNORECASE)
 
 
 def is_uuid(text: str) -> bool:

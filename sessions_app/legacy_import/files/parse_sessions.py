@@ -6,7 +6,6 @@ messages. Nothing here raises anything but LegacyError.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,10 @@ from uuid import UUID
 
 from pydantic import AfterValidator, FailFast, Field
 
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
 from sessions_app.legacy_import.files.errors import LegacyError
 from sessions_app.legacy_import.files.ids import is_uuid, message_uuid, session_uuid
 from sessions_app.legacy_import.files.values import (
@@ -30,7 +33,6 @@ from sessions_app.legacy_import.files.values import (
 
 ROLES = ("user", "assistant", "system", "tool", "summary")
 MAX_ORDER = 1_000_000_000
-BARE_PHONE = re.compile(r"\+?(\d{7,15})", re.ASCII)
 
 
 class _SessionFile(Document):
@@ -194,7 +196,7 @@ def _who(found: _SessionFile, name: str) -> tuple[str, str]:
     ``chat_id`` could be either: its form decides.
     """
     session_id, chat_id = found.session_id, found.chat_id
-    chat = found.whatsapp_chat or _with_server(found.phone_number)
+    chat = found.whatsapp_chat or found.phone_number
     if not chat and not is_uuid(chat_id):
         chat = chat_id
     if not session_id:
@@ -203,12 +205,7 @@ def _who(found: _SessionFile, name: str) -> tuple[str, str]:
         raise LegacyError("session_id: missing")
     if not chat.strip():
         raise LegacyError("whatsapp_chat: missing")
-    if not chat.isprintable():
-        raise LegacyError("whatsapp_chat: holds control characters")
-    return session_id, chat
-
-
-def _with_server(phone: str) -> str:
-    """Return the older name of whatsapp_chat, or a number alone, as a full address."""
-    bare = BARE_PHONE.fullmatch(phone)
-    return f"{bare[1]}@c.us" if bare else phone
+    try:
+        return session_id, whatsapp_chat_normalise(chat)
+    except WhatsAppChatError as error:
+        raise LegacyError(f"whatsapp_chat: {error}") from error

@@ -19,6 +19,7 @@ from memoryproject.foundation.rest_kit.answers import (
     conflicting,
 )
 from memoryproject.foundation.rest_kit.etags import is_known, require_match
+from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
@@ -27,10 +28,10 @@ from memoryproject.foundation.rest_kit.operations import (
     etag,
     sent,
 )
+from memoryproject.foundation.rest_kit.permissions import require_reading
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
-from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.facade import object_forget
+from sessions_app.forgetting.presentation import forget_once
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.listing import memory_etag
 from sessions_app.memories.api.reach import memories_in_reach
@@ -56,7 +57,7 @@ class MemoryView(ApiView):
             conflicting("It was superseded.", "The memory was superseded: change the newer one."),
             CHANGED_MEANWHILE,
         ],
-        "DELETE": [NOT_FORGOTTEN],
+        "DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE],
     }
     raises = RAISES
 
@@ -102,6 +103,7 @@ class MemoryView(ApiView):
     def patch(self, request: Request, memory_id: UUID) -> Response:
         changes = self.body(ChangeMemorySerializer)
         memory = self.memory(memory_id)
+        require_reading(self.caller)
         require_longterm()
         require_memory(Chat.objects.filter(pk=memory.chat_id).first())
         refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
@@ -123,18 +125,21 @@ class MemoryView(ApiView):
     @described(
         operation_id="memories_forget",
         summary="Forget a memory",
-        description="Everywhere it was derived, with a receipt. Once more: 404.",
+        description=(
+            "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
+            "version that you read: else 412."
+        ),
+        parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
             answered("Forgotten", receipt("memory", MEMORY_ID, memories_app_memory=1)),
         ],
     )
+    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, memory_id: UUID) -> Response:
-        memory = self.memory(memory_id)
-        forgotten = object_forget(
+        return forget_once(
+            self,
             kind="memory",
-            object_id=memory.pk,
-            dependencies=build_forget_dependencies(),
-            actor=self.caller.actor,
+            find=lambda: self.memory(memory_id).pk,
+            etag=lambda: memory_etag(self.memory(memory_id)),
         )
-        return Response(forgotten.as_dict())

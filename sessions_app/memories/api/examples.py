@@ -35,6 +35,16 @@ MEMORY: dict[str, Any] = {
     "created_at": AT,
     "updated_at": AT,
 }
+DONE: dict[str, Any] = {"superseded": [], "merged": [], "not_applied": []}
+STORED: dict[str, Any] = {**MEMORY, "outcome": "created", **DONE}
+KNOWN: dict[str, Any] = {
+    **MEMORY,
+    "tags": ["testcorp", "payments"],
+    "told_count": 2,
+    "outcome": "duplicate",
+    **DONE,
+    "merged": ["tags"],
+}
 REVISION: dict[str, Any] = {
     "number": 1,
     "content": "TestCorp pays in 60 days",

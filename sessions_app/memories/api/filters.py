@@ -13,7 +13,7 @@ from drf_spectacular.utils import extend_schema_field
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.search.facade import is_current, memories_with_words
 from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
-from sessions_app.presentation.filters import chats_at
+from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
 
 
 class TextsFormField(forms.Field):
@@ -42,7 +42,7 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     visibility = django_filters.ChoiceFilter(
         choices=Visibility.choices, help_text=", ".join(Visibility.values)
     )
-    whatsapp_chat = django_filters.CharFilter(
+    whatsapp_chat = WhatsAppChatFilter(
         method="in_chat", help_text="That came from this chat, by any of its addresses."
     )
     source = django_filters.CharFilter(help_text="Such as command, api or staff.")

@@ -7,13 +7,14 @@ from typing import Any
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 
 from memories_app.errors import MemoryValidationError
-from memories_app.store.facade import CREATED, DUPLICATE, memories_remember
+from memories_app.store.facade import CREATED, memories_remember
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.etags import etag_of
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, etag, sent
+from memoryproject.foundation.rest_kit.operations import answered, described, etag, location, sent
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
@@ -24,8 +25,15 @@ from sessions_app.memories.api.serializers import (
     MemoryBatchSerializer,
     MemorySerializer,
     NewMemorySerializer,
+    StoredMemorySerializer,
 )
-from sessions_app.memories.api.writing import RAISES, invalid_batch, memories_to_store
+from sessions_app.memories.api.writing import (
+    RAISES,
+    done_by,
+    invalid_batch,
+    memories_to_store,
+    outcome_of,
+)
 from sessions_app.presentation.examples import MEMORY_ID
 from sessions_app.recall.facade import memories_named
 
@@ -64,22 +72,25 @@ class MemoriesView(ListView):
         operation_id="memories_remember",
         summary="Remember something",
         description=(
-            "201 for a new memory; 200 for what is known already, which then counts as told "
-            "again. Something that says otherwise than a known memory takes its place."
+            "201 for a new memory. Something that says otherwise than a known memory takes its "
+            "place: `superseded` names it, and `supersede` switches it off. 200 for what is known "
+            "already, which then counts as told again: new tags and metadata are added to it "
+            "(`merged`), other fields stay as they are (`not_applied`)."
         ),
-        parameters=[etag(200, 201)],
+        parameters=[etag(200, 201), location(201)],
         request=NewMemorySerializer,
-        responses={201: MemorySerializer, 200: MemorySerializer},
+        responses={201: StoredMemorySerializer, 200: StoredMemorySerializer},
         examples=[
             sent("A fact of one chat", examples.NEW),
-            answered("Created", examples.MEMORY, status=201),
-            answered("Known already", {**examples.MEMORY, "told_count": 2}),
+            answered("Created", examples.STORED, status=201),
+            answered("Known already", examples.KNOWN),
         ],
     )
     # A retry finds its own memory.
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
-        new = memories_to_store([self.body(NewMemorySerializer)], self.caller)
+        body = self.body(NewMemorySerializer)
+        new = memories_to_store([body], self.caller)
         (remembered,) = memories_remember(
             memories=new, embedder=embedder(), actor=self.caller.actor
         )
@@ -87,9 +98,15 @@ class MemoriesView(ListView):
         memory = named.filter(pk=remembered.memory.pk).first()
         if memory is None:
             raise NotFound("It was stored, and forgotten since.")
-        status = 200 if remembered.status == DUPLICATE else 201
+        outcome = outcome_of(remembered)
+        done = {"outcome": outcome, **done_by(remembered, body)}
+        headers = {"ETag": memory_etag(memory)}
+        if outcome == CREATED:
+            headers["Location"] = reverse("api-memory", args=[memory.pk])
         return Response(
-            MemorySerializer(memory).data, status=status, headers={"ETag": memory_etag(memory)}
+            {**MemorySerializer(memory).data, **done},
+            status=201 if outcome == CREATED else 200,
+            headers=headers,
         )
 
 
@@ -113,10 +130,11 @@ class MemoryBatchView(ApiView):
                 "One is new",
                 {
                     "memories": [
-                        {"memory_id": MEMORY_ID, "status": "created"},
+                        {"memory_id": MEMORY_ID, "status": "created", **examples.DONE},
                         {
                             "memory_id": "d2e3f4a5-6b7c-4d8e-9f0a-1b2c3d4e5f25",
                             "status": "duplicate",
+                            **examples.DONE,
                         },
                     ]
                 },
@@ -124,20 +142,22 @@ class MemoryBatchView(ApiView):
             ),
             answered(
                 "None is new",
-                {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate"}]},
+                {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate", **examples.DONE}]},
             ),
         ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
-        new = memories_to_store(self.body(MemoryBatchSerializer)["memories"], self.caller)
+        bodies = self.body(MemoryBatchSerializer)["memories"]
+        new = memories_to_store(bodies, self.caller)
         stored = memories_remember(memories=new, embedder=embedder(), actor=self.caller.actor)
         memories = [
             {
                 "memory_id": str(one.memory.pk),
-                "status": DUPLICATE if one.status == DUPLICATE else CREATED,
+                "status": outcome_of(one),
+                **done_by(one, body),
             }
-            for one in stored
+            for one, body in zip(stored, bodies, strict=True)
         ]
         created = any(each["status"] == CREATED for each in memories)
         return Response({"memories": memories}, status=201 if created else 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -25,13 +26,14 @@ from memoryproject.foundation.rest_kit.serializers import (
     utc_text,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.conversations.facade import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.serializers import Metadata, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.roles import user_role
-from sessions_app.presentation.access import chat_in_reach, require_longterm
+from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
 from sessions_app.presentation.examples import CHAT
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.recall.facade import (
@@ -49,6 +51,43 @@ MAX_RESULTS = 100
 STAFF = "staff"
 
 
+OPERATORS = frozenset(
+    ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "not", "and", "or", "contains", "icontains")
+)
+
+
+class EqualMetadata(Metadata):
+    """Names with values that are compared for equality.
+
+    The operators of other products are refused: as names they would match nothing.
+    """
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        found = super().to_internal_value(data)
+        operator = next(_operators(found), None)
+        if operator is not None:
+            raise serializers.ValidationError(
+                f"Values are compared for equality: there is no operator {operator[:50]}."
+            )
+        return found
+
+
+def _operators(value: Any, *, is_nested: bool = False) -> Iterator[str]:
+    """Yield the names that other products take for operators."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _operators(each, is_nested=True)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if (
+                name.startswith("$")
+                or (is_nested and name.lower() in OPERATORS)
+                or (name in ("AND", "OR", "NOT"))
+            ):
+                yield name
+            yield from _operators(each, is_nested=True)
+
+
 class RecallSerializer(Strict):
     query = Text(max_length=MAX_QUERY_LENGTH)
     top_k = Whole(required=False, min_value=1, max_value=MAX_RESULTS)
@@ -58,11 +97,17 @@ class RecallSerializer(Strict):
     whatsapp_chat = WhatsAppChat(
         required=False,
         allow_null=True,
-        help_text="Recall what this chat may see, its messages among it. Without it: all memories.",
+        help_text=(
+            "Recall what this chat may see, its messages among it. Without it: all memories. For a "
+            "token that is bound to one chat, that chat."
+        ),
     )
     type = Text(required=False, max_length=MAX_LABEL, help_text="Only memories of this type.")
     tags = tags_field(required=False, help_text="Only memories with all of these tags.")
-    metadata = Metadata(required=False, help_text="Only what holds these names with these values.")
+    metadata = EqualMetadata(
+        required=False,
+        help_text="Only what holds these names with these values. There are no operators.",
+    )
     sources = serializers.ListField(
         child=serializers.ChoiceField([MEMORIES, MESSAGES]), required=False, min_length=1
     )
@@ -123,7 +168,7 @@ class RecallView(ApiView):
     def post(self, request: Request) -> Response:
         body = self.body(RecallSerializer)
         require_longterm()
-        name = body.get("whatsapp_chat")
+        name = body.get("whatsapp_chat") or own_chat(self.caller)
         chat = chat_in_reach(self.caller, name) if name else None
         sources = _sources(body, has_chat=bool(name))
         found = recall(
@@ -133,7 +178,7 @@ class RecallView(ApiView):
             top_k=body.get("top_k", settings.RECALL_TOP_K),
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
             sources=sources,
-            memories_where=_memories_where(body, self.caller, has_chat=bool(name)),
+            memories_where=_memories_where(body, self.caller),
             messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
@@ -168,14 +213,11 @@ def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
     return sources
 
 
-def _memories_where(body: dict[str, Any], caller: Caller, *, has_chat: bool) -> Q:
+def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
     where = Q()
     if caller.is_bound:
-        reach = caller.reach()
-        if not has_chat:
-            # Memories that only the owner sees are excluded for other people in those chats.
-            reach &= Q(visibility=Visibility.CHAT)
-        where &= memories_for_bound(reach)
+        # Not what only the owner sees, also in the owner's own chat.
+        where &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
     if body.get("type"):
         where &= Q(type=body["type"])
     if body.get("tags"):
@@ -227,4 +269,4 @@ def _of_memory(memory: Any, caller: Caller) -> dict[str, Any]:
 def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:
     places = {name: hit.metadata[name] for name in ("session_id", "order_num", "role")}
     around = {name: hit.metadata.get(name) for name in ("before", "after")}
-    return {**places, "metadata": metadata, **around}
+    return {**places, "metadata": own_metadata(metadata), **around}

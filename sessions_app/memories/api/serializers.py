@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.core.validators import RegexValidator
+from django.utils import timezone
 from rest_framework import serializers
 
 from memories_app.facts.facade import (
@@ -52,6 +54,20 @@ def tags_field(**options: Any) -> serializers.ListField:
     return serializers.ListField(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
 
 
+class LaterMoment(Moment):
+    """A time that hasn't passed."""
+
+    default_error_messages = {
+        "past": "It has passed already: the memory would never be recalled. To end one, forget it."
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        moment = super().to_internal_value(value)
+        if moment <= timezone.now():
+            self.fail("past")
+        return moment
+
+
 class ChangeMemorySerializer(Strict):
     """Only the given fields are changed."""
 
@@ -62,7 +78,9 @@ class ChangeMemorySerializer(Strict):
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
     metadata = Metadata(required=False)
     pinned = Truth(required=False, help_text="Listed first in the admin; only staff replace it.")
-    expires_at = Moment(required=False, allow_null=True, help_text="null: it doesn't end.")
+    expires_at = LaterMoment(
+        required=False, allow_null=True, help_text="In the future; null: it doesn't end."
+    )
 
 
 class NewMemorySerializer(ChangeMemorySerializer):
@@ -75,7 +93,19 @@ class NewMemorySerializer(ChangeMemorySerializer):
         help_text="By default chat where a chat is named, else owner.",
     )
     whatsapp_chat = WhatsAppChat(
-        required=False, allow_null=True, help_text="The chat that it came from; made where new."
+        required=False,
+        allow_null=True,
+        help_text=(
+            "The chat that it came from; made where new. A token that is bound to one chat needn't "
+            "name it."
+        ),
+    )
+    supersede = Truth(
+        required=False,
+        help_text=(
+            "By default true: a known memory that says otherwise becomes superseded. false: both "
+            "stay active."
+        ),
     )
 
 
@@ -85,7 +115,23 @@ class MemoryBatchSerializer(Strict):
     )
 
 
-class BatchedSerializer(serializers.Serializer[Any]):
+class DoneSerializer(serializers.Serializer[Any]):
+    """What storing one memory did."""
+
+    superseded = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The memories whose place it took."
+    )
+    merged = serializers.ListField(
+        child=serializers.ChoiceField(["metadata", "tags"]),
+        help_text="Fields of a known memory to which something was added.",
+    )
+    not_applied = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Given fields in which a known memory differs, and stays as it is: PATCH it.",
+    )
+
+
+class BatchedSerializer(DoneSerializer):
     memory_id = serializers.UUIDField()
     status = serializers.ChoiceField([CREATED, DUPLICATE])
 
@@ -115,6 +161,12 @@ class MemorySerializer(serializers.Serializer[Any]):
     superseded_at = Moment(allow_null=True)
     created_at = Moment()
     updated_at = Moment()
+
+
+class StoredMemorySerializer(MemorySerializer, DoneSerializer):
+    """The memory as it is stored, and what storing it did."""
+
+    outcome = serializers.ChoiceField([CREATED, DUPLICATE])
 
 
 class RevisionSerializer(serializers.Serializer[Any]):

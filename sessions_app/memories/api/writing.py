@@ -19,6 +19,7 @@ from memories_app.errors import (
 )
 from memories_app.facts.facade import NewMemory, problems_of
 from memories_app.models import Visibility
+from memories_app.store.facade import CREATED, DUPLICATE, Remembered
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.callers import Caller
@@ -28,6 +29,7 @@ from sessions_app.forgetting.presentation import FORGETTING
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (
     chat_in_reach,
+    own_chat,
     refuse_beyond_chats,
     require_longterm,
     require_memory,
@@ -83,6 +85,9 @@ def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[
     Raises MemoryDisabled, NotFound, PermissionDenied, MemoryValidationError.
     """
     require_longterm()
+    if caller.is_bound and not all(each.get("whatsapp_chat") for each in bodies):
+        own = own_chat(caller)
+        bodies = [{**each, "whatsapp_chat": each.get("whatsapp_chat") or own} for each in bodies]
     names = list(dict.fromkeys(each.get("whatsapp_chat") for each in bodies))
     known = {name: chat_in_reach(caller, name) for name in names if name}
     for name in names:
@@ -117,7 +122,28 @@ def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemor
         metadata=body.get("metadata", {}),
         pinned=body.get("pinned", False),
         expires_at=body.get("expires_at"),
+        supersedes=body.get("supersede", True),
+        merges=True,
     )
+
+
+def done_by(remembered: Remembered, body: dict[str, Any]) -> dict[str, Any]:
+    """Return what storing a memory did, by the names of DoneSerializer."""
+    known = remembered.memory if remembered.status == DUPLICATE else None
+    differing = [
+        name
+        for name in ("type", "category", "pinned", "expires_at")
+        if known is not None and name in body and getattr(known, name) != body[name]
+    ]
+    return {
+        "superseded": [str(memory_id) for memory_id in remembered.superseded],
+        "merged": sorted(remembered.merged),
+        "not_applied": differing,
+    }
+
+
+def outcome_of(remembered: Remembered) -> str:
+    return DUPLICATE if remembered.status == DUPLICATE else CREATED
 
 
 def _chats_made(names: Sequence[str]) -> dict[str, UUID]:

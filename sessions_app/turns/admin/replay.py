@@ -186,7 +186,8 @@ def prompt_lines(
 
 
 def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
-    text = str(entry.get("content", ""))
+    calls = [str(call.get("function", "")) for call in entry.get("tool_calls", ())]
+    text = "\n".join([*filter(None, [str(entry.get("content") or "")]), *calls])
     role = str(entry.get("role", ""))
     found = _fence(text) if role == "system" else None
     if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from django.utils import timezone
@@ -11,6 +12,7 @@ from rest_framework.response import Response
 from memoryproject.foundation.rest_kit.errors import invalid
 from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.models.roles import CLIENT
 from sessions_app.presentation import examples
 from sessions_app.presentation.lookup import session_in_chat_within
 from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer, ContextSerializer
@@ -47,6 +49,9 @@ class ContextView(ApiView):
         """
         body = self.body(ContextQuestionSerializer)
         found = session_in_chat_within(self.caller, session_id)
+        if self.caller.is_bound:
+            # Also in the owner's chat: a bound token sees no memories of other chats.
+            found = replace(found, last_role=CLIENT)
         context = context_make(
             found=found,
             dependencies=build_turn_dependencies(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Turn, TurnReplay
+from sessions_app.models.roles import GODFATHER, reading_role
 from sessions_app.presentation import examples
 from sessions_app.turns.api.turn_serializers import TurnSerializer
 
@@ -34,5 +35,9 @@ class TurnView(ApiView):
         turn = turns.filter(turn_id=turn_id).first()
         if turn is None:
             raise NotFound(f"There is no turn {turn_id}.")
+        if self.caller.is_bound and reading_role(turn.user_role, turn.context) == GODFATHER:
+            raise PermissionDenied(
+                "The token is bound to chats, and this answer was made with the memories of all."
+            )
         self.record_read(object_type="turn", object_id=turn.turn_id, chat_id=turn.chat_id)
         return Response(TurnSerializer(TurnReplay.of(turn)).data)

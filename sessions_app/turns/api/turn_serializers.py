@@ -8,7 +8,11 @@ from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Whole
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.serializers import PromptMessageSerializer, RecalledField
+from sessions_app.presentation.serializers import (
+    BudgetLeftOutSerializer,
+    PromptMessageSerializer,
+    RecalledField,
+)
 
 
 class ContextQuestionSerializer(Strict):
@@ -30,7 +34,7 @@ class ContextSerializer(serializers.Serializer[Any]):
     messages = PromptMessageSerializer(many=True)
     memories = serializers.ListField(child=RecalledField())
     total_tokens = serializers.IntegerField(help_text="Of the messages, exactly.")
-    left_out = serializers.DictField(help_text="What the budget left out.")
+    left_out = BudgetLeftOutSerializer(help_text="What the budget left out.")
 
 
 class TurnSerializer(serializers.Serializer[Any]):
@@ -48,7 +52,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     recalled = serializers.ListField(
         child=RecalledField(), help_text="Memories and messages, with their scores."
     )
-    left_out = serializers.DictField(help_text="What the token budget left out.")
+    left_out = BudgetLeftOutSerializer(help_text="What the token budget left out.")
     model = serializers.CharField()
     prompt_tokens = serializers.IntegerField(allow_null=True)
     completion_tokens = serializers.IntegerField(allow_null=True)

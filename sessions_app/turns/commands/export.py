@@ -14,9 +14,8 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER
 from sessions_app.turns.commands.memories import visible_to
-from sessions_app.turns.commands.replies import lines_of, person, system_text
+from sessions_app.turns.commands.replies import is_owners, lines_of, person, system_text
 from sessions_app.turns.draft import Draft
 
 # More would flood a phone; staff can export a longer list.
@@ -32,7 +31,7 @@ def export_reply(*, turn: Turn) -> Draft:
     the titles of its cards. Nothing of other people is included.
     """
     language = turn.chat.language
-    rest = "export_rest_godfather" if turn.user_role == GODFATHER else "export_rest_client"
+    rest = "export_rest_godfather" if is_owners(turn) else "export_rest_client"
     memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
     count = memories.count()
     listed = list(memories[:MAX_COUNT])
@@ -49,7 +48,7 @@ def export_reply(*, turn: Turn) -> Draft:
 
 def _own(turn: Turn) -> Q:
     own = Q(visibility=Visibility.CHAT, chat_id=turn.chat_id)
-    if turn.user_role == GODFATHER:
+    if is_owners(turn):
         own |= Q(visibility=Visibility.OWNER)
     return own
 

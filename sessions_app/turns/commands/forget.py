@@ -20,9 +20,15 @@ from sessions_app.forgetting.facade import (
     object_forget_within,
 )
 from sessions_app.models import ForgottenKind, Turn
-from sessions_app.models.roles import GODFATHER
 from sessions_app.turns.commands.memories import visible_to
-from sessions_app.turns.commands.replies import lines_of, person, say, short_ids, system_text
+from sessions_app.turns.commands.replies import (
+    is_owners,
+    lines_of,
+    person,
+    say,
+    short_ids,
+    system_text,
+)
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -98,7 +104,7 @@ def may_forget(turn: Turn) -> QuerySet[Memory]:
     The godfather may forget any memory; a client may forget those that this chat asked to remember.
     """
     visible = visible_to(turn)
-    if turn.user_role == GODFATHER:
+    if is_owners(turn):
         return visible
     return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
 

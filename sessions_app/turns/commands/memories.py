@@ -10,8 +10,7 @@ from memories_app.models import Memory
 from memories_app.search.facade import memories_list, memories_visible
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
-from sessions_app.models.roles import GODFATHER
-from sessions_app.turns.commands.replies import lines_of, say, system_text
+from sessions_app.turns.commands.replies import is_owners, lines_of, say, system_text
 from sessions_app.turns.draft import Draft
 
 A_PAGE = 10
@@ -20,9 +19,7 @@ PAGE = re.compile(r"[1-9]\d{0,5}")
 
 def visible_to(turn: Turn) -> QuerySet[Memory]:
     """Return the memories that the author of the message may see."""
-    return memories_visible(
-        is_owner=turn.user_role == GODFATHER, is_staff=False, chat_id=turn.chat_id
-    )
+    return memories_visible(is_owner=is_owners(turn), is_staff=False, chat_id=turn.chat_id)
 
 
 def memories_reply(*, turn: Turn, page: str) -> Draft:

@@ -12,8 +12,7 @@ from memories_app.models import Visibility
 from memories_app.store.facade import content_hash, memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.models import Turn
-from sessions_app.models.roles import GODFATHER
-from sessions_app.turns.commands.replies import failed, person, say
+from sessions_app.turns.commands.replies import failed, is_owners, person, say
 from sessions_app.turns.draft import Draft
 
 logger = logging.getLogger(__name__)
@@ -26,7 +25,7 @@ def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
         return say("remember_usage", language)
     if len(fact) > MAX_CONTENT:
         return say("remember_too_long", language, length=len(fact), most=MAX_CONTENT)
-    owner = turn.user_role == GODFATHER
+    owner = is_owners(turn)
     try:
         memory_remember(
             content=fact,

@@ -11,6 +11,7 @@ from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Chat, Turn
+from sessions_app.models.roles import GODFATHER, actor_in, reading_role
 from sessions_app.turns.draft import Draft
 
 SHORT_ID = 8
@@ -42,7 +43,12 @@ def failed(name: str, language: str, error: Exception) -> Draft:
 
 def person(turn: Turn) -> Actor:
     """Return the actor who wrote the message."""
-    return Actor("person", chat_id=turn.chat_id)
+    return actor_in(turn.chat_id, turn.context)
+
+
+def is_owners(turn: Turn) -> bool:
+    """Return whether the command may use and change the memories of all chats."""
+    return reading_role(turn.user_role, turn.context) == GODFATHER
 
 
 def short_ids(ids: Sequence[UUID]) -> dict[UUID, str]:

@@ -6,6 +6,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
+from sessions_app.models.roles import reading_role
 from sessions_app.recall.facade import Hit, Viewer, recall
 from sessions_app.turns.commands.replies import numbered, say, short_ids, system_text
 from sessions_app.turns.draft import Draft
@@ -23,7 +24,7 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
         return say("search_usage", language)
     found = recall(
         query=words,
-        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
+        viewer=Viewer(reading_role(turn.user_role, turn.context), turn.chat_id),
         embedder=embedder,
         top_k=MAX_COUNT,
         min_similarity=rules.min_similarity * LOWER_BAR,

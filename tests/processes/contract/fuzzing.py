@@ -30,7 +30,11 @@ DOOMED = {
     "path.whatsapp_chat": "doomed_chats",
     "path.session_id": "doomed_sessions",
     "path.memory_id": "doomed_memories",
+    "path.category": "categories",
+    "path.identifier": "doomed_identifiers",
 }
+# The only session with a summary.
+SUMMED = {"path.session_id": "summed", "path.summary_metadata_id": "summaries"}
 OFTEN = 0.8
 
 
@@ -102,7 +106,9 @@ def toml_of(world: World, caller: str) -> str:
         lines += [f"[dictionaries.{name}]", f"values = {json.dumps(values)}", ""]
     lines += ["[parameters]", *bindings(NAMED), ""]
     lines += ["[[operations]]", 'include-method = "DELETE"', "[operations.parameters]"]
-    return "\n".join([*lines, *bindings(DOOMED), ""])
+    lines += [*bindings(DOOMED), ""]
+    lines += ["[[operations]]", 'include-operation-id = "sessions_summaries_get"']
+    return "\n".join([*lines, "[operations.parameters]", *bindings(SUMMED), ""])
 
 
 # A version that isn't there and a key that was used are refused for what is in the table.

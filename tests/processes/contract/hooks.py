@@ -25,14 +25,18 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "documents_get": {"identifier"},
     "documents_list": {"pattern"},
     # Whose turn it is, line by line.
-    "transcripts_save": {"text"},
+    "transcripts_save": {"text", "overlap"},
+    "transcripts_validate": {"overlap"},
     # The least that the system text and the last message need.
     "sessions_context": {"max_tokens", "query"},
-    # One field depends on another.
+    # One field depends on another, on the token, or on the clock.
+    "chat": {"whatsapp_chat"},
+    "sessions_open": {"whatsapp_chat"},
+    "sessions_messages_add": {"content", "tool_calls", "tool_call_id"},
     "memories_recall": {"whatsapp_chat"},
-    "memories_remember": {"visibility"},
-    "memories_remember_batch": {"visibility"},
-    "memories_change": {"visibility"},
+    "memories_remember": {"visibility", "expires_at"},
+    "memories_remember_batch": {"visibility", "expires_at"},
+    "memories_change": {"visibility", "expires_at"},
 }
 TALLY = "CONTRACT_TALLY"
 ALIKE = "CONTRACT_ALIKE"

@@ -29,17 +29,25 @@ DOCUMENTS = {
 }
 ALL, BOUND, NONE = "all", "bound", "none"
 CALLERS = [ALL, *SCOPES, BOUND, NONE]
-# One process for all of them.
-MAKE_TOKENS = """
+# What no call makes: tokens, and a summary without a model. One process for all of them.
+MAKE_THE_REST = """
 import json
 from memoryproject.foundation.rest_kit.scopes import SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from sessions_app.models import Chat
+from sessions_app.models import Chat, Message, SummarizationMetadata
 chat = Chat.objects.get(whatsapp_chat="{chat}")
 made = {{name: token_create(name=name, scopes=[name], actor=COMMAND_LINE) for name in SCOPES}}
 made["bound"] = token_create(name="bound", chat_ids=[chat.pk], actor=COMMAND_LINE)
-print(json.dumps({{name: each.secret for name, each in made.items()}}))
+session = chat.sessions.get()
+first, last, text = session.messages.order_by("order_num")
+summary = SummarizationMetadata.objects.create(
+    session=session, number=1, summary_message=text, summarized_message_ids=[first.pk, last.pk],
+    first_order=first.order_num, last_order=last.order_num, range_start=first.timestamp,
+    range_end=last.timestamp, digest=text.content, skill_id="general", created_at=last.timestamp,
+)
+tokens = {{name: each.secret for name, each in made.items()}}
+print(json.dumps([tokens, {{"summaries": [str(summary.pk)], "summed": [str(session.pk)]}}]))
 """
 
 
@@ -62,9 +70,9 @@ def running(parent: Path | None = None) -> Iterator[World]:
             installation.start()
             secret = installation.manage("create_api_token", ALL).strip()
             known = Seeder(installation.url, secret).seed()
-            script = MAKE_TOKENS.format(chat=known["chats"][0])
-            tokens = json.loads(installation.manage("shell", "-v", "0", "-c", script))
-            yield World(installation, {**tokens, ALL: secret}, known)
+            script = MAKE_THE_REST.format(chat=known["chats"][0])
+            tokens, rest = json.loads(installation.manage("shell", "-v", "0", "-c", script))
+            yield World(installation, {**tokens, ALL: secret}, {**known, **rest})
         finally:
             installation.stop()
 
@@ -87,10 +95,18 @@ class Seeder:
             for category, content in DOCUMENTS.items():
                 for number in range(PEOPLE):
                     self._call("PUT", f"documents/{category}/kept-{number}/", content)
-            kept, doomed = people[:PEOPLE], people[PEOPLE:]
+                    doomed = f"documents/{category}/doomed-{number}/"
+                    self._call("PUT", doomed, content)
+                    self._call("POST", f"{doomed}archive/")
+                    self._call("PUT", doomed, content)
+            kept, passing = people[:PEOPLE], people[PEOPLE:]
+            text = {"messages": [{"role": "summary", "content": "They said hello."}]}
+            self._call("POST", f"sessions/{kept[0]['sessions']}/messages/", text)
             known = {name: [each[name] for each in kept] for name in kept[0]}
-            known |= {f"doomed_{name}": [each[name] for each in doomed] for name in doomed[0]}
-            return {**known, "identifiers": [f"kept-{number}" for number in range(PEOPLE)]}
+            known |= {f"doomed_{name}": [each[name] for each in passing] for name in passing[0]}
+            for which, name in (("identifiers", "kept"), ("doomed_identifiers", "doomed")):
+                known[which] = [f"{name}-{number}" for number in range(PEOPLE)]
+            return {**known, "categories": list(DOCUMENTS)}
 
     def _person(self, number: int) -> dict[str, str]:
         chat = f"1555016{number:04}@c.us"

@@ -110,7 +110,7 @@ def test_a_document_with_a_few_bytes_changed(category: str, data: st.DataObject)
 def test_what_is_saved_is_read_as_it_was_given(
     category: str, content: dict[str, Any], session_id: str | None
 ) -> None:
-    given_content = content_read(category, json.dumps(content))
+    given_content = content_read(category, json.dumps(content)).content
     saved = envelope_saved(
         None,
         category=category,

@@ -28,9 +28,15 @@ UNWRITABLE = ErrorText("advice_space")
 
 
 def audit_verify(
-    *, key: str, log_path: Path, progress: Progress = lambda _done, _total: None
+    *,
+    key: str,
+    log_path: Path,
+    progress: Progress = lambda _done, _total: None,
+    seals: bool = True,
 ) -> AuditReport:
     """Seal the waiting events, then check sealed events, checkpoints and the log file.
+
+    ``seals``: without it nothing is written, and waiting events are only counted.
 
     Reads the table and the file once, in batches. Raises DatabaseError.
 
@@ -38,7 +44,7 @@ def audit_verify(
     the total.
     """
     found = Findings()
-    refusal = _seal(key, log_path, found)
+    refusal = _seal(key, log_path, found) if seals else ""
     with take_snapshot(log_path) as moment:
         check = _Check(key, log_path, moment, found, progress)
         check.run()

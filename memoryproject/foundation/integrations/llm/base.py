@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from memoryproject.foundation.integrations.overflow import Overflow
+from memoryproject.foundation.text.characters import estimate_tokens
 
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """One message of a prompt; ``role`` is system, user or assistant."""
+    """One message of a prompt; ``role`` is system, user, assistant or tool.
+
+    ``tool_calls``: the calls that the assistant asked for, in OpenAI's form. ``tool_call_id``: the
+    call whose result a tool's message is. ``name``: who wrote it, if it was said.
+    """
 
     role: str
     content: str
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    tool_call_id: str = ""
+    name: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        return {"role": self.role, "content": self.content}
+    @property
+    def tokens(self) -> int:
+        return message_tokens(self.content, self.tool_calls)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the message as chat APIs take it: what it doesn't have isn't named."""
+        found: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            found["content"] = self.content or None
+            found["tool_calls"] = [dict(call) for call in self.tool_calls]
+        if self.tool_call_id:
+            found["tool_call_id"] = self.tool_call_id
+        if self.name:
+            found["name"] = self.name
+        return found
+
+
+def message_tokens(content: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> int:
+    """Return an estimate of a message's tokens: those of its text and of its tool calls."""
+    if not tool_calls:
+        return estimate_tokens(content)
+    calls = json.dumps([dict(call) for call in tool_calls], ensure_ascii=False)
+    return estimate_tokens(content) + estimate_tokens(calls)
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,11 @@ def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
         raise AddressError(ErrorText("url_characters"))
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        # Only here are names of other scripts decoded (IDNA).
+        host = parsed.host
+    except (httpx.InvalidURL, UnicodeError) as error:
         raise AddressError(ErrorText("url_invalid", why=error)) from error
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not host:
         raise AddressError(ErrorText("url_no_host"))
     if parsed.scheme == "http" and not rules.allow_http:
         raise AddressError(ErrorText("url_needs_https"))

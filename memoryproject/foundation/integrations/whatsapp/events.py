@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 
 
 def names_number(text: str, number: str) -> bool:
@@ -25,7 +26,7 @@ def same_number(one: str, other: str) -> bool:
 class Party:
     """A person on WhatsApp, by the addresses that the provider shows.
 
-    ``phone`` is digits only. ``bsuid`` is Meta's business-scoped user id. ``other`` is an unchanged
+    ``phone`` is digits only. ``bsuid`` is Meta's business-scoped user id. ``other`` is an
     address of another form (a Green API ``…@lid``). At least one of the three is set for a
     message's sender.
     """
@@ -242,16 +243,25 @@ _IDS = (
 
 
 def with_ids_that_fit(event: Event) -> Event:
-    """Return the event, or Ignored if it has an id that no provider makes and nothing can store."""
+    """Return the event, or Ignored if it has an id that no provider makes.
+
+    That is one that nothing can store, or a group's id that could be a path.
+    """
     people = [getattr(event, name, None) for name in ("party", "old", "new")]
     ids = [getattr(event, name, None) for name in _IDS]
     ids += [person.other for person in people if person is not None]
-    if all(len(each or "") <= MAX_ID_LENGTH for each in ids):
+    group_id = getattr(event, "group_id", None)
+    reason = ""
+    if not all(len(each or "") <= MAX_ID_LENGTH for each in ids):
+        reason = "an id that is too long"
+    elif group_id and not whatsapp_chat_of_provider(group_id):
+        reason = "a group's id that no provider makes"
+    if not reason:
         return event
     return Ignored(
         provider=event.provider,
         number_id=event.number_id[:MAX_ID_LENGTH],
         delivery_key=event.delivery_key,
         raw=event.raw,
-        reason="an id that is too long",
+        reason=reason,
     )

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'endpoint',
                 'verbose_name_plural': 'endpoints',
                 'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('event_types__contained_by', ['memory.created', 'memory.changed', 'memory.forgotten', 'session.expired', 'card.made', 'turn.failed'])), name='hook_event_types_known')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('event_types__contained_by', ['memory.created', 'memory.changed', 'memory.forgotten', 'message.forgotten', 'session.forgotten', 'document.forgotten', 'chat.erased', 'session.expired', 'card.made', 'turn.failed'])), name='hook_event_types_known')],
             },
         ),
         migrations.CreateModel(

@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     phone_digits,
     text_of,
 )
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 
 # Country code and an id, with ENT between them if it is a parent id.
 _BSUID = re.compile(r"[A-Z]{2}\.(ENT\.)?[A-Za-z0-9]{1,160}")
@@ -34,7 +35,7 @@ def party_of(*, address: Any, user_ids: list[Any], contacts: Any) -> tuple[Party
     """
     phone = phone_digits(address)
     bsuid = bsuid_of(*user_ids, address)
-    other = "" if phone or bsuid else text_of(address)
+    other = "" if phone or bsuid else whatsapp_chat_of_provider(text_of(address))
     contact = _matching(listed(contacts), phone, bsuid)
     profile = mapping(contact.get("profile"))
     party = Party(

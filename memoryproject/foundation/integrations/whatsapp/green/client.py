@@ -29,6 +29,10 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     post_json,
     retry_after,
 )
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    BSUID_DOMAIN,
+    EXTERNAL_DOMAIN,
+)
 from memoryproject.foundation.outside_services.guards import Guard
 
 if TYPE_CHECKING:
@@ -168,11 +172,15 @@ class GreenProvider:
         )
 
 
+# Ids of Meta, and chats of nobody on WhatsApp.
+_UNKNOWN_TO_GREEN = (f"@{BSUID_DOMAIN}", f"@{EXTERNAL_DOMAIN}")
+
+
 def _chat_id(to: Recipient) -> str:
     if to.group_id:
         return f"{to.group_id}@g.us"
     if to.phone:
         return f"{to.phone}@c.us"
-    if "@" in to.whatsapp_chat and not to.whatsapp_chat.endswith("@bsuid"):
+    if "@" in to.whatsapp_chat and not to.whatsapp_chat.endswith(_UNKNOWN_TO_GREEN):
         return to.whatsapp_chat
     raise SendError(ErrorText("send_no_green_address"), permanent=True)

@@ -25,6 +25,7 @@ from memoryproject.foundation.integrations.whatsapp.green.people import (
     sender_of,
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import first_text, mapping, text_of
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 
 RECEIVED = "incomingMessageReceived"
 TYPED_ON_PHONE = "outgoingMessageReceived"
@@ -67,7 +68,7 @@ def _own_send(body: Body, data: dict[str, Any], key: str) -> Event:
     return OwnSend(
         **body.head(key),
         provider_message_id=body.message_id,
-        whatsapp_chat=chat,
+        whatsapp_chat=whatsapp_chat_of_provider(chat),
         text=read_content(data).text,
         timestamp=body.timestamp,
     )

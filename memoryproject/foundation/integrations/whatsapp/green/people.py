@@ -6,37 +6,36 @@ from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.lenient import first_text, phone_digits, text_of
-
-_PERSON_SUFFIXES = ("@c.us", "@s.whatsapp.net")
-_GROUP_SUFFIX = "@g.us"
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    GROUP_DOMAIN,
+    PERSON_DOMAINS,
+    whatsapp_chat_of_provider,
+)
 
 
 def phone_of(address: str) -> str:
     """Return the phone of ``79…@c.us``, else nothing: other forms hold no phone number."""
-    for suffix in _PERSON_SUFFIXES:
-        if address.endswith(suffix):
-            return phone_digits(address[: -len(suffix)])
-    return ""
+    name, _, domain = address.partition("@")
+    return phone_digits(name.partition(":")[0]) if domain.lower() in PERSON_DOMAINS else ""
 
 
 def group_of(address: str) -> str | None:
     """Return the group's id before ``@g.us``, None for a person's chat."""
-    if not address.endswith(_GROUP_SUFFIX):
-        return None
-    return address[: -len(_GROUP_SUFFIX)] or None
+    name, _, domain = address.partition("@")
+    return (name or None) if domain.lower() == GROUP_DOMAIN else None
 
 
 def person(*addresses: str, name: str = "", phone: Any = None) -> Party:
     """Return a person with one or several addresses; ``phone`` is one given separately."""
     phones = [found for address in addresses if (found := phone_of(address))]
     others = [
-        address
+        whatsapp_chat_of_provider(address)
         for address in addresses
         if "@" in address and not phone_of(address) and group_of(address) is None
     ]
     return Party(
         phone=next(iter(phones), "") or phone_digits(phone) or None,
-        other=next(iter(others), None),
+        other=next(filter(None, others), None),
         name=name,
     )
 

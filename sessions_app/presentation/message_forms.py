@@ -1,0 +1,141 @@
+"""Messages in OpenAI's form: tool calls, their results, and content in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memoryproject.foundation.rest_kit.serializers import Strict, Text
+from sessions_app.conversations.facade import ChatForm, form_size, text_of_parts
+from sessions_app.models.messages import Role
+
+MAX_CONTENT = 262_144
+MAX_METADATA_BYTES = 16 * 1024
+MAX_CALLS = 128
+MAX_PARTS = 128
+MAX_ID = 255
+MAX_NAME = 64
+MAX_DEPTH = 20
+
+PART = {
+    "type": "object",
+    "properties": {"type": {"type": "string", "minLength": 1}},
+    "required": ["type"],
+    "additionalProperties": True,
+}
+CONTENT = {
+    "oneOf": [
+        {"type": "string", "maxLength": MAX_CONTENT},
+        {"type": "array", "items": PART, "minItems": 1, "maxItems": MAX_PARTS},
+    ],
+    "nullable": True,
+}
+
+
+class CalledFunctionSerializer(Strict):
+    name = Text(max_length=MAX_NAME)
+    arguments = Text(
+        allow_blank=True, max_length=MAX_CONTENT, help_text="JSON as a text, as the model wrote it."
+    )
+
+
+class ToolCallSerializer(Strict):
+    """A call of a tool that the assistant asked for."""
+
+    id = Text(max_length=MAX_ID)
+    type = serializers.ChoiceField(["function"])
+    function = CalledFunctionSerializer()
+
+
+@extend_schema_field(CONTENT)
+class Content(serializers.Field[Any, Any, Any, Any]):
+    """A text, parts in OpenAI's form, or null beside tool calls."""
+
+    default_error_messages = {
+        "form": (
+            "It must be a text, null beside tool_calls, or a list of parts such as "
+            '{{"type": "text", "text": "Hello"}}.'
+        ),
+        "length": "It has more than {most} characters.",
+        "parts": "It must have 1 to {most} parts.",
+        "part": "Part {place} must be an object with a `type`; that of type text has a `text`.",
+        "depth": "It is nested too deeply.",
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs, allow_null=True)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            size = len(data)
+        elif isinstance(data, list):
+            self._check_parts(data)
+            size = form_size(data)
+        else:
+            self.fail("form")
+        if size > MAX_CONTENT:
+            self.fail("length", most=f"{MAX_CONTENT:,}")
+        return data
+
+    def _check_parts(self, parts: list[Any]) -> None:
+        if not 1 <= len(parts) <= MAX_PARTS:
+            self.fail("parts", most=MAX_PARTS)
+        for place, part in enumerate(parts):
+            kind = part.get("type") if isinstance(part, dict) else None
+            has_text = kind != "text" or isinstance(part.get("text"), str)
+            if not isinstance(kind, str) or not kind or not has_text:
+                self.fail("part", place=place)
+        if depth_of(parts) > MAX_DEPTH:
+            self.fail("depth")
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+def depth_of(value: Any) -> int:
+    """Return how many lists and objects stand within each other."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        depth += 1
+    return depth
+
+
+def check_form(message: Mapping[str, Any]) -> None:
+    """Refuse calls and results of tools that stand at a message of another role."""
+    if message.get("tool_calls") and message["role"] != Role.ASSISTANT:
+        refuse_field("tool_calls", "Only an assistant's message has tool_calls.")
+    if message.get("tool_call_id") and message["role"] != Role.TOOL:
+        refuse_field("tool_call_id", "Only a tool's message has a tool_call_id.")
+    ids = [call["id"] for call in message.get("tool_calls") or ()]
+    if len(set(ids)) < len(ids):
+        refuse_field("tool_calls", "Two of the calls have the same id.")
+    if message.get("content") is None and not ids:
+        refuse_field("content", "It may only be null beside tool_calls.")
+
+
+def refuse_field(name: str, detail: str) -> None:
+    raise serializers.ValidationError({name: [detail]}, code="invalid")
+
+
+def stored_form(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are stored of a message in OpenAI's form."""
+    given = dict(message)
+    content = given.pop("content", None)
+    form = ChatForm(
+        tool_calls=given.pop("tool_calls", None) or (),
+        tool_call_id=given.pop("tool_call_id", None) or "",
+        name=given.pop("name", None) or "",
+        parts=content if isinstance(content, list) else None,
+    )
+    text = text_of_parts(content) if isinstance(content, list) else content or ""
+    metadata = form.stored_in(given.pop("metadata", {}))
+    return {**given, "content": text, "metadata": metadata}
