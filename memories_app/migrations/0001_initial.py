@@ -229,7 +229,7 @@ class Migration(migrations.Migration):
                 ('term_count', models.PositiveIntegerField(default=0, editable=False, verbose_name='term count')),
                 ('position', models.PositiveIntegerField(blank=True, editable=False, help_text='Its place in the document, from 1.', null=True, verbose_name='position')),
                 ('superseded_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='supersedes', to='memories_app.memory', verbose_name='superseded by')),
-                ('document', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='memories_app.sourcedocument', verbose_name='document')),
+                ('document', models.ForeignKey(blank=True, db_index=False, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='memories_app.sourcedocument', verbose_name='document')),
             ],
             options={
                 'verbose_name': 'memory',

@@ -132,6 +132,9 @@ class Memory(models.Model):
         on_delete=models.CASCADE,
         related_name="memories",
         editable=False,
+        # passage_once_a_document finds the passages. An index of all rows would be chosen for
+        # "without a document", which is nearly every memory.
+        db_index=False,
     )
     position = models.PositiveIntegerField(
         _("position"),

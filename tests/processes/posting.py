@@ -58,7 +58,8 @@ class Poster:
     def say(self, phone: str, text: str) -> str:
         """A text from a phone, taken by the server; returns its wamid."""
         payload = cloud_text(phone, text)
-        assert self.cloud(payload).status_code == httpx.codes.OK
+        answer = self.cloud(payload)
+        assert answer.status_code == httpx.codes.OK, (answer.status_code, answer.text)
         return str(payload["entry"][0]["changes"][0]["value"]["messages"][0]["id"])
 
 
