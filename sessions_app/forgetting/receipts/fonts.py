@@ -69,4 +69,5 @@ def _shin(found: re.Match[str]) -> str:
 
 def text_width(text: str, font: str, size: float) -> float:
     """Return the width in points."""
+    fonts_load()
     return float(pdfmetrics.stringWidth(text, font, size))
