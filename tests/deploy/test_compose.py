@@ -116,7 +116,7 @@ def test_the_image_runs_as_nobody_special_with_folders_of_the_settings() -> None
 
 def test_the_image_installs_what_the_server_needs_and_nothing_for_tests() -> None:
     assert "requirements-dev.txt" not in read("Dockerfile")
-    assert "--require-hashes -r requirements.txt" in read("Dockerfile")
+    assert "--require-hashes --no-deps -r requirements.txt" in read("Dockerfile")
     for name in re.findall(r"pip uninstall --yes ([\w -]+?)(?: \\|$)", read("Dockerfile"), re.M):
         for package in name.split():
             assert package == "pip" or f"\n{package}==" in f"\n{read('requirements.txt')}"

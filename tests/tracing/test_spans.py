@@ -177,7 +177,7 @@ def test_without_the_packages_the_start_says_how_to_install_them(tmp_path: Path)
     ended = _check(tmp_path, hidden="opentelemetry.sdk")
     assert ended.returncode != 0
     assert "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the packages" in ended.stderr
-    assert "pip install --require-hashes -r requirements-tracing.txt" in ended.stderr
+    assert "pip install --require-hashes --no-deps -r requirements-tracing.txt" in ended.stderr
 
 
 @pytest.mark.processes

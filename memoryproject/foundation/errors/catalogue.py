@@ -230,7 +230,7 @@ SETTINGS = {
         "of the right version (%(name)s)."
     ),
     "tracing_hint": _(
-        "Install them: `.venv/bin/python -m pip install --require-hashes "
+        "Install them: `.venv/bin/python -m pip install --require-hashes --no-deps "
         "-r requirements-tracing.txt`. Or set OTEL_SDK_DISABLED=true."
     ),
     "no_https": _(
