@@ -45,6 +45,8 @@ from sessions_app.models import (
 from sessions_app.models.turns import WRONG_STATES, TurnState
 
 CHATS_A_PAGE = 50
+# Fewer digits would find too many numbers.
+MIN_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -209,8 +211,12 @@ def _named(text: str) -> Q:
     named |= Q(Exists(address))
     # People write a number with blanks and dashes; addresses have neither.
     digits = "".join(character for character in text if character.isdigit())
-    if len(digits) >= 4 and not any(character.isalpha() for character in text):
-        named |= Q(whatsapp_chat__contains=digits) | Q(client_phone__contains=digits)
+    if any(character.isalpha() for character in text):
+        return named
+    # Local numbers begin with a zero, which the international form leaves out.
+    for number in {digits, digits.lstrip("0")}:
+        if len(number) >= MIN_DIGITS:
+            named |= Q(whatsapp_chat__contains=number) | Q(client_phone__contains=number)
     return named
 
 

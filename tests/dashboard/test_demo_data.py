@@ -26,9 +26,18 @@ from memoryproject.staff_site.demo.demo_people import (
     SHIFTS,
     YOSSI,
 )
+from memoryproject.staff_site.demo.replay_command import recorded_chats
 from memoryproject.staff_site.demo.story import Story
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
-from sessions_app.models import Chat, ForgetReceipt, Message, Note, SummarizationMetadata, Turn
+from sessions_app.models import (
+    Chat,
+    ChatAddress,
+    ForgetReceipt,
+    Message,
+    Note,
+    SummarizationMetadata,
+    Turn,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -128,7 +137,20 @@ def test_a_group_talks_and_is_answered_when_it_asks(story: Story, admin_client: 
 
 
 def test_it_never_stands_among_real_chats() -> None:
-    Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="cloud")
+    assert "15550100999@c.us" not in recorded_chats()
+    Chat.objects.create(whatsapp_chat="15550100999@c.us", provider="cloud")
     with pytest.raises(CommandError, match="holds chats"):
         call_command("demo_data")
     assert Chat.objects.count() == 1
+
+
+def test_it_stands_beside_the_replayed_conversations() -> None:
+    recorded = recorded_chats()
+    assert len(recorded) >= 5
+    for address in recorded:
+        chat = Chat.objects.create(whatsapp_chat=address, provider="cloud")
+        ChatAddress.objects.create(chat=chat, provider="cloud", address=address)
+    call_command("demo_data")
+    assert Chat.objects.filter(whatsapp_chat=EMMA.whatsapp_chat).exists()
+    with pytest.raises(CommandError, match="holds chats"):
+        call_command("demo_data")

@@ -6,6 +6,7 @@ import html
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -163,6 +164,16 @@ def test_what_was_said_is_found_with_a_way_to_it(admin_client: Client, world: Wo
     assert address.endswith(f"at={message.pk}#m-{message.pk}")
     there = admin_client.get(address).content.decode()
     assert re.search(f'id="m-{message.pk}" [^>]*class="bubble in at"', there)
+
+
+@pytest.mark.parametrize("written", ["055-010-0101", "0550100101", "0101", "+972 55 010 0101"])
+def test_a_number_is_found_as_it_is_written(
+    admin_client: Client, world: World, written: str
+) -> None:
+    chat = "972550100101@c.us"
+    party = Party(phone="972550100101", name="Omar")
+    world.receive(message_from(chat, "shalom", party=party), message_from(CLIENT, "hello"))
+    assert who(page(admin_client, "?" + urlencode({"q": written}))) == [chat]
 
 
 def test_older_hits_are_a_link_away(admin_client: Client, world: World) -> None:

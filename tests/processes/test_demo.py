@@ -77,6 +77,20 @@ def test_the_demo_plays_every_conversation_and_can_be_played_again(
         assert len(deliveries) == time * recorded_bodies()
 
 
+def test_the_demo_plays_among_the_demo_data_with_an_answer_that_waits(
+    installation: Installation,
+) -> None:
+    """The data hold an answer that waits until tomorrow; the demo waits for its own only."""
+    installation.manage("demo_data")
+    waiting = Database(installation.data_dir).rows(
+        "SELECT 1 FROM sessions_app_turn WHERE state = 'pending' AND not_before > now()"
+    )
+    assert waiting
+    printed = installation.manage("demo")
+    assert printed.count("\n— ") == len(CONVERSATIONS)
+    assert "✅ Remembered" in scene(printed, "WhatsApp Cloud API: the godfather")
+
+
 def recorded_bodies() -> int:
     """Each body of a recording holds one event."""
     return sum(len(conversation(provider, name)) for provider, name in CONVERSATIONS)

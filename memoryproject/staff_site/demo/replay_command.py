@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
@@ -102,11 +103,12 @@ class Command(BaseCommand):
         for recorded in conversation(provider, name):
             payload = restamp(recorded, timezone.now(), unique)
             payload = with_files_at(payload, server.file_url)
-            for event in _events(provider, payload):
+            events = _events(provider, payload)
+            for event in events:
                 self.stdout.write(_shown(event))
             seen = len(server.sent)
             self._post(f"{url}/webhooks/whatsapp/{provider}/", payload, server)
-            _wait_for_answers()
+            _wait_for_answers(events)
             for sent in server.sent[seen:]:
                 text = sent["text"]["body"] if provider == "cloud" else sent["message"]
                 self.stdout.write(self.style.SUCCESS(f"    ← {text}"))
@@ -183,11 +185,33 @@ def _shown(event: Event) -> str:
     return f"    → {event.party.name}: {kind}{event.text}"
 
 
-def _wait_for_answers() -> None:
-    """Wait until no turn is open. Raises CommandError if that takes too long."""
-    open_turns = Turn.objects.filter(state__in=[*WAITING_STATES, TurnState.SENDING])
+def _wait_for_answers(events: Iterable[Event]) -> None:
+    """Wait until the messages among these events are answered; other chats' turns don't count.
+
+    Raises CommandError if that takes too long.
+    """
+    asked = [event.provider_message_id for event in events if isinstance(event, InboundMessage)]
+    open_turns = Turn.objects.filter(
+        state__in=[*WAITING_STATES, TurnState.SENDING], message__provider_message_id__in=asked
+    )
     for _ in range(ANSWER_WITHIN_SECONDS * 10):
         if not open_turns.exists():
             return
         time.sleep(0.1)
     raise CommandError("No answer came: are the workers running (make run)?")
+
+
+def recorded_chats() -> set[str]:
+    """Return the ids of the chats that a replay makes, as ``whatsapp_chat``."""
+    bodies = [
+        (provider, body)
+        for provider, name in CONVERSATIONS
+        for body in conversation(provider, name)
+    ]
+    return {
+        address
+        for provider, body in bodies
+        for event in _events(provider, body)
+        if (party := getattr(event, "party", None)) is not None
+        for address in party.addresses()
+    }

@@ -12,6 +12,7 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.process.progress import ProgressBar
 from memoryproject.staff_site.demo.around import after, before
+from memoryproject.staff_site.demo.replay_command import recorded_chats
 from memoryproject.staff_site.demo.story import Story
 from sessions_app.models import Chat
 
@@ -30,11 +31,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--force", action="store_true", help="Also where the database holds chats already."
+            "--force",
+            action="store_true",
+            help="Also where the database holds chats, other than those of `manage.py demo`.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if Chat.objects.exists() and not options["force"]:
+        strangers = Chat.objects.exclude(whatsapp_chat__in=recorded_chats())
+        if strangers.exists() and not options["force"]:
             raise CommandError(
                 "This database holds chats. The demo's would stand among them: use an empty one "
                 "(DATA_DIR), or --force."
