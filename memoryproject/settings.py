@@ -135,6 +135,11 @@ TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")
 DOCUMENT_MAX_MB = env.integer("DOCUMENT_MAX_MB", 20, minimum=1, maximum=100)
 DOCUMENT_MAX_PAGES = env.integer("DOCUMENT_MAX_PAGES", 500, minimum=1, maximum=10_000)
 
+# --- files of messages --------------------------------------------------------------------
+# 0 days: they aren't kept.
+MEDIA_MAX_MB = env.integer("MEDIA_MAX_MB", 20, minimum=1, maximum=100)
+MEDIA_RETENTION_DAYS = env.integer("MEDIA_RETENTION_DAYS", 90, minimum=0, maximum=36_500)
+
 # --- memory documents ---------------------------------------------------------------------
 MEMORY_DOCUMENTS_CONTEXT_DAYS = env.integer(
     "MEMORY_DOCUMENTS_CONTEXT_DAYS", 7, minimum=0, maximum=36_500

@@ -29,6 +29,7 @@ PLANNED = (
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
     Planned("Drop old usage", "sessions_app.tasks.drop_old_usage", 24 * 60),
     Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
+    Planned("Drop old media", "sessions_app.tasks.drop_old_media", 60),
     Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
     Planned("Seal audit events", "memoryproject.foundation.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.foundation.audit.tasks.prune", 24 * 60),

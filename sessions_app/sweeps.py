@@ -21,6 +21,8 @@ from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
+from sessions_app.media.dependencies import enqueue_media, media_folder
+from sessions_app.media.facade import media_abandoned, ordered_files_remove, strays_remove
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import summaries_abandoned
 from sessions_app.turns.dependencies import enqueue_chat
@@ -37,6 +39,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
     yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
+    yield LeasedKind("media", media_abandoned, enqueue_media, _media_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
@@ -59,6 +62,11 @@ def _delivery_retry(delivery_id: int) -> bool:
         enqueue=enqueue_chat,
         now=timezone.now(),
     )
+
+
+def _media_remove(_: datetime) -> None:
+    ordered_files_remove(media_folder())
+    strays_remove(media_folder())
 
 
 def _files_remove(_: datetime) -> None:

@@ -29,6 +29,8 @@ from sessions_app.history.facade import sessions_archive, sessions_expire
 from sessions_app.inbound.facade import raw_deliveries_drop
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.facade import usage_drop
+from sessions_app.media.dependencies import build_media_dependencies, media_folder
+from sessions_app.media.facade import media_drop, media_fetch
 from sessions_app.sweeps import leased_kinds, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
@@ -158,6 +160,17 @@ def read_document(document_id: str) -> str:
         ).state
     except (DocumentBusyError, SourceDocument.DoesNotExist) as error:
         return str(error)
+
+
+def fetch_media(media_id: str) -> str:
+    """Fetch the file of a message; return its state."""
+    return media_fetch(media_id=UUID(media_id), dependencies=build_media_dependencies())
+
+
+def drop_old_media() -> int:
+    """Remove the files of messages whose retention has ended."""
+    kept = timedelta(days=settings.MEDIA_RETENTION_DAYS)
+    return media_drop(media_folder(), before=timezone.now() - kept)
 
 
 def tend_embeddings() -> dict[str, int]:

@@ -114,6 +114,11 @@ _table(
     safe="role kind delivery_status provider number_id provider_message_id",
     why="words of ours and the provider's ids",
 )
+_table(
+    "sessions_app_mediafile",
+    safe="state content_type sha256 error_code lease_owner",
+    why="words of ours, a hash of a file that goes with the row, and a process",
+)
 _table("sessions_app_messageembedding", swept="vector", safe="model", why="a model's name")
 _table(
     "sessions_app_turn",

@@ -10,6 +10,7 @@ from memoryproject.foundation.process.built_once import built_once
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.media.dependencies import media_request
 
 
 @built_once
@@ -22,4 +23,5 @@ def build_intake_rules() -> IntakeRules:
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
         group_policy=settings.GROUP_POLICY,
         limits=build_usage_limits(),
+        fetch_media=media_request,
     )

@@ -25,6 +25,8 @@ from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import text_redact, unstored_forget
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.media.dependencies import remove_after_commit
+from sessions_app.media.facade import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
@@ -151,6 +153,8 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
     message.metadata = {}
     message.revoked_at = now
     message.save()
+    media_detach([message.pk])
+    remove_after_commit()
     open_turns = Turn.objects.filter(message=message, state__in=OPEN_STATES)
     turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
     text_redact(message=message, texts=texts)

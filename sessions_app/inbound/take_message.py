@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,6 +62,7 @@ class IntakeRules:
     """The settings that affect an incoming message.
 
     ``speaker``: who writes in the person's place, if the message comes through the API.
+    ``fetch_media`` has the file of a stored message fetched; None: files aren't kept.
     """
 
     memory_enabled: bool = False
@@ -70,6 +72,7 @@ class IntakeRules:
     group_policy: str = "mention"
     limits: UsageLimits = field(default_factory=UsageLimits)
     speaker: Speaker | None = None
+    fetch_media: Callable[[Message], object] | None = None
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -136,6 +139,8 @@ def message_take(
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
     message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
+    if message.media and rules.fetch_media is not None:
+        rules.fetch_media(message)
     if not due or message.revoked_at:
         return Taken("stored, not to be answered", chat, message.message_id)
     turn = _turn_open(incoming, entry, session=session, message=message)

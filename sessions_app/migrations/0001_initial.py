@@ -612,6 +612,45 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='MediaFile',
+            fields=[
+                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
+                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
+                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
+                ('media_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='media id')),
+                ('state', models.CharField(choices=[('pending', 'being fetched'), ('stored', 'stored'), ('refused', 'refused'), ('failed', 'failed'), ('removed', 'removed')], default='pending', max_length=16, verbose_name='state')),
+                ('content_type', models.CharField(blank=True, max_length=64, verbose_name='content type')),
+                ('size', models.PositiveIntegerField(default=0, verbose_name='size')),
+                ('sha256', models.CharField(blank=True, max_length=64, verbose_name='SHA-256')),
+                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
+                ('not_before', models.DateTimeField(blank=True, null=True, verbose_name='not before')),
+                ('error_code', models.CharField(blank=True, max_length=32, verbose_name='error')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
+                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='media_file', to='sessions_app.message', verbose_name='message')),
+            ],
+            options={
+                'verbose_name': 'media file',
+                'verbose_name_plural': 'media files',
+                'default_permissions': (),
+            },
+        ),
+        migrations.AddConstraint(
+            model_name='mediafile',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'stored', 'refused', 'failed', 'removed'])), name='media_state_known'),
+        ),
+        migrations.AddIndex(
+            model_name='mediafile',
+            index=models.Index(condition=models.Q(('state', 'pending')), fields=['created_at'], name='media_to_fetch'),
+        ),
+        migrations.AddIndex(
+            model_name='mediafile',
+            index=models.Index(condition=models.Q(('state', 'stored')), fields=['created_at'], name='media_kept'),
+        ),
+        migrations.AddIndex(
+            model_name='mediafile',
+            index=models.Index(condition=models.Q(('message__isnull', True)), fields=['media_id'], name='media_to_remove'),
+        ),
+        migrations.CreateModel(
             name='TurnReplay',
             fields=[
                 ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='replay', serialize=False, to='sessions_app.turn', verbose_name='answer')),

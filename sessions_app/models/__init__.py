@@ -20,6 +20,7 @@ from sessions_app.models.review import (
     ReviewedMark,
 )
 from sessions_app.models.sessions import ChatSession
+from sessions_app.models.stored_media import MediaFile
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
 from sessions_app.models.takeover import ChatPause
 from sessions_app.models.transcripts import TranscriptBatch
@@ -46,6 +47,7 @@ __all__ = [
     "ExtractionWork",
     "InboundDelivery",
     "Label",
+    "MediaFile",
     "Message",
     "MessageEmbedding",
     "Note",

@@ -154,6 +154,9 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_reply": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_message_media": Page(
+        READ, args={"message_id": "sessions_app.mediafile.message_id"}
+    ),
     "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
     "sessions_app_turn_recall": Page(READ, args=_TURN),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),

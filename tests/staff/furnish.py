@@ -17,7 +17,16 @@ from memories_app.models.memory_documents import MemoryDocument
 from memories_app.models.proposals import ProposalMemory
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken
-from sessions_app.models import AssistantProfile, ChatAddress, ForgetReceipt, ForgetRun, Label, Turn
+from sessions_app.media.dependencies import media_folder
+from sessions_app.models import (
+    AssistantProfile,
+    ChatAddress,
+    ForgetReceipt,
+    ForgetRun,
+    Label,
+    MediaFile,
+    Turn,
+)
 from tests.world import CLIENT, GODFATHER, World
 
 SHA = "ab" * 32
@@ -56,7 +65,17 @@ def furnish(world: World) -> None:
     )
     ForgetRun.objects.create(asked_by="role M", state="done", confirmed_at=now, finished_at=now)
     _memories()
+    _file(world)
     _others(world)
+
+
+def _file(world: World) -> None:
+    row = MediaFile.objects.create(
+        message=world.messages(CLIENT)[0], state="stored", content_type="image/png", size=8
+    )
+    folder = media_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / str(row.pk)).write_bytes(b"\x89PNG\r\n\x1a\n")
 
 
 def _memories() -> None:
@@ -139,5 +158,6 @@ def rows() -> dict[str, Any]:
         row = queryset.first()
         assert row is not None, f"add a row of {model._meta.label} to tests/staff/furnish.py"
         found[model._meta.label_lower] = row.pk
+    found["sessions_app.mediafile.message_id"] = MediaFile.objects.latest("pk").message_id
     found["sessions_app.forgetreceipt.receipt_id"] = ForgetReceipt.objects.latest("pk").receipt_id
     return found

@@ -85,6 +85,8 @@ MEMORY: Meanings = {
         "A send of unknown outcome counts as unconfirmed after so many minutes."
     ),
     "RAW_RETENTION_DAYS": _("How long the providers' raw bodies are kept."),
+    "MEDIA_MAX_MB": _("Larger files of messages aren't kept."),
+    "MEDIA_RETENTION_DAYS": _("How long files of messages are kept. 0: not at all."),
     "TRANSCRIPT_BACKUP_DAYS": _("How long backups of saved transcripts are kept."),
     "GROUP_POLICY": _("When the assistant answers in groups: mention, always or never."),
     "CHAT_MEMORY_STRATEGY": _("Whether long conversations are summed up."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from memoryproject.foundation.admin_kit.display import (
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.media.presentation import media_page
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin
@@ -94,6 +95,11 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
         "shown_metadata",
         "shown_history",
     )
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view(media_page)
+        name = "sessions_app_message_media"
+        return [path("<uuid:message_id>/media/", page, name=name), *super().get_urls()]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Message], search_term: str

@@ -15,10 +15,12 @@ from django.utils.timezone import localdate
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.media.presentation import ShownMedia, shown_media_of
 from sessions_app.models import (
     Bookmark,
     Chat,
     ChatSession,
+    MediaFile,
     Message,
     Note,
     SummarizationMetadata,
@@ -60,6 +62,7 @@ class Bubble:
     the first message of a day and of a session. ``why``: the address of the replay of the answer.
     ``trouble``: the problem of the message's turn. ``is_news``: the first message that the user
     hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
+    ``media``: its file.
     """
 
     message: Message
@@ -76,6 +79,7 @@ class Bubble:
     is_news: bool
     bookmarked: bool
     notes: int
+    media: ShownMedia | None
 
     @property
     def kind(self) -> Kind | None:
@@ -101,6 +105,7 @@ class _Around:
     bookmarked: set[UUID] = field(default_factory=set)
     notes: Counter[UUID] = field(default_factory=Counter)
     authors: dict[int, str] = field(default_factory=dict)
+    media: dict[UUID, ShownMedia] = field(default_factory=dict)
 
 
 def bubbles_of(
@@ -148,6 +153,7 @@ def _bubble(
         is_news=message.pk == news,
         bookmarked=message.pk in around.bookmarked,
         notes=around.notes[message.pk],
+        media=around.media.get(message.pk),
     )
 
 
@@ -182,6 +188,10 @@ def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:
         about.turns[turn.reply_id] = turn
     bookmarks = Bookmark.objects.filter(user=user, message__in=keys)
     about.bookmarked.update(bookmarks.values_list("message", flat=True))
+    with_files = [message.pk for message in messages if message.media]
+    for row in MediaFile.objects.filter(message__in=with_files):
+        if row.message_id is not None:
+            about.media[row.message_id] = shown_media_of(row)
     about.authors = author_names(messages)
     about.notes.update(Note.objects.filter(message__in=keys).values_list("message", flat=True))
     return about

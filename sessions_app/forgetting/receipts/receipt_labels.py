@@ -10,6 +10,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from sessions_app.forgetting.delete_messages import MEDIA_FILES
 from sessions_app.forgetting.execute import BACKUP_FILES
 
 # Labels for models whose own names say too little.
@@ -43,6 +44,7 @@ WORDS = {
     "django_admin_log": gettext_lazy("Entries of the admin's own log"),
     "django_session": gettext_lazy("Notices that waited in logins"),
     BACKUP_FILES: gettext_lazy("Files of transcripts' backups"),
+    MEDIA_FILES: gettext_lazy("Files of messages"),
 }
 
 # Labels of the probe's steps.

@@ -1,0 +1,136 @@
+"""Fetch the file of a message once, check what it is, and put it into its place."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from memories_app.documents.facade import IncomingFile
+from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.whatsapp.base import Recipient
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaProvider
+from memoryproject.foundation.leases import Lease
+from sessions_app.media.file_types import HEAD, type_of
+from sessions_app.media.media_store import media_place
+from sessions_app.models import Chat, MediaFile, Message
+from sessions_app.models.stored_media import MediaState
+
+logger = logging.getLogger(__name__)
+
+# The delays after failures; providers keep files for some days.
+WAITS = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=15), timedelta(hours=2))
+MAX_ATTEMPTS = len(WAITS) + 1
+
+
+@dataclass(frozen=True)
+class MediaDependencies:
+    """``providers`` by name, and the folder and size limit of files."""
+
+    providers: Mapping[str, Any]
+    folder: Path
+    max_bytes: int
+
+
+def media_fetch(*, media_id: UUID, dependencies: MediaDependencies) -> str:
+    """Fetch a file that is due; return its state. A second call has no second effect."""
+    now = timezone.now()
+    due = MediaFile.objects.filter(state=MediaState.PENDING, message__isnull=False)
+    row = due.select_related("message__chat").filter(pk=media_id).first()
+    if row is None or row.message is None or (row.not_before and row.not_before > now):
+        return "not due"
+    token = MediaFile.objects.filter(state=MediaState.PENDING).claim(
+        row, now=now, attempts=F("attempts") + 1
+    )
+    if token is None:
+        return "not due"
+    lease = Lease(row, token)
+    try:
+        with IncomingFile(dependencies.folder, max_bytes=dependencies.max_bytes) as file:
+            _download(row.message, file, dependencies)
+            return _keep(lease, row.message.kind, file, dependencies.folder)
+    except MediaError as error:
+        return _failed(lease, error.code, is_final=error.permanent, why=error)
+    except DocumentError as error:
+        return _failed(lease, error.code, is_final=True, why=error)
+    except OSError as error:
+        # The disk is full, most likely: what waits is fetched once there is room.
+        return _failed(lease, "storage", is_final=False, why=error)
+
+
+def _download(message: Message, file: IncomingFile, dependencies: MediaDependencies) -> None:
+    provider = dependencies.providers.get(message.provider)
+    if not isinstance(provider, MediaProvider):
+        raise MediaError("the provider hands out no files", code="gone", permanent=True)
+    known = {key: value for key, value in message.media.items() if key in _FIELDS}
+    provider.fetch_media(
+        media=Media(**known),
+        provider_message_id=message.provider_message_id or "",
+        chat=_recipient(message.chat),
+        into=file,
+        max_bytes=dependencies.max_bytes,
+    )
+
+
+_FIELDS = frozenset(Media.__dataclass_fields__)
+
+
+def _recipient(chat: Chat) -> Recipient:
+    """Return the chat in which the provider looks for the message."""
+    address = chat.whatsapp_chat
+    number, _, domain = address.partition("@")
+    return Recipient(
+        address,
+        phone=number if domain == "c.us" and number.isdigit() else None,
+        bsuid=number if domain == "bsuid" else None,
+        group_id=number if chat.is_group else None,
+    )
+
+
+def _keep(lease: Lease[MediaFile], kind: str, file: IncomingFile, folder: Path) -> str:
+    content_type = type_of(file.read()[:HEAD], kind=kind)
+    if not content_type:
+        return _failed(lease, "type", is_final=True, why="its type isn't one that is kept")
+    with transaction.atomic():
+        # Whoever forgets the message meanwhile waits for this, or has taken the row away.
+        row = lease.held().select_for_update().filter(message__isnull=False).first()
+        if row is None:
+            return "gone"
+        file.put(media_place(folder, row.pk))
+        lease.release(
+            state=MediaState.STORED,
+            content_type=content_type,
+            size=file.size,
+            sha256=file.sha256,
+            error_code="",
+        )
+    return str(MediaState.STORED)
+
+
+def _failed(lease: Lease[MediaFile], code: str, *, is_final: bool, why: object) -> str:
+    logger.warning("The file %s was not fetched: %s", lease.row.pk, why)
+    attempt = lease.row.attempts + 1
+    if code in ("too_large", "type", "refused"):
+        lease.release(state=MediaState.REFUSED, error_code=code)
+        return str(MediaState.REFUSED)
+    if is_final or attempt >= MAX_ATTEMPTS:
+        lease.release(state=MediaState.FAILED, error_code=code)
+        return str(MediaState.FAILED)
+    lease.release(error_code=code, not_before=timezone.now() + WAITS[attempt - 1])
+    return str(MediaState.PENDING)
+
+
+def media_abandoned(now: datetime) -> list[UUID]:
+    """Return the files that are due and that no worker fetches."""
+    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
+    due = MediaFile.objects.filter(ready, state=MediaState.PENDING, message__isnull=False)
+    return [row.pk for row in due.order_by("created_at")[:200].abandoned(now)]

@@ -1,0 +1,74 @@
+"""The file of a message: fetched from the provider by a worker, kept for a time."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.leases import LeasedWork
+from sessions_app.models.messages import Message
+
+
+class MediaState(models.TextChoices):
+    """``refused``: too large or of a type that isn't shown; ``removed``: past its retention."""
+
+    PENDING = labelled("pending", _("being fetched"))
+    STORED = labelled("stored", _("stored"))
+    REFUSED = labelled("refused", _("refused"))
+    FAILED = labelled("failed", _("failed"))
+    REMOVED = labelled("removed", _("removed"))
+
+
+class MediaFile(LeasedWork):
+    """The file of one message. Its name on the disk is ``media_id``.
+
+    The row outlives its message: without one it is an order to remove the file from the disk, and
+    goes once that is done. ``content_type`` is what the bytes are, not what somebody said.
+    """
+
+    media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)
+    message = models.OneToOneField(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="media_file",
+    )
+    state = models.CharField(
+        _("state"), max_length=16, choices=MediaState.choices, default=MediaState.PENDING
+    )
+    content_type = models.CharField(_("content type"), max_length=64, blank=True)
+    size = models.PositiveIntegerField(_("size"), default=0)
+    sha256 = models.CharField("SHA-256", max_length=64, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    not_before = models.DateTimeField(_("not before"), null=True, blank=True)
+    error_code = models.CharField(_("error"), max_length=32, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("media file")
+        verbose_name_plural = _("media files")
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=MediaState.values), name="media_state_known"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["created_at"], condition=Q(state="pending"), name="media_to_fetch"
+            ),
+            models.Index(fields=["created_at"], condition=Q(state="stored"), name="media_kept"),
+            models.Index(
+                fields=["media_id"], condition=Q(message__isnull=True), name="media_to_remove"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"file of message {self.message_id}: {self.state}"
