@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
+
+OPERATE = "dashboard.operate_server"
 
 
 @dataclass(frozen=True)
@@ -37,37 +39,54 @@ class Link:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of entries. ``folded``: closed until the reader opens it."""
+    """An entry of the menu with what it holds. Without a title: a link of its own.
+
+    ``inner``: lists that are seldom needed, folded within it.
+    """
 
     title: Any
     links: Sequence[Link]
-    folded: bool = False
+    inner: Group | None = None
 
     @property
     def here(self) -> bool:
-        return any(link.here for link in self.links)
+        inner_here = self.inner is not None and self.inner.here
+        return inner_here or any(link.here for link in self.links)
 
 
 MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
-    ("", (Entry("space_dashboard", page="admin:index", title=_("Dashboard")),)),
+    ("", (Entry("home", page="admin:index", title=_("Home")),)),
+    ("", (Entry("forum", model="sessions_app.chat", title=_("Inbox")),)),
+    ("", (Entry("psychology", model="sessions_app.turn"),)),
     (
-        _("Conversations"),
-        (
-            Entry("forum", model="sessions_app.chat", title=_("Inbox")),
-            Entry("history", model="sessions_app.chatsession"),
-            Entry("chat", model="sessions_app.message"),
-            Entry("psychology", model="sessions_app.turn"),
-            Entry("summarize", model="sessions_app.summarizationmetadata"),
-        ),
-    ),
-    (
-        _("Memory"),
+        _("Knowledge"),
         (
             Entry("neurology", model="memories_app.memory"),
+            Entry(
+                "rate_review",
+                page="admin:memories_app_memory_waiting",
+                title=_("To review"),
+                right="memories_app.view_memory",
+            ),
             Entry("rule", model="memories_app.mergeproposal"),
             Entry("description", model="memories_app.sourcedocument"),
             Entry("folder_open", model="memories_app.memorydocument"),
-            Entry("id_card", model="cards_app.memorycard"),
+            Entry(
+                "support_agent",
+                model="sessions_app.assistantprofile",
+                title=_("The assistant's profile"),
+            ),
+        ),
+    ),
+    (
+        "",
+        (
+            Entry(
+                "contacts",
+                page="admin:contacts",
+                title=_("Contacts"),
+                right="sessions_app.view_chat",
+            ),
         ),
     ),
     (
@@ -78,27 +97,20 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
             Entry("policy", model="audit.auditevent", title=_("Audit log")),
         ),
     ),
-    (
-        _("Administration"),
-        (
-            Entry(
-                "monitor_heart",
-                page="admin:operations",
-                title=_("Operations"),
-                right="dashboard.operate_server",
-            ),
-            Entry(
-                "support_agent",
-                model="sessions_app.assistantprofile",
-                title=_("The assistant's profile"),
-            ),
-            Entry("key", model="api.apitoken"),
-            Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
-            Entry("outbox", model="hooks.webhookdelivery", title=_("Webhook deliveries")),
-            Entry("group", model="auth.user"),
-            Entry("groups", model="auth.group"),
-            Entry("lock", model="dashboard.failedlogin"),
-        ),
+)
+SETTINGS: tuple[Entry, ...] = (
+    Entry("group", model="auth.user"),
+    Entry("groups", model="auth.group"),
+    Entry("lock", model="dashboard.failedlogin"),
+    Entry("label", model="sessions_app.label"),
+    Entry("key", model="api.apitoken"),
+    Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
+    Entry("outbox", model="hooks.webhookdelivery", title=_("Webhook deliveries")),
+    Entry(
+        "monitor_heart",
+        page="admin:operations",
+        title=_("Operations"),
+        right=OPERATE,
     ),
 )
 
@@ -106,8 +118,9 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
 def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
     """Return the menu for a person.
 
-    ``app_list``: the admin's own, with the models that this person may view. Lists that MENU
-    doesn't name come last, so that every registered list can be reached.
+    ``app_list``: the admin's own, with the models that this person may view. Lists that the menu
+    doesn't name are raw tables: those who operate the server find them folded under Settings,
+    and others come to them by links.
     """
     models = {
         f"{app['app_label']}.{model['object_name'].lower()}": model
@@ -116,13 +129,27 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
         if model.get("admin_url")
     }
     named = {entry.model for _, entries in MENU for entry in entries}
+    named |= {entry.model for entry in SETTINGS}
     groups = [Group(title, list(_links(request, entries, models))) for title, entries in MENU]
-    rest = [Entry("table_rows", model=name) for name in models if name not in named]
-    groups.append(Group(_("More"), list(_links(request, rest, models)), folded=True))
+    raw = None
+    if request.user.has_perm(OPERATE):
+        rest = [Entry("table_rows", model=name) for name in models if name not in named]
+        raw = Group(_("Raw tables"), list(_links(request, rest, models)))
+    groups.append(Group(_("Settings"), list(_links(request, SETTINGS, models)), raw))
     return [group for group in groups if group.links]
 
 
 def _links(
+    request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, Any]
+) -> Iterator[Link]:
+    found = list(_allowed(request, entries, models))
+    # A page's address may begin with its list's: only the nearest one is where the reader is.
+    nearest = max((link.address for link in found if link.here), key=len, default="")
+    for link in found:
+        yield replace(link, here=link.here and link.address == nearest)
+
+
+def _allowed(
     request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, Any]
 ) -> Iterator[Link]:
     for entry in entries:
@@ -134,8 +161,18 @@ def _links(
         else:
             if entry.right and not request.user.has_perm(entry.right):
                 continue
-            address, title = reverse(entry.page), entry.title
+            address, title = _address(entry.page), entry.title
+            if not address:
+                continue
         yield Link(str(title), address, entry.icon, _is_here(request, entry, address))
+
+
+def _address(page: str) -> str:
+    """Return a page's address, nothing when this server has no such page."""
+    try:
+        return reverse(page)
+    except NoReverseMatch:
+        return ""
 
 
 def _is_here(request: HttpRequest, entry: Entry, address: str) -> bool:

@@ -40,7 +40,7 @@ MODELS = (
 
 
 class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
-    index_title = gettext_lazy("Dashboard")
+    index_title = gettext_lazy("Home")
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)

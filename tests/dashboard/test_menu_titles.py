@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 pytestmark = pytest.mark.django_db
@@ -42,12 +43,14 @@ def test_every_entry_of_the_menu_is_the_title_of_its_page(
 
 
 def test_the_docs_name_entries_that_the_menu_has(admin_client: Client) -> None:
-    """*Group → Entry*, and what follows is on that page."""
+    """*Group → Entry*, and what follows is on that page or in that folded part."""
     menu = menu_of(admin_client)
     has = set()
-    for part in re.split(r"(?=<h2|<summary)", menu)[1:]:
-        heading = re.match(r"<(h2|summary)[^>]*>(.*?)</\1>", part, re.DOTALL)
+    for part in re.split(r"(?=<details)", menu)[1:]:
+        heading = re.match(r"<details[^>]*>(<summary)[^>]*>(.*?)</summary>", part, re.DOTALL)
         assert heading is not None
+        if part.startswith('<details class="inner"'):
+            has.add(("Settings", words(heading[2])))
         for shown in re.findall(r"<li><a [^>]*>(.*?)</a></li>", part, re.DOTALL):
             has.add((words(heading[2]), words(shown)))
     root = Path(__file__).parents[2]
@@ -59,3 +62,33 @@ def test_the_docs_name_entries_that_the_menu_has(admin_client: Client) -> None:
     }
     assert len(named) > 20
     assert {each for each in named if each[1:] not in has} == set(), sorted(has)
+
+
+def test_the_menu_has_few_entries_and_opens_the_one_of_the_page(admin_client: Client) -> None:
+    menu = menu_of(admin_client)
+    assert re.findall(r"<details>\s*<summary>(.*?)</summary>", menu) == [
+        "Knowledge",
+        "Privacy &amp; audit",
+        "Settings",
+    ]
+    page = admin_client.get("/admin/memories_app/memory/").content.decode()
+    assert re.findall(r"<details open><summary>(.*?)</summary>", page)[:1] == ["Knowledge"]
+    waiting = admin_client.get("/admin/memories_app/memory/waiting/").content.decode()
+    assert re.findall(r'<li><a href="([^"]*)" aria-current="page"', waiting) == [
+        "/admin/memories_app/memory/waiting/"
+    ]
+
+
+def test_raw_tables_are_for_those_who_operate_the_server(
+    admin_client: Client, client: Client, django_user_model: Any
+) -> None:
+    reader = django_user_model.objects.create_user("reader", is_staff=True)
+    rights = Permission.objects.filter(codename__in=("view_chatsession", "view_chat"))
+    reader.user_permissions.set(rights)
+    client.force_login(reader)
+    menu = menu_of(client)
+    assert "Raw tables" not in menu
+    assert "Labels" in menu
+    assert "Knowledge" not in menu
+    assert client.get("/admin/sessions_app/chatsession/").status_code == 200
+    assert "Raw tables" in menu_of(admin_client)

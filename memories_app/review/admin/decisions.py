@@ -183,7 +183,7 @@ class MemoryDecisions(MemoryRows):
         names = self.chat_names({row.chat_id for row in rows if row.chat_id})
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Review suggested memories"),
+            "title": _("To review"),
             "opts": self.opts,
             "page": page,
             "rows": [
