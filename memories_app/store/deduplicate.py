@@ -255,10 +255,22 @@ def memory_audit(action: str, memory: Memory, actor: Actor, **details: object) -
 
 
 def memories_audit(done: Sequence[Done], actor: Actor) -> None:
-    """Do ``memory_audit`` for many memories at once."""
+    """Do ``memory_audit`` for many memories at once.
+
+    An event concerns the chat of its memory, whoever acts: what staff and the owner do to a
+    person's memories is in that person's audit trail.
+    """
     audit_record_many(
         events=[
-            Event(action, actor, "memory", memory.pk, memory.content_hash, details)
+            Event(
+                action,
+                actor,
+                "memory",
+                memory.pk,
+                memory.content_hash,
+                details,
+                chat_id=memory.chat_id,
+            )
             for action, memory, details in done
         ]
     )

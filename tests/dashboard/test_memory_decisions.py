@@ -18,6 +18,8 @@ from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message
 from tests.remembering import remember
 from tests.world import CLIENT, World
@@ -339,6 +341,31 @@ def test_a_proposal_about_what_changed_is_refused_with_what_was_typed(
     assert "Typed text" in refused.content.decode()
     proposal.refresh_from_db()
     assert proposal.state == "open"
+
+
+@pytest.mark.parametrize("posted", [{}, {"do": "nope"}, {"decision": "x"}])
+def test_a_post_that_names_no_decision_merges_nothing(
+    admin_client: Client, posted: dict[str, str]
+) -> None:
+    proposal, *memories = proposed()
+    address = f"{PROPOSALS}{proposal.pk}/change/"
+    assert admin_client.post(address, posted).status_code == 400
+    proposal.refresh_from_db()
+    assert proposal.state == "open"
+    assert {now(memory)[0] for memory in memories} == {"active"}
+
+
+def test_what_staff_do_to_a_persons_memory_is_in_that_persons_trail(
+    admin_client: Client, waiting: Memory
+) -> None:
+    answer(admin_client, waiting, "approve")
+    trail = AuditEvent.objects.get(action="session.create").chat
+    assert trail
+    done = AuditEvent.objects.filter(actor_kind="staff", object_type="memory")
+    assert set(done.values_list("chat", flat=True)) == {trail}
+    dependencies = build_forget_dependencies()
+    object_forget(kind="memory", object_id=waiting.pk, dependencies=dependencies, actor=OTHER)
+    assert AuditEvent.objects.get(action="memory.forgotten").chat == trail
 
 
 def test_the_list_of_proposals_asks_as_many_questions_for_many(admin_client: Client) -> None:

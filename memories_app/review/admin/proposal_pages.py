@@ -196,7 +196,7 @@ class ProposalPages(ReadOnlyAdmin):
             typed = request.POST.get("content", proposal.content).replace("\r\n", "\n")
             decision = Decision(
                 proposal.pk,
-                request.POST.get("decision", "accept"),
+                request.POST.get("decision", ""),
                 reason_in(request.POST),
                 request.POST.get("seen", ""),
                 typed,
