@@ -76,6 +76,30 @@ def test_it_shows_question_answer_and_what_was_recalled(
     assert f'<rect class="value" width="{round(hit["score"] * 100)}"' in shown
 
 
+def test_a_recalled_memory_leads_to_the_preview_of_its_erasure(
+    admin_client: Client, recalled: World
+) -> None:
+    memory = Memory.objects.get()
+    shown = page(admin_client, address(newest()))
+    form = re.search(
+        r'<form method="post" action="(/admin/memories_app/memory/)">(.*?)</form>', shown
+    )
+    assert form is not None
+    fields = dict(re.findall(r'name="(action|_selected_action)" value="([^"]*)"', form[2]))
+    preview = admin_client.post(form[1], fields, follow=True)
+    assert preview.redirect_chain[0][0].startswith("/admin/sessions_app/forgetrun/")
+    told = b"".join(preview.streaming_content).decode()
+    assert "TestCorp pays its invoices within 30 days" in plain(told)
+    assert Memory.objects.get() == memory
+
+
+def test_who_may_not_erase_is_offered_no_erasure(recalled: World) -> None:
+    reader = staff_with("sessions_app.view_turn", "memories_app.view_memory")
+    shown = page(reader, address(newest()))
+    assert "Open the memory" in shown
+    assert 'value="forget_selected"' not in shown
+
+
 def test_it_shows_the_prompt_with_its_data_fenced_off(
     admin_client: Client, recalled: World
 ) -> None:
