@@ -45,7 +45,7 @@ class MediaFile(LeasedWork):
     )
     content_type = models.CharField(_("content type"), max_length=64, blank=True)
     size = models.PositiveIntegerField(_("size"), default=0)
-    sha256 = models.CharField("SHA-256", max_length=64, blank=True)
+    sha256 = models.CharField(_("SHA-256"), max_length=64, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     not_before = models.DateTimeField(_("not before"), null=True, blank=True)
     error_code = models.CharField(_("error"), max_length=32, blank=True)

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.test import override_settings
 from django.utils import translation
 from pypdf import PdfReader
 
@@ -127,3 +128,8 @@ def test_the_text_is_in_the_readers_language_and_the_ids_are_the_same() -> None:
     with translation.override("he"):
         assert f": {receipt.receipt_id}" in as_text(receipt_document(receipt))
     assert "(UTC)" in times_of(MOMENT)
+
+
+@override_settings(BUSINESS_TIME_ZONE="UTC")
+def test_a_business_in_utc_reads_each_time_once() -> None:
+    assert times_of(MOMENT) == "2026-03-01 22:30:05 (UTC)"

@@ -8,15 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 
 from memoryproject.foundation.audit.canonical import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from memoryproject.foundation.audit.schedule_seal import schedule_seal
-from memoryproject.foundation.audit.wiring import audit_key
 from memoryproject.foundation.bulk_rows import rows_add
 
 LENGTH = 32
+
+
+def audit_key() -> str:
+    return str(settings.AUDIT_KEY)
 
 
 def _pseudonym(key: str, salt: str) -> str:

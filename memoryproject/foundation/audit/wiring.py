@@ -6,11 +6,11 @@ from pathlib import Path
 
 from django.conf import settings
 
+from memoryproject.foundation.audit.audit_events import audit_key
+
+__all__ = ["LOG_NAME", "audit_key", "log_path"]
+
 LOG_NAME = "memory_audit.log"
-
-
-def audit_key() -> str:
-    return str(settings.AUDIT_KEY)
 
 
 def log_path() -> Path:

@@ -190,9 +190,12 @@ def _wait_for_answers(events: Iterable[Event]) -> None:
 
     Raises CommandError if that takes too long.
     """
-    asked = [event.provider_message_id for event in events if isinstance(event, InboundMessage)]
+    provider_ids = [
+        event.provider_message_id for event in events if isinstance(event, InboundMessage)
+    ]
     open_turns = Turn.objects.filter(
-        state__in=[*WAITING_STATES, TurnState.SENDING], message__provider_message_id__in=asked
+        state__in=[*WAITING_STATES, TurnState.SENDING],
+        message__provider_message_id__in=provider_ids,
     )
     for _ in range(ANSWER_WITHIN_SECONDS * 10):
         if not open_turns.exists():

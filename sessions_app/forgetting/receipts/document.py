@@ -51,11 +51,11 @@ class Document:
 
 
 def times_of(moment: datetime) -> str:
-    """Return the time in the business's time zone and in UTC."""
+    """Return the time in the business's time zone and, where that differs, in UTC."""
     zone = settings.BUSINESS_TIME_ZONE
     own = moment.astimezone(ZoneInfo(zone)).strftime(TIME)
     utc = moment.astimezone(timezone.utc).strftime(TIME)
-    return f"{own} ({zone}), {utc} (UTC)"
+    return f"{utc} (UTC)" if own == utc else f"{own} ({zone}), {utc} (UTC)"
 
 
 def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
