@@ -182,7 +182,7 @@ def receipt_write(
         content_hash=receipt.content_hash,
         details=details,
         # The erasure of a whole person cuts that person's events loose, this one as well.
-        chat_id=None if head.kind == ForgottenKind.CHAT else head.chat_id,
+        chat_id=None if head.kind == str(ForgottenKind.CHAT) else head.chat_id,
     )
     # Only once it is certain, because a preview is rolled back.
     values = (head.kind, head.object_id, receipt.receipt_id)
