@@ -203,9 +203,10 @@ def test_a_proposal_is_accepted_with_the_text_that_staff_write(staff: Client) ->
     proposal = proposed()
     address = f"{PROPOSALS}{proposal.pk}/change/"
     assert "in the morning, Haifa office" in staff.get(address).content.decode()
-    refused = staff.post(address, {"content": " "})
+    refused = staff.post(address, {"decision": "accept", "content": " "})
     assert "content: is empty" in said(refused)
-    assert staff.post(address, {"content": "Dana Levi: mornings"}).status_code == 302
+    typed = {"decision": "accept", "content": "Dana Levi: mornings"}
+    assert staff.post(address, typed).status_code == 302
     assert [memory.content for memory in Memory.objects.filter(status="active")] == [
         "Dana Levi: mornings"
     ]

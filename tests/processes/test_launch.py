@@ -82,7 +82,7 @@ def assert_staff_can_log_in(clone: Clone) -> None:
         assert 'name="password"' in refused.text
         let_in = browser.post("/admin/login/", data={**login, "password": PASSWORD})
         assert let_in.status_code == 200
-        assert "Conversations" in let_in.text
+        assert "Knowledge" in let_in.text
 
 
 def test_a_taken_port_is_a_clear_error(clone: Clone) -> None:
