@@ -7,23 +7,23 @@ import re
 HEAD = 32
 
 _STARTS = (
-    (rb"\xff\xd8\xff", "image/jpeg"),
-    (rb"\x89PNG\r\n\x1a\n", "image/png"),
-    (rb"GIF8[79]a", "image/gif"),
-    (rb"RIFF....WEBP", "image/webp"),
-    (rb"RIFF....WAVE", "audio/wav"),
-    (rb"OggS", "audio/ogg"),
-    (rb"ID3|\xff[\xfb\xf3\xf2]", "audio/mpeg"),
-    (rb"#!AMR", "audio/amr"),
-    (rb"\xff[\xf1\xf9]", "audio/aac"),
-    (rb"....ftypM4A", "audio/mp4"),
-    (rb"....ftyp3g", "video/3gpp"),
-    (rb"....ftyp(isom|iso2|iso4|iso5|iso6|mp41|mp42|avc1|MSNV|dash)", "video/mp4"),
-    (rb"%PDF-", "application/pdf"),
+    (r"\xff\xd8\xff", "image/jpeg"),
+    (r"\x89PNG\r\n\x1a\n", "image/png"),
+    (r"GIF8[79]a", "image/gif"),
+    (r"RIFF....WEBP", "image/webp"),
+    (r"RIFF....WAVE", "audio/wav"),
+    (r"OggS", "audio/ogg"),
+    (r"ID3|\xff[\xfb\xf3\xf2]", "audio/mpeg"),
+    (r"#!AMR", "audio/amr"),
+    (r"\xff[\xf1\xf9]", "audio/aac"),
+    (r"....ftypM4A", "audio/mp4"),
+    (r"....ftyp3g", "video/3gpp"),
+    (r"....ftyp(isom|iso2|iso4|iso5|iso6|mp41|mp42|avc1|MSNV|dash)", "video/mp4"),
+    (r"%PDF-", "application/pdf"),
     # Documents of office programs are archives.
-    (rb"PK\x03\x04", "application/zip"),
+    (r"PK\x03\x04", "application/zip"),
 )
-_PATTERNS = tuple((re.compile(start, re.DOTALL), name) for start, name in _STARTS)
+_PATTERNS = tuple((re.compile(pattern, re.DOTALL), name) for pattern, name in _STARTS)
 
 
 def type_of(head: bytes, *, kind: str) -> str:
@@ -31,8 +31,10 @@ def type_of(head: bytes, *, kind: str) -> str:
 
     ``kind`` is the message's: recordings come as MP4, which says nothing about a picture in it.
     """
+    # One character a byte.
+    first_bytes = head.decode("latin-1")
     for pattern, name in _PATTERNS:
-        if pattern.match(head):
+        if pattern.match(first_bytes):
             is_heard = kind in ("voice", "audio") and name == "video/mp4"
             return "audio/mp4" if is_heard else name
     return ""

@@ -152,8 +152,10 @@ def test_killed_inside_the_send_and_never_confirmed(live: Stage) -> None:
 
 def test_each_process_of_an_idle_cluster_can_be_killed(live: Stage) -> None:
     phone = new_phone()
-    members = live.installation.sentinel().children()
-    assert len(members) == 6, "four workers, the pusher and the monitor"
+    # Workers that an earlier test killed may still be on their way back.
+    children = live.installation.sentinel().children
+    wait_until(lambda: len(children()) == 6, "four workers, the pusher and the monitor")
+    members = children()
 
     for number, member in enumerate(members, start=1):
         kill([member])
