@@ -295,6 +295,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memoryproject.staff_site.middleware.KnownUploaders",
     "memoryproject.staff_site.middleware.StaffLanguage",
     "memoryproject.staff_site.middleware.BusinessTimeZone",
     "memoryproject.staff_site.middleware.ReadableAddress",

@@ -1,4 +1,4 @@
-"""Middleware: request ids, and for staff pages language, time zone, addresses, a full disk."""
+"""Middleware: request ids, and for staff pages language, time zone, uploads, a full disk."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
@@ -26,6 +27,7 @@ from memoryproject.foundation.process.tracing import (
     note_status,
     span,
 )
+from memoryproject.foundation.rest_kit.bodies import may_be_slow
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +121,22 @@ class ReadableAddress:
             for name, values in request.GET.lists():
                 readable.setlist(name, [value.replace("\x00", "") for value in values])
             request.GET = readable  # type: ignore[assignment]
+        return self.get_response(request)
+
+
+class KnownUploaders:
+    """Sends strangers who upload a large file to the login, before anything reads the file.
+
+    The check of the form's token would read it, for as long as the client takes to send it.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        is_upload = request.path.startswith("/admin/") and may_be_slow(request)
+        if is_upload and not request.user.is_authenticated:
+            return redirect_to_login(request.path)
         return self.get_response(request)
 
 

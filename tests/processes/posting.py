@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,10 @@ class Poster:
         """One body of Green API's, with its token."""
         return self.raw("green", body_bytes(payload), token_headers(WEBHOOK_TOKEN))
 
-    def raw(self, provider: str, body: bytes, headers: Mapping[str, str | bytes]) -> httpx.Response:
-        """Any body with any headers."""
+    def raw(
+        self, provider: str, body: bytes | Iterator[bytes], headers: Mapping[str, str | bytes]
+    ) -> httpx.Response:
+        """Any body with any headers; one that comes in parts is sent without its length."""
         sent = [
             (name.encode(), value if isinstance(value, bytes) else value.encode())
             for name, value in headers.items()

@@ -16,6 +16,12 @@ def begun_body(path: str, *headers: str, length: int = 100_000) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + b"x" * 10
 
 
+def begun_chunks(path: str, *headers: str) -> bytes:
+    """The same without a length: the body's first chunk is there."""
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked", *headers]
+    return "\r\n".join([*lines, "", "a", ""]).encode() + b"x" * 10 + b"\r\n"
+
+
 @contextmanager
 def held_sockets(url: str, begun: bytes, count: int) -> Iterator[list[socket.socket]]:
     """So many connections, each with this beginning of a request, until the block ends."""

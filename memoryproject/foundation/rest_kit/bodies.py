@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.http import HttpRequest
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
@@ -16,6 +17,8 @@ from memoryproject.foundation.rest_kit.renderers import Json
 MEGABYTE = 1024 * 1024
 MAX_BODY_SIZE = 3 * MEGABYTE
 DRAIN_BLOCKS = 64
+# From this size on the front door passes a body on as it comes (deploy/Caddyfile).
+PASSED_ON_BYTES = 4_000_000
 
 # Escapes that may represent a NUL or a lone surrogate. Most bodies contain none.
 SUSPECT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
@@ -81,6 +84,21 @@ def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ParseError(f"The body is not UTF-8: byte {error.start} can't be read.") from None
+
+
+def is_chunked(request: HttpRequest) -> bool:
+    """Return whether the body comes in chunks, without a length."""
+    coding = str(request.META.get("HTTP_TRANSFER_ENCODING", ""))
+    return "chunked" in coding.lower() and not request.META.get("CONTENT_LENGTH")
+
+
+def may_be_slow(request: HttpRequest) -> bool:
+    """Return whether reading the body may wait for the client.
+
+    Such a body is read for known callers only: strangers could hold all threads.
+    """
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return is_chunked(request) or (length.isdecimal() and int(length) >= PASSED_ON_BYTES)
 
 
 def drain(stream: Any) -> None:

@@ -9,7 +9,12 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django_filters.rest_framework import DjangoFilterBackend
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import (
+    APIException,
+    AuthenticationFailed,
+    NotAuthenticated,
+    NotFound,
+)
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -32,6 +37,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
+UNKNOWN_CALLERS = (AuthenticationFailed, NotAuthenticated)
 
 
 class ApiView(GenericAPIView[Any]):
@@ -72,13 +78,13 @@ class ApiView(GenericAPIView[Any]):
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """Build the request, including a chunked body, which Django takes for an empty one."""
         made = super().initialize_request(request, *args, **kwargs)
-        if _is_chunked(request) and request.META.get("wsgi.input_terminated"):
+        if bodies.is_chunked(request) and request.META.get("wsgi.input_terminated"):
             made._stream = request.META["wsgi.input"]
         return made
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if _is_chunked(request._request) and not request.META.get("wsgi.input_terminated"):
+        if bodies.is_chunked(request._request) and not request.META.get("wsgi.input_terminated"):
             raise LengthRequired
         coding = request.headers.get("Content-Encoding", "identity").strip().lower()
         if coding not in ("", "identity") and request.method in ("POST", "PUT", "PATCH"):
@@ -132,9 +138,10 @@ class ApiView(GenericAPIView[Any]):
                 exc = make(exc)
                 break
         request = self.request._request
-        if not getattr(request, "_read_started", True):
+        is_unread = not getattr(request, "_read_started", True)
+        if is_unread and not (isinstance(exc, UNKNOWN_CALLERS) and bodies.may_be_slow(request)):
             # A client that is still sending must see the response.
-            bodies.drain((_is_chunked(request) and self.request.stream) or request)
+            bodies.drain((bodies.is_chunked(request) and self.request.stream) or request)
         # Also for callers that asked for YAML or events: all errors have one shape.
         self.request.accepted_renderer = Json()
         self.request.accepted_media_type = Json.media_type
@@ -155,11 +162,6 @@ class ApiView(GenericAPIView[Any]):
                 object_id=object_id,
                 chat_id=chat_id,
             )
-
-
-def _is_chunked(request: HttpRequest) -> bool:
-    coding = str(request.META.get("HTTP_TRANSFER_ENCODING", ""))
-    return "chunked" in coding.lower() and not request.META.get("CONTENT_LENGTH")
 
 
 class ListView(ApiView):
