@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
+from memories_app.review.decide_proposals import contents_stamp
 from memories_app.review.pending import memory_approve
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
@@ -56,7 +57,8 @@ def answer(client: Client, memory: Memory, decision: str, **more: str) -> Any:
 
 
 def decide(client: Client, memory: Memory, decision: str, other: Memory, **more: str) -> Any:
-    posted = {"decision": decision, "other": str(other.pk), **more}
+    seen = contents_stamp([memory, other])
+    posted = {"decision": decision, "other": str(other.pk), "seen": seen, **more}
     return client.post(f"{LIST}{memory.pk}/decide/", posted, follow=True)
 
 
@@ -156,7 +158,17 @@ def test_what_somebody_changed_since_it_was_read_is_not_approved(
     assert now(waiting) == ("proposed", "Other")
 
 
-@pytest.mark.parametrize("posted", [{"decision": "x"}, {}, {"decision": "reject", "reason": "x"}])
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"decision": "x"},
+        {},
+        {"decision": "reject", "reason": "x"},
+        {"decision": "approve"},
+        {"decision": "approve", "seen": " "},
+        {"decision": "correct", "content": "Other"},
+    ],
+)
 def test_forged_answers_are_refused(
     admin_client: Client, waiting: Memory, posted: dict[str, str]
 ) -> None:
@@ -271,7 +283,13 @@ def contradicted() -> tuple[MergeProposal, Memory, Memory]:
 
 
 def in_row(client: Client, proposal: MergeProposal, decision: str, **more: str) -> Any:
-    posted = {"decision": decision, "list_query": "state=all", **more}
+    seen = contents_stamp(part.memory for part in proposal.parts.all())
+    posted = {
+        "decision": decision,
+        "list_query": "state=all",
+        f"seen-{proposal.pk}": seen,
+        **more,
+    }
     return client.post(f"{PROPOSALS}{proposal.pk}/decide/", posted, follow=True)
 
 
@@ -343,7 +361,17 @@ def test_a_proposal_about_what_changed_is_refused_with_what_was_typed(
     assert proposal.state == "open"
 
 
-@pytest.mark.parametrize("posted", [{}, {"do": "nope"}, {"decision": "x"}])
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {},
+        {"do": "nope"},
+        {"decision": "x"},
+        {"decision": "accept"},
+        {"decision": "accept", "seen": " "},
+        {"decision": "reverse", "seen": ""},
+    ],
+)
 def test_a_post_that_names_no_decision_merges_nothing(
     admin_client: Client, posted: dict[str, str]
 ) -> None:

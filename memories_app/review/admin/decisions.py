@@ -99,8 +99,10 @@ class MemoryDecisions(MemoryRows):
         self._require_decider(request)
         posted = request.POST
         other = _uuid(posted.get("other", ""))
-        pair = Pair(memory_id, other, posted.get("seen", ""), staff_actor(request))
         chosen = posted.get("decision", "")
+        # A contradiction is resolved by which memory is the newer one, whatever they say.
+        seen = "" if chosen in _RESOLVED else seen_in(posted)
+        pair = Pair(memory_id, other, seen, staff_actor(request))
         if chosen in _MERGES:
             self._execute(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
         elif chosen in _RESOLVED:
@@ -117,7 +119,7 @@ class MemoryDecisions(MemoryRows):
         """Approve, correct or reject a memory that waits."""
         self._require_decider(request)
         posted = request.POST
-        chosen, seen = posted.get("decision", ""), posted.get("seen", "")
+        chosen, seen = posted.get("decision", ""), seen_in(posted)
         actor = staff_actor(request)
         if chosen == "reject":
             reason = reason_in(posted)
@@ -141,7 +143,7 @@ class MemoryDecisions(MemoryRows):
 
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
         """Store a correction. If it is invalid, the page shows it again as it was typed."""
-        actor, seen = staff_actor(request), request.POST.get("seen", "")
+        actor, seen = staff_actor(request), seen_in(request.POST)
         done = self._execute(
             request,
             lambda: memory_approve_corrected(
@@ -231,6 +233,19 @@ def reason_in(posted: Any, name: str = "reason") -> str:
     if reason and reason not in DecisionReason.values:
         raise BadRequest("There is no such reason.")
     return reason
+
+
+def seen_in(posted: Any, name: str = "seen") -> str:
+    """Return the posted stamp of what the page showed. Raises BadRequest if there is none.
+
+    Without it a decision would apply to texts that nobody has read.
+    """
+    seen = str(posted.get(name, "")).strip()
+    if not seen:
+        raise BadRequest(
+            "The post doesn't say which texts were seen: open the page, and decide there."
+        )
+    return seen
 
 
 def _uuid(text: str) -> UUID:
