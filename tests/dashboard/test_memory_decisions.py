@@ -396,6 +396,28 @@ def test_what_staff_do_to_a_persons_memory_is_in_that_persons_trail(
     assert AuditEvent.objects.get(action="memory.forgotten").chat == trail
 
 
+def test_a_decided_proposal_is_in_the_trail_of_its_person(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "Hello")
+    chat = world.chat(CLIENT)
+    for content in ALIKE:
+        remember(content, visibility="chat", chat_id=chat.pk)
+    memories_propose_merges(model_id=embedder().model_id)
+    in_row(admin_client, MergeProposal.objects.get(), "dismiss")
+    trail = AuditEvent.objects.get(action="session.create").chat
+    assert trail
+    assert AuditEvent.objects.get(action="proposal.dismiss").chat == trail
+
+    remember("The price is 35", pinned=True)
+    remember("The price is 40")
+    in_row(admin_client, MergeProposal.objects.get(state="open"), "dismiss")
+    of_all = list(
+        AuditEvent.objects.filter(action="proposal.dismiss").values_list("chat", flat=True)
+    )
+    assert sorted(of_all) == sorted(["", trail])
+
+
 def test_the_list_of_proposals_asks_as_many_questions_for_many(admin_client: Client) -> None:
     def asked() -> int:
         with CaptureQueriesContext(connection) as captured:
