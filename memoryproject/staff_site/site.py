@@ -17,6 +17,7 @@ from unfold.sites import UnfoldAdminSite
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
+from memoryproject.staff_site.dashboard.costs_page import costs_page
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
 
@@ -68,9 +69,10 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         figures = path(
             "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"
         )
+        costs = path("costs/", self.admin_view(costs_page), name="costs")
         # Unfold's own search is for a box that our frame doesn't have.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
-        return [figures, *operations_urls(self), *others]
+        return [figures, costs, *operations_urls(self), *others]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

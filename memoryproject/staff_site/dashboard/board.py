@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.admin_kit.periods import period_named, span_key
+from memoryproject.foundation.admin_kit.periods import TODAY, period_named, span_key
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.llm.prices import ModelTokens
 from memoryproject.staff_site.alerts.rounds import alerts_open
@@ -170,7 +170,7 @@ def _answers(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
     slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
     notes = [Note(slow)] if figures.answers else []
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
-    yield _tokens(figures, turns())
+    yield _tokens(figures, to.costs(when))
 
 
 def _tokens(figures: Figures, address: str) -> Tile:
@@ -289,13 +289,13 @@ def _limits(to: Places, now: datetime) -> Tile:
     }
     tokens = _("%(number)s tokens") % {"number": count_shown(found.used.tokens)}
     notes = [Note(_("clients today: %(calls)s, %(tokens)s") % {"calls": calls, "tokens": tokens})]
-    cost = cost_shown(float(found.used.cost))
+    cost = cost_shown(found.used.cost)
     budget = limits.daily_budget
     if budget:
-        values = {"cost": cost, "budget": cost_shown(float(budget))}
+        values = {"cost": cost, "budget": cost_shown(budget)}
         notes.append(Note(_("%(cost)s of the budget of %(budget)s") % values))
     elif limits.prices:
-        notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}))
+        notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}, to.costs(TODAY)))
     is_spent = bool(budget) and found.used.cost >= budget
     tone = "bad" if is_spent else "warn" if found.limited else ""
     address = to.list_of(figure_links.CHATS, **figure_links.LIMITED)

@@ -50,6 +50,13 @@ class Places:
     def operations(self) -> str:
         return self._address("admin:operations") if self.may("dashboard.operate_server") else ""
 
+    def costs(self, when: str) -> str:
+        """Return the address of the costs of a period."""
+        if not self.may("sessions_app.view_turn"):
+            return ""
+        address = self._address("admin:costs")
+        return f"{address}?{urlencode({'period': when})}" if address else ""
+
     def _address(self, name: str) -> str:
         try:
             return reverse(name)

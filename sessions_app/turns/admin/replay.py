@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
-from memoryproject.foundation.admin_kit.display import cost_shown
+from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
@@ -129,7 +129,7 @@ def _cost(replay: TurnReplay) -> str:
         return ""
     limits = build_usage_limits()
     cost = limits.cost_of(replay.model, replay.prompt_tokens, replay.completion_tokens or 0)
-    return "" if cost is None else cost_shown(cost)
+    return "" if cost is None else small_cost_shown(cost)
 
 
 def question_of(turn: Turn) -> Utterance:
