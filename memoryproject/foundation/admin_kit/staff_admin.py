@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin import ShowFacets
+from django.contrib.admin import ShowFacets, helpers
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
@@ -16,9 +16,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.forms import AdminForm, Fieldline
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
+
+# Unfold sets them when a form is opened by its own changeform_view, which not each of our forms
+# uses: until another form was opened in the same process, such a form looked different.
+helpers.AdminForm = AdminForm  # type: ignore[misc]
+helpers.Fieldline = Fieldline  # type: ignore[misc]
 
 
 def refuse_nul(request: HttpRequest) -> None:
