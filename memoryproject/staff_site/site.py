@@ -14,6 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
@@ -60,6 +62,15 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         for app in found:
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
+
+    def record_list_export(self, request: HttpRequest, name: str, rows: int) -> None:
+        """Record that staff took a list as a file. ``name``: the list's model."""
+        audit_record(
+            action="export",
+            actor=staff_actor(request),
+            object_type="list",
+            details={"list": name, "rows": rows, "filters": sorted(request.GET)},
+        )
 
     def get_urls(self) -> list[Any]:
         """Return our own pages before the models' pages."""

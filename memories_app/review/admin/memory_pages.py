@@ -72,6 +72,7 @@ class MemoryPages(MemoryDecisions):
         "shown_source",
         "created_at",
     )
+    csv_columns: ClassVar[Any] = {"short_content": "content", "visible_to": "shown_visibility"}
     list_filter = (
         StateFilter,
         PendingFilter,

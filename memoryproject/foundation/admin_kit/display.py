@@ -69,7 +69,7 @@ def small_cost_shown(cost: float | Decimal) -> str:
 
 def _in_currency(cost: float | Decimal, places: int) -> str:
     # It cuts the digits of a Decimal off instead of rounding them.
-    amount = number_format(round(cost, places), places, force_grouping=True)
+    amount = number_format(round(Decimal(str(cost)), places), places, force_grouping=True)
     return f"{settings.MODEL_CURRENCY}\N{NO-BREAK SPACE}{amount}"
 
 

@@ -77,6 +77,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     form = ChatForm
     read_as = "chat"
     # The list itself is the inbox; this one serves its actions.
+    has_csv = False
     list_display = ("whatsapp_chat", "client_name", "memory")
     search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
     inlines: ClassVar = [AddressInline]
