@@ -95,7 +95,9 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         if request.user.has_perm("hooks.view_webhookendpoint"):
             _warn_of_failing_webhooks(request)
         if not sees_figures(request.user):
-            return super().index(request, extra_context)
+            has_no_rights = not request.user.get_all_permissions()
+            context = {"has_no_rights": has_no_rights, **(extra_context or {})}
+            return super().index(request, context)
         figures = {**overview_context(request), **(extra_context or {})}
         page = super().index(request, figures)
         page.template_name = "dashboard/overview.html"

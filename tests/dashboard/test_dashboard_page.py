@@ -257,3 +257,14 @@ def test_no_script_stands_in_the_page(busy: World, admin_client: Client) -> None
     assert data
     # Each chart is told as a table, too.
     assert html.count("<canvas") == html.count("<details><summary>As a table") == 6
+
+
+def test_an_account_without_any_right_is_told_so() -> None:
+    note = "Your account belongs to no group yet"
+    assert note in page(person())
+
+
+def test_an_account_with_other_rights_is_not() -> None:
+    shown = page(person("audit.view_auditevent"))
+    assert "belongs to no group" not in shown
+    assert "Audit log" in shown
