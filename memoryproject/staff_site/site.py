@@ -19,6 +19,7 @@ from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
+from sessions_app.contacts.presentation import contact_urls
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
 MODELS = (
@@ -70,7 +71,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         )
         # Unfold's own search is for a box that our frame doesn't have.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
-        return [figures, *operations_urls(self), *others]
+        return [figures, *contact_urls(self), *operations_urls(self), *others]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

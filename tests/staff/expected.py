@@ -144,6 +144,8 @@ PAGES: Mapping[str, Page] = {
     "view_on_site": Page(STAFF, STAFF, args={"content_type_id": 1, "object_id": 1}),
     "app_list": Page(AUDIT, AUDIT, args={"app_label": "audit"}),
     "dashboard_figures": Page(READ),
+    # --- contacts
+    "contacts": Page(READ),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
