@@ -146,6 +146,7 @@ PAGES: Mapping[str, Page] = {
     "dashboard_figures": Page(READ),
     # --- contacts
     "contacts": Page(READ),
+    "contact": Page(READ, args=_CHAT),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
