@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, QuerySet
+from django.utils.timesince import timesince
 
 from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
@@ -39,6 +40,15 @@ class ContactRow:
     standing: str = ""
     opted_out: bool = False
     labels: Sequence[Any] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.chat.staff_name or self.chat.client_name or self.numbers[0]
+
+    @property
+    def since(self) -> str:
+        """Return how long ago the last message came, in one unit."""
+        return timesince(self.chat.activity.last_at, depth=1)
 
 
 def contacts_found(query: str, *, access: str = "", today: date) -> QuerySet[Chat]:

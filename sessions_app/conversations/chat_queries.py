@@ -67,7 +67,8 @@ def addressed(text: str) -> Q:
 
 def called(text: str) -> Q:
     """Return a filter for chats by any part of a name or an address."""
-    return Q(client_name__icontains=text) | addressed(text)
+    named = Q(client_name__icontains=text) | Q(staff_name__icontains=text)
+    return named | addressed(text)
 
 
 def _chat_stored_at(whatsapp_chat: str) -> Chat | None:

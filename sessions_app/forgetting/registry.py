@@ -159,7 +159,7 @@ _table(
 _table("sessions_app_summarywork", safe="lease_owner error", why="a process, and a model's error")
 _table(
     "sessions_app_chat",
-    swept="whatsapp_chat client_name client_phone",
+    swept="whatsapp_chat client_name staff_name client_phone",
     safe="provider number_id language",
     why="which provider, and the language",
 )

@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                 ('number_id', models.CharField(blank=True, help_text='Our own number or instance there.', max_length=64, verbose_name='number id')),
                 ('is_group', models.BooleanField(default=False, verbose_name='is group')),
                 ('client_name', models.CharField(blank=True, max_length=255, verbose_name='client name')),
+                ('staff_name', models.CharField(blank=True, db_default='', default='', help_text='Shown to staff instead of the name on WhatsApp.', max_length=255, verbose_name='name by staff')),
                 ('client_phone', models.CharField(blank=True, help_text='Only when it is known.', max_length=32, verbose_name='client phone')),
                 ('language', models.CharField(blank=True, help_text="Of the chat's last text: en or he.", max_length=2, verbose_name='language')),
                 ('memory_enabled', models.BooleanField(blank=True, default=None, help_text='Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts.', null=True, verbose_name='memory enabled')),

@@ -147,6 +147,7 @@ PAGES: Mapping[str, Page] = {
     # --- contacts
     "contacts": Page(READ),
     "contact": Page(READ, args=_CHAT),
+    "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),

@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.person_events import staff_events_of
 from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.audit.words import action_shown, object_shown
+from memoryproject.foundation.audit.words import action_shown
 from sessions_app.contacts.admin.list_page import SEE
 from sessions_app.contacts.contact_blocks import (
     addresses_of,
@@ -30,12 +29,14 @@ from sessions_app.contacts.contact_blocks import (
 )
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, ChatActivity
+from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.presentation.links import conversation_address, list_address
 from sessions_app.presentation.phone_numbers import number_shown
 
 TEMPLATE = "admin/contacts/contact.html"
 EVENTS = 15
 READ_MESSAGES = "sessions_app.view_message"
+REVIEW = "sessions_app.review_chat"
 EXPORT = (READ_MESSAGES, "memories_app.view_memory", "memories_app.export_memory")
 # Each block: the right that it needs, and what reads it.
 BLOCKS: dict[str, tuple[str, Callable[[Chat], Any]]] = {
@@ -67,13 +68,14 @@ def contact_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> T
         **blocks,
         **access_context(request, chat),
         **_links(request, chat),
-        "title": chat.client_name or number_shown(chat.whatsapp_chat),
+        "title": contact_name(chat),
         "opts": Chat._meta,
         "chat": chat,
         "number": number_shown(chat.whatsapp_chat),
         "activity": ChatActivity.objects.filter(chat=chat).first(),
         "addresses": addresses_of(chat),
         "labels": labels_of(chat.pk),
+        "longest_note": MAX_NOTE_LENGTH,
     }
     return TemplateResponse(request, TEMPLATE, context)
 
@@ -83,6 +85,10 @@ def contact_chat(chat_id: UUID) -> Chat:
     if chat is None:
         raise Http404(_("There is no such chat, or not any more."))
     return chat
+
+
+def contact_name(chat: Chat) -> str:
+    return chat.staff_name or chat.client_name or number_shown(chat.whatsapp_chat)
 
 
 def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
@@ -97,22 +103,20 @@ def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
         "all_events": list_address("audit_auditevent", q=key),
         "conversation": conversation_address(key) if request.user.has_perm(READ_MESSAGES) else "",
         "may_export": request.user.has_perms(EXPORT),
+        "may_edit": request.user.has_perm(REVIEW),
         "may_forget": request.user.has_perm("sessions_app.forget"),
     }
 
 
 def _event_lines(chat_id: UUID) -> list[dict[str, Any]]:
     return [
-        {"event": event, "action": action_shown(event.action), "about": _about(event)}
+        {
+            "event": event,
+            "action": action_shown(event.action),
+            "fields": ", ".join(event.details.get("fields", [])),
+        }
         for event in staff_events_of(chat_id=chat_id, most=EVENTS)
     ]
-
-
-def _about(event: AuditEvent) -> str:
-    """Return what was read or changed: the kind of thing, and the changed fields."""
-    fields = event.details.get("fields") or []
-    of_person = event.object_type == "chat"
-    return ", ".join(["" if of_person else object_shown(event.object_type), *fields]).strip(", ")
 
 
 def _record(request: HttpRequest, chat: Chat) -> None:

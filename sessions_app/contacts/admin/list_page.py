@@ -47,7 +47,6 @@ def contacts_page(request: HttpRequest, site: dict[str, Any]) -> TemplateRespons
         "longest": MAX_QUERY_LENGTH,
         "page": page,
         "rows": rows,
-        "now": timezone.now(),
         "newer": _moved(request, page.number - 1) if page.has_previous() else "",
         "older": _moved(request, page.number + 1) if page.has_next() else "",
     }
