@@ -19,7 +19,6 @@ from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
-from sessions_app.contacts.presentation import contact_urls
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
 MODELS = (
@@ -65,6 +64,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.urls import operations_urls  # noqa: PLC0415
+        from sessions_app.contacts.presentation import contact_urls  # noqa: PLC0415
 
         figures = path(
             "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"

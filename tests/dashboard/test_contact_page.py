@@ -169,7 +169,7 @@ def test_who_may_only_read_is_offered_no_changes(dana: Chat) -> None:
     shown = page(staff_with(SEE, "memories_app.view_memory", "sessions_app.view_message"), dana)
     assert ">Open<" in block(shown, "memories")
     assert "Erase" not in shown
-    assert "Download everything" not in shown
+    assert "Export" not in shown
 
 
 def test_long_blocks_show_the_newest_and_lead_to_all(admin_client: Client, dana: Chat) -> None:
