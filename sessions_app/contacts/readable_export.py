@@ -6,6 +6,7 @@ records: answers with their prompts, raw deliveries, vectors' keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -25,6 +26,8 @@ from sessions_app.models.messages import Role
 from sessions_app.presentation.message_kinds import Kind, kind_of
 
 ROWS_AT_ONCE = 200
+# A card's points begin with the role of who said them.
+_SPEAKER = re.compile(r"^\[\w+\] ")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,19 @@ class Part:
 
     name: str
     values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CardLines:
+    """A card of the page. Its quotes are among what was said."""
+
+    card: MemoryCard
+
+    @property
+    def lines(self) -> list[str]:
+        """Return its points, each once, without the code of who said it."""
+        points = [*self.card.summary_bullets, *self.card.decisions, *self.card.todos]
+        return list(dict.fromkeys(_SPEAKER.sub("", point) for point in points))
 
 
 @dataclass(frozen=True)
@@ -77,11 +93,12 @@ def _parts(chat: Chat) -> Iterator[Part]:
     rows: list[tuple[str, QuerySet[Any]]] = [
         ("memories", memories.prefetch_related(earlier).order_by("created_at", "memory_id")),
         ("documents", SourceDocument.objects.filter(chat_id=key).order_by("created_at")),
-        ("cards", MemoryCard.objects.filter(chat_id=key).order_by("session_started_at")),
         ("notes", Note.objects.filter(chat=key).order_by("created_at", "note_id")),
     ]
     for name, queryset in rows:
         yield from _listed(name, queryset.iterator(ROWS_AT_ONCE))
+    cards = MemoryCard.objects.filter(chat_id=key).order_by("session_started_at")
+    yield from _listed("cards", map(CardLines, cards.iterator(ROWS_AT_ONCE)))
     messages = Message.objects.filter(chat=key).select_related("session").defer("terms")
     in_order = messages.order_by("session__created_at", "session_id", "order_num")
     yield from _listed("messages", _said(chat, in_order.iterator(ROWS_AT_ONCE)))

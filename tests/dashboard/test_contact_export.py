@@ -65,7 +65,7 @@ def test_it_holds_everything_that_is_kept_in_words(admin_client: Client, dana: C
         chat_id=dana.pk,
         session_started_at=timezone.now(),
         title="Opening hours",
-        summary_bullets=["Asked for the hours"],
+        summary_bullets=["[user] Asked for the hours"],
         extracted_at=timezone.now(),
         last_order=1,
     )
@@ -90,6 +90,7 @@ def test_it_holds_everything_that_is_kept_in_words(admin_client: Client, dana: C
         "Prefers calls",
     ):
         assert text in shown, text
+    assert "[user]" not in shown
     assert "somebody else" not in shown
     assert shown.rstrip().endswith("</html>")
 
@@ -100,6 +101,7 @@ def test_it_is_in_the_persons_language(admin_client: Client, world: World, dana:
     shown = page(admin_client, dana)
     assert '<html lang="he" dir="rtl">' in shown
     assert f'<p class="text" dir="auto">{HEBREW}</p>' in shown
+    assert "<bdi>העוזר</bdi>" in shown
     assert '<bdi dir="ltr">+1 555-010-0123</bdi>' in shown
 
 

@@ -35,13 +35,13 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
     zone, made = timezone.get_current_timezone(), timezone.now()
     parts = readable_export(chat=chat, actor=staff_actor(request))
 
-    def pieces() -> Iterator[str]:
-        for part in parts:
-            # The middleware that sets these has finished when this runs, and other pages are
-            # made between two parts.
-            with translation.override(language), timezone.override(zone):
-                values = {**part.values, "made": made}
-                piece = render_to_string(f"{TEMPLATES}/{part.name}.html", values)
-            yield piece
+    def rendered() -> str | None:
+        # The middleware that sets these has finished when this runs, and other pages are made
+        # between two parts.
+        with translation.override(language), timezone.override(zone):
+            part = next(parts, None)
+            if part is None:
+                return None
+            return render_to_string(f"{TEMPLATES}/{part.name}.html", {**part.values, "made": made})
 
-    return pieces()
+    return iter(rendered, None)
