@@ -76,6 +76,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.urls import operations_urls  # noqa: PLC0415
+        from sessions_app.contacts.presentation import contact_urls  # noqa: PLC0415
 
         figures = path(
             "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"
@@ -83,7 +84,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         costs = path("costs/", self.admin_view(costs_page), name="costs")
         # Unfold's own search is for a box that our frame doesn't have.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
-        return [figures, costs, *operations_urls(self), *others]
+        return [figures, costs, *contact_urls(self), *operations_urls(self), *others]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

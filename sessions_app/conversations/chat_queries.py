@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, Q
+
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
 from sessions_app.models import Chat, ChatAddress
+
+# Fewer digits would find too many numbers.
+MIN_DIGITS = 4
 
 
 def chat_at(whatsapp_chat: str) -> Chat | None:
@@ -33,6 +38,37 @@ def address_searched(text: str) -> str:
     if "@" not in text:
         return text.lstrip("+") or text
     return stored_names(text)[0]
+
+
+def number_searched(text: str) -> str:
+    """Return the digits of a number as people write it, "" if the text is none.
+
+    They write blanks and dashes, which addresses don't have, and begin local numbers with a zero,
+    which the international form leaves out.
+    """
+    if any(character.isalpha() for character in text):
+        return ""
+    digits = "".join(filter(str.isdigit, text.replace("(0)", "")))
+    international = digits.lstrip("0")
+    number = international if len(international) >= MIN_DIGITS else digits
+    return number if len(number) >= MIN_DIGITS else ""
+
+
+def addressed(text: str) -> Q:
+    """Return a filter for chats that have, or had, an address with this text or number in it."""
+    sought, number = address_searched(text), number_searched(text)
+    reached = Q(address__icontains=sought)
+    found = Q(whatsapp_chat__icontains=sought)
+    if number:
+        reached |= Q(address__contains=number)
+        found |= Q(whatsapp_chat__contains=number) | Q(client_phone__contains=number)
+    return found | Q(Exists(ChatAddress.objects.filter(reached, chat=OuterRef("pk"))))
+
+
+def called(text: str) -> Q:
+    """Return a filter for chats by any part of a name or an address."""
+    named = Q(client_name__icontains=text) | Q(staff_name__icontains=text)
+    return named | addressed(text)
 
 
 def _chat_stored_at(whatsapp_chat: str) -> Chat | None:

@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                 ('number_id', models.CharField(blank=True, help_text='Our own number or instance there.', max_length=64, verbose_name='number id')),
                 ('is_group', models.BooleanField(default=False, verbose_name='is group')),
                 ('client_name', models.CharField(blank=True, max_length=255, verbose_name='client name')),
+                ('staff_name', models.CharField(blank=True, db_default='', default='', help_text='Shown to staff instead of the name on WhatsApp.', max_length=255, verbose_name='name by staff')),
                 ('client_phone', models.CharField(blank=True, help_text='Only when it is known.', max_length=32, verbose_name='client phone')),
                 ('language', models.CharField(blank=True, help_text="Of the chat's last text: en or he.", max_length=2, verbose_name='language')),
                 ('memory_enabled', models.BooleanField(blank=True, default=None, help_text='Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts.', null=True, verbose_name='memory enabled')),
@@ -276,6 +277,8 @@ class Migration(migrations.Migration):
                 ('probe', models.CharField(max_length=16, verbose_name='check')),
                 ('probe_details', models.JSONField(default=dict, verbose_name='check details')),
                 ('call_key', models.CharField(blank=True, max_length=64, verbose_name='call key')),
+                ('requester', models.CharField(blank=True, choices=[('', 'not stated'), ('person', 'the person concerned'), ('representative', "somebody on the person's behalf"), ('business', 'the business itself'), ('authority', 'an authority or a court')], db_default='', default='', max_length=16, verbose_name='asked for by')),
+                ('request_number', models.CharField(blank=True, db_default='', default='', max_length=40, verbose_name='request number')),
                 ('chat_id', models.UUIDField(blank=True, null=True, verbose_name='chat id')),
                 ('person_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None, verbose_name='person keys')),
             ],
@@ -294,6 +297,8 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
                 ('run_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='run id')),
                 ('asked_by', models.CharField(max_length=255, verbose_name='asked by')),
+                ('requester', models.CharField(blank=True, choices=[('', 'not stated'), ('person', 'the person concerned'), ('representative', "somebody on the person's behalf"), ('business', 'the business itself'), ('authority', 'an authority or a court')], db_default='', default='', max_length=16, verbose_name='asked for by')),
+                ('request_number', models.CharField(blank=True, db_default='', default='', max_length=40, verbose_name='request number')),
                 ('state', models.CharField(choices=[('draft', 'to be confirmed'), ('waiting', 'waits for a worker'), ('running', 'in progress'), ('done', 'done')], default='draft', max_length=16, verbose_name='state')),
                 ('total', models.PositiveIntegerField(default=0, verbose_name='total')),
                 ('done', models.PositiveIntegerField(default=0, verbose_name='done')),
@@ -691,6 +696,10 @@ class Migration(migrations.Migration):
             model_name='forgetreceipt',
             constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document', 'memory_document'])), name='forgotten_kind_known'),
         ),
+        migrations.AddConstraint(
+            model_name='forgetreceipt',
+            constraint=models.CheckConstraint(condition=models.Q(('requester__in', ['', 'person', 'representative', 'business', 'authority'])), name='receipt_requester_known'),
+        ),
         migrations.AddField(
             model_name='forgetitem',
             name='receipt',
@@ -707,6 +716,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='forgetrun',
             constraint=models.CheckConstraint(condition=models.Q(('state__in', ['draft', 'waiting', 'running', 'done'])), name='forget_run_state_known'),
+        ),
+        migrations.AddConstraint(
+            model_name='forgetrun',
+            constraint=models.CheckConstraint(condition=models.Q(('requester__in', ['', 'person', 'representative', 'business', 'authority'])), name='forget_run_requester_known'),
         ),
         migrations.AddField(
             model_name='forgetitem',
@@ -1004,6 +1017,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='forgetreceipt',
             index=models.Index(condition=models.Q(('call_key', ''), _negated=True), fields=['call_key'], name='receipts_of_call'),
+        ),
+        migrations.AddIndex(
+            model_name='forgetreceipt',
+            index=models.Index(condition=models.Q(('request_number', ''), _negated=True), fields=['request_number'], name='receipts_of_request'),
         ),
         migrations.AddIndex(
             model_name='message',

@@ -145,6 +145,11 @@ PAGES: Mapping[str, Page] = {
     "app_list": Page(AUDIT, AUDIT, args={"app_label": "audit"}),
     "dashboard_figures": Page(READ),
     "costs": Page(READ),
+    # --- contacts
+    "contacts": Page(READ),
+    "contact": Page(READ, args=_CHAT),
+    "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
+    "contact_export": Page(MANAGE, args=_CHAT),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),

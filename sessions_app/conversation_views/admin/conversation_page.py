@@ -117,7 +117,7 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
         **review_of(request, chat, user),
         **takeover_context(request, chat),
         **access_context(request, chat),
-        "title": chat.client_name or chat.whatsapp_chat,
+        "title": chat.shown_name,
         "opts": Chat._meta,
         "original": chat,
     }

@@ -193,7 +193,7 @@ def _lines(page: Page[Chat], user: User, *, reads: bool) -> Iterator[Line]:
         yield Line(
             row=row,
             address=conversation_address(row.chat.pk),
-            name=row.chat.client_name or row.chat.whatsapp_chat,
+            name=row.chat.shown_name,
             short=last.content[:SHORT] if last else "",
             kind=kind_of(last.kind) if last else None,
             tick=TICKS.get(last.delivery_status) if last else None,

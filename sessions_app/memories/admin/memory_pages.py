@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -29,6 +29,7 @@ from sessions_app.memories.admin.provenance import (
 )
 from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
+from sessions_app.presentation.links import contact_address
 
 
 @admin.register(Memory)
@@ -91,7 +92,7 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         chat = Chat.objects.filter(pk=chat_id).first()
         if chat is None:
             return str(chat_id)
-        return shown_link(reverse("admin:sessions_app_chat_change", args=[chat.pk]), str(chat))
+        return shown_link(contact_address(chat.pk), str(chat))
 
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
         return chat_titles(chat_ids)

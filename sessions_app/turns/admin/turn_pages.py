@@ -169,7 +169,7 @@ class TurnAdmin(ConversationAdmin):
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
         address = reverse("admin:sessions_app_chat_change", args=[turn.chat_id])
-        name = turn.chat.client_name or turn.chat.whatsapp_chat
+        name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
     @admin.display(description=gettext_lazy("took"))

@@ -8,13 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.conversations.facade import address_searched
-from sessions_app.models import Chat, ChatAddress, Turn, TurnReplay
+from sessions_app.conversations.facade import called
+from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
 
@@ -102,8 +102,5 @@ def _chats_called(text: str) -> Sequence[UUID]:
     The ids are returned as values so that the query for their turns uses the index. Of more than
     MAX_CHATS chats, those with the newest messages count.
     """
-    sought = address_searched(text)
-    called = Q(whatsapp_chat__icontains=sought) | Q(client_name__icontains=text)
-    reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=sought)
-    found = Chat.objects.filter(called | Q(Exists(reached))).order_by("-updated_at")
+    found = Chat.objects.filter(called(text)).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])
