@@ -29,6 +29,7 @@ from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
+from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
 from sessions_app.turns.dependencies import enqueue_chat
@@ -39,7 +40,7 @@ HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
 
 
-class TurnAdmin(ConversationAdmin):
+class TurnAdmin(TeachPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -68,7 +69,7 @@ class TurnAdmin(ConversationAdmin):
             path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
         ]
-        return [*own, *super().get_urls()]
+        return [*own, *self.teach_urls(), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         return (
@@ -99,20 +100,30 @@ class TurnAdmin(ConversationAdmin):
         """Show the replay."""
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
-        turn = self._turn(request, object_id)
+        return self.why_page(request, self.turn_of(request, object_id), None, extra_context)
+
+    def why_page(
+        self,
+        request: HttpRequest,
+        turn: Turn,
+        typed: Typed | None,
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
         self._record(request, turn)
+        replay = replay_of(turn)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Why this answer"),
             "opts": self.opts,
             "original": turn,
             "crumb": turn_crumb(turn),
-            "replay": replay_of(turn),
+            "replay": replay,
+            "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
             "may_read": request.user.has_perms(
                 ["sessions_app.view_chat", "sessions_app.view_message"]
             ),
-            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+            "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/sessions_app/turn/replay.html", context)
@@ -121,7 +132,7 @@ class TurnAdmin(ConversationAdmin):
         """Compare what would be recalled now with what was recalled at that time."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        turn = self._turn(request, str(turn_id))
+        turn = self.turn_of(request, str(turn_id))
         self._record(request, turn, recalled_now=True)
         context = {
             **self.admin_site.each_context(request),
@@ -131,11 +142,12 @@ class TurnAdmin(ConversationAdmin):
             "crumb": turn_crumb(turn),
             "question": question_of(turn),
             "recall": recall_now(turn),
-            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+            "may_see_memories": request.user.has_perm(SEE),
+            "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
         return TemplateResponse(request, "admin/sessions_app/turn/recall.html", context)
 
-    def _turn(self, request: HttpRequest, object_id: str) -> Turn:
+    def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
             raise PermissionDenied
         turns = Turn.objects.select_related("chat", "message", "reply", "replay__summary")
