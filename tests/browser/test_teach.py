@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
+from memories_app.store.facade import memory_remember
 from sessions_app.models import Turn
 from tests.browser.clicks import clicks, count_clicks
 from tests.browser.visit import Visit, looked_at
@@ -67,4 +68,25 @@ def test_a_wrong_memory_is_found_and_mended_in_three_clicks(
     assert clicks(staff) <= 3
     expect(staff.get_by_text("The memory is corrected.")).to_be_visible()
     assert Memory.objects.get().content == "TestCorp pays its invoices within 60 days"
+    assert visit.troubles() == []
+
+
+def test_near_misses_come_after_the_page_and_can_be_mended(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    memory_remember(
+        content="The garden has old trees beside the house",
+        visibility="public",
+        embedder=world.dependencies.embedder,
+    )
+    world.say(CLIENT, "When does TestCorp pay its invoices?")
+    staff.goto(f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/")
+    near = staff.locator("li.near")
+    expect(near).to_contain_text("too weak to be used")
+    assert looked_at(staff) == []
+    near.get_by_text("Edit…").press("Enter")
+    near.get_by_label("What it should say").fill("TestCorp pays on Mondays")
+    with staff.expect_navigation():
+        near.get_by_role("button", name="Save").press("Enter")
+    expect(near).to_contain_text("would be used now")
     assert visit.troubles() == []

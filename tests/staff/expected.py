@@ -159,6 +159,7 @@ PAGES: Mapping[str, Page] = {
     ),
     "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
     "sessions_app_turn_recall": Page(READ, args=_TURN),
+    "sessions_app_turn_near": Page(READ, args=_TURN),
     "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),
     "sessions_app_turn_correct": Page(None, MANAGE, args={**_TURN, **_MEMORY}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_short, shown_state
+from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
@@ -25,6 +26,7 @@ from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.row_search import parts_found
+from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
@@ -68,6 +70,7 @@ class TurnAdmin(TeachPages):
         own = [
             path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
+            path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
         ]
         return [*own, *self.teach_urls(), *super().get_urls()]
 
@@ -146,6 +149,27 @@ class TurnAdmin(TeachPages):
             "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
         return TemplateResponse(request, "admin/sessions_app/turn/recall.html", context)
+
+    def near_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """Show the nearest memories that the answer didn't use; to its page, their list alone."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        turn = self.turn_of(request, str(turn_id))
+        if not request.user.has_perm(SEE):
+            raise PermissionDenied
+        context = {
+            "original": turn,
+            "near": near_misses(turn),
+            "may_see_memories": True,
+            "may_correct": request.user.has_perm(CHANGE),
+        }
+        if is_live(request):
+            # It holds memories and none of the conversation, whose page is recorded.
+            return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
+        self._record(request, turn, near_misses=True)
+        page = {"title": _("Near misses"), "opts": self.opts, "crumb": turn_crumb(turn)}
+        context = {**self.admin_site.each_context(request), **context, **page}
+        return TemplateResponse(request, "admin/sessions_app/turn/near.html", context)
 
     def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
