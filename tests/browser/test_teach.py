@@ -90,3 +90,26 @@ def test_near_misses_come_after_the_page_and_can_be_mended(
         near.get_by_role("button", name="Save").press("Enter")
     expect(near).to_contain_text("would be used now")
     assert visit.troubles() == []
+
+
+def test_answers_to_review_are_gone_through_one_by_one(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    for text in ("Where can I park?", "Where can I sit?"):
+        world.say(CLIENT, text)
+    staff.goto("/admin/sessions_app/turn/")
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="Answers to review 2").press("Enter")
+    with staff.expect_navigation():
+        staff.locator("#result_list tbody th a").first.press("Enter")
+    expect(staff.get_by_text("2 left")).to_be_visible()
+    staff.get_by_label("What is bad about it").select_option("unknown")
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Bad").press("Enter")
+    expect(staff.get_by_role("button", name="Bad")).to_have_attribute("aria-pressed", "true")
+    assert looked_at(staff) == []
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Resolve, next").press("Enter")
+    expect(staff.locator(".bubble.in")).to_contain_text("Where can I park?")
+    expect(staff.get_by_text("1 left")).to_be_visible()
+    assert visit.troubles() == []

@@ -111,7 +111,7 @@ class TestRemember:
         teach(admin_client, turn, audience=audience)
         event = AuditEvent.objects.get(action="memory.teach")
         assert (event.actor_kind, event.actor) == ("staff", "admin")
-        assert (event.object_type, event.object_id) == ("turn", str(turn.pk))
+        assert (event.object_type, event.object_id) == ("turn", str(turn.turn_id))
         assert event.chat in pseudonyms_of(key=audit_key(), chat_id=turn.chat_id)
         assert event.content_hash == Memory.objects.get().content_hash
         assert AuditEvent.objects.get(action="memory.remember").content_hash == event.content_hash

@@ -160,6 +160,8 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
     "sessions_app_turn_recall": Page(READ, args=_TURN),
     "sessions_app_turn_near": Page(READ, args=_TURN),
+    "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
+    "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
     "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),
     "sessions_app_turn_correct": Page(None, MANAGE, args={**_TURN, **_MEMORY}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),

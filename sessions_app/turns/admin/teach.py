@@ -180,7 +180,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
             action="memory.teach",
             actor=actor,
             object_type="turn",
-            object_id=turn.pk,
+            object_id=turn.turn_id,
             content_hash=content_hash(text),
             details={"visibility": str(visibility)},
             chat_id=turn.chat_id,
@@ -222,11 +222,11 @@ def reason(error: MemoryOperationError | EmbedderError) -> str:
         return text % {"reason": translate_error(error_text(error))}
     if isinstance(error, MemoryValidationError):
         text = _("%(field)s %(detail)s.")
-        said = [
+        problems = [
             text % {"field": field_words(each.field), "detail": each.detail}
             for each in error.problems
         ]
-        return " ".join(said)
+        return " ".join(problems)
     return str(error)
 
 
@@ -257,11 +257,9 @@ def _is_owners(turn: Turn, audience: str) -> bool:
 
 
 def _is_the_question(turn: Turn, text: str) -> bool:
-    """Say whether this is what the client asked, unchanged: a question teaches nothing."""
-    asked = "" if turn.by_hand else question_of(turn).text
-    return (
-        bool(asked) and asked.split() == text.split() and asked.rstrip().endswith(_QUESTION_MARKS)
-    )
+    """Say whether this is the client's question, unchanged: a question teaches nothing."""
+    question = [] if turn.by_hand else question_of(turn).text.split()
+    return question == text.split() and "".join(question).endswith(_QUESTION_MARKS)
 
 
 def _posted_text(request: HttpRequest) -> str:

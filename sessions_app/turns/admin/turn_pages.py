@@ -22,11 +22,10 @@ from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
+from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.row_search import parts_found
 from sessions_app.turns.admin.near_misses import near_misses
+from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
@@ -42,7 +41,7 @@ HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
 
 
-class TurnAdmin(TeachPages):
+class TurnAdmin(TeachPages, RatingPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -55,8 +54,16 @@ class TurnAdmin(TeachPages):
         "shown_model",
         "tokens",
         "trouble",
+        "shown_rating",
     )
-    list_filter = ("state", period_filter("created_at"), ModelFilter, "by_hand", "provider")
+    list_filter = (
+        "state",
+        ReviewFilter,
+        period_filter("created_at"),
+        ModelFilter,
+        "by_hand",
+        "provider",
+    )
     # Any other order would sort half a million rows.
     sortable_by = ("created_at",)
     search_fields = ("turn_id",)
@@ -72,13 +79,14 @@ class TurnAdmin(TeachPages):
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
             path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
         ]
-        return [*own, *self.teach_urls(), *super().get_urls()]
+        return [*own, *self.teach_urls(), *self.rating_urls(), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         return (
             super()
             .get_queryset(request)
             .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
+            .prefetch_related("ratings")
         )
 
     def get_search_results(
@@ -121,6 +129,7 @@ class TurnAdmin(TeachPages):
             "original": turn,
             "crumb": turn_crumb(turn),
             "replay": replay,
+            "review": review_of(request, turn),
             "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
             "may_read": request.user.has_perms(
@@ -266,23 +275,3 @@ class TurnAdmin(TeachPages):
 def _kept_whole(text: str) -> str:
     """Return the whole text on one line."""
     return format_html('<span class="nowrap">{}</span>', text)
-
-
-@admin.register(OutboundPart)
-class OutboundPartAdmin(ConversationAdmin):
-    read_as = "part of an answer"
-    list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
-    list_filter = ("state", "delivery_status", "provider")
-    search_fields = ("provider_message_id",)
-    list_select_related = ("turn",)
-    ordering = ("-turn_id", "number")
-    sortable_by = ()
-
-    @admin.display(description=gettext_lazy("error"))
-    def shown_error(self, part: OutboundPart) -> str:
-        return translate_error(part.error)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str
-    ) -> tuple[QuerySet[OutboundPart], bool]:
-        return parts_found(queryset, search_term), False
