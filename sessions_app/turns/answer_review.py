@@ -17,7 +17,7 @@ from sessions_app.models.turns import TurnState
 
 # Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
 # is no work list, and a million rows is too many to read for one.
-NEWEST = 2_000
+NEWEST = 1_000
 # A longer list is shown in part.
 MAX_RESULTS = 1_000
 BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
