@@ -173,6 +173,11 @@ _table("sessions_app_chataddress", swept="address", safe="provider", why="which 
 _table("sessions_app_chatsession", safe="status", why="a state")
 _table("sessions_app_note", swept="text", safe="author_name", why="who of the staff")
 _table(
+    "sessions_app_answerrating",
+    safe="reason user_name",
+    why="one of a few words of ours, and who of the staff",
+)
+_table(
     "sessions_app_label",
     safe="name colour",
     why="what staff call kinds of conversations; they change it themselves",

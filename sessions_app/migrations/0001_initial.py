@@ -1196,5 +1196,39 @@ class Migration(migrations.Migration):
             model_name='usageday',
             constraint=models.UniqueConstraint(fields=('chat', 'day'), name='usage_once_a_day'),
         ),
+        migrations.CreateModel(
+            name='AnswerResolved',
+            fields=[
+                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='resolved', serialize=False, to='sessions_app.turn', verbose_name='answer')),
+                ('resolved_at', models.DateTimeField(verbose_name='resolved at')),
+                ('resolved_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='resolved by')),
+            ],
+            options={
+                'verbose_name': 'resolved answer',
+                'verbose_name_plural': 'resolved answers',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='AnswerRating',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('user_name', models.CharField(max_length=150, verbose_name='user name')),
+                ('is_good', models.BooleanField(verbose_name='good')),
+                ('reason', models.CharField(blank=True, choices=[('wrong', 'It says something wrong'), ('outdated', 'It was right once'), ('unknown', "It doesn't know what it should"), ('beside', "It doesn't answer the question"), ('tells', "It tells what it shouldn't"), ('tone', 'The tone or the language is wrong'), ('person', 'A person should have answered')], max_length=16, verbose_name='reason')),
+                ('is_open', models.BooleanField(verbose_name='open')),
+                ('rated_at', models.DateTimeField(verbose_name='rated at')),
+                ('turn', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='sessions_app.turn', verbose_name='answer')),
+                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+            ],
+            options={
+                'verbose_name': 'rating of an answer',
+                'verbose_name_plural': 'ratings of answers',
+                'ordering': ['rated_at', 'id'],
+                'default_permissions': (),
+                'indexes': [models.Index(condition=models.Q(('is_open', True)), fields=['-turn'], name='ratings_open'), models.Index(fields=['is_good', '-turn'], name='ratings_by_kind')],
+                'constraints': [models.UniqueConstraint(fields=('turn', 'user'), name='one_rating_a_user'), models.CheckConstraint(condition=models.Q(('reason__in', ['', 'wrong', 'outdated', 'unknown', 'beside', 'tells', 'tone', 'person'])), name='rating_reason_known'), models.CheckConstraint(condition=models.Q(('is_good', False), models.Q(('is_open', False), ('reason', '')), _connector='OR'), name='good_is_not_open')],
+            },
+        ),
         migrations.RunSQL(CHANGES, NO_CHANGES),
     ]

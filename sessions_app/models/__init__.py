@@ -9,6 +9,7 @@ from sessions_app.models.forget_runs import ForgetItem, ForgetRun
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
+from sessions_app.models.ratings import AnswerRating, AnswerResolved, RatingReason
 from sessions_app.models.receipts import ForgetEpoch, ForgetReceipt, ForgottenKind
 from sessions_app.models.review import (
     Assignment,
@@ -28,6 +29,8 @@ from sessions_app.models.turn_replays import TurnReplay
 from sessions_app.models.turns import Turn
 
 __all__ = [
+    "AnswerRating",
+    "AnswerResolved",
     "Assignment",
     "AssistantProfile",
     "Bookmark",
@@ -52,6 +55,7 @@ __all__ = [
     "MessageEmbedding",
     "Note",
     "OutboundPart",
+    "RatingReason",
     "ReadMark",
     "ReviewedMark",
     "SummarizationMetadata",

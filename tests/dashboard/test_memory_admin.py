@@ -164,13 +164,13 @@ def test_the_list_shows_what_is_recalled_and_the_rest_when_asked(
 
 @pytest.mark.parametrize(
     "query",
-    ["q=tea", "tag=a", "pinned__exact=0", "visibility__exact=owner", "type=fact", "q=nothing"],
+    ["tag=a", "pinned__exact=0", "visibility__exact=owner", "type=fact", "q=tea&tag=a"],
 )
 def test_lists_can_be_searched_and_filtered(staff: Client, query: str) -> None:
     remember("Dana likes tea", tags=("a",))
     remember("Yossi likes coffee", visibility="public", type="taste", pinned=True)
     seen = staff.get(f"{LIST}?{query}").content.decode()
-    assert ("Dana likes tea" in seen) is (query != "q=nothing")
+    assert "Dana likes tea" in seen
     assert "Yossi" not in seen
 
 

@@ -22,6 +22,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message
+from tests.dashboard.staff import staff_with
 from tests.remembering import remember
 from tests.world import CLIENT, World
 
@@ -78,6 +79,76 @@ def waiting(world: World) -> Memory:
         confidence=0.42,
         proposed=True,
     )
+
+
+def answer_many(client: Client, decision: str, *memories: Memory, **more: str) -> Any:
+    ticked = [f"{memory.pk} {memory.content_hash}" for memory in memories]
+    posted = {"decision": decision, "ticked": ticked, **more}
+    return client.post(f"{WAITING}answer/", posted, follow=True)
+
+
+def test_what_is_ticked_is_approved_at_once(admin_client: Client, waiting: Memory) -> None:
+    other = remember("Yossi likes coffee", proposed=True)
+    left = remember("Perhaps Noa likes juice", proposed=True)
+    page = shown(admin_client, WAITING)
+    for memory in (waiting, other, left):
+        assert f'name="ticked" value="{memory.pk} {memory.content_hash}"' in page
+    assert "2 memories are approved." in said(answer_many(admin_client, "approve", waiting, other))
+    assert [now(each)[0] for each in (waiting, other, left)] == ["active", "active", "proposed"]
+    assert AuditEvent.objects.filter(action="memory.approve").count() == 2
+
+
+def test_what_is_ticked_is_rejected_at_once_with_its_reason(
+    admin_client: Client, waiting: Memory
+) -> None:
+    other = remember("Yossi likes coffee", proposed=True)
+    done = answer_many(admin_client, "reject", waiting, other, reason="wrong")
+    assert "2 memories are rejected." in said(done)
+    assert not Memory.objects.exists()
+    events = AuditEvent.objects.filter(action="memory.reject")
+    assert [event.details.get("reason") for event in events] == ["wrong", "wrong"]
+
+
+def test_of_those_ticked_one_that_changed_meanwhile_is_left_alone(
+    admin_client: Client, waiting: Memory
+) -> None:
+    other = remember("Yossi likes coffee", proposed=True)
+    seen = Memory.objects.get(pk=waiting.pk)
+    memory_update(memory_id=waiting.pk, content="Dana hates tea", actor=OTHER, embedder=embedder())
+    done = said(answer_many(admin_client, "approve", seen, other))
+    assert "1 memory is approved." in done
+    assert "1 left alone: Somebody else changed this memory." in done
+    assert [now(waiting)[0], now(other)[0]] == ["proposed", "active"]
+
+
+def test_nothing_ticked_is_told(admin_client: Client, waiting: Memory) -> None:
+    assert "No memory was ticked." in said(answer_many(admin_client, "approve"))
+    assert now(waiting)[0] == "proposed"
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"decision": "correct", "ticked": []},
+        {"decision": "approve", "ticked": ["x"]},
+        {"decision": "reject", "reason": "mood"},
+        {"decision": "approve", "ticked": ["0" * 32] * 21},
+    ],
+)
+def test_forged_ticks_are_refused(
+    admin_client: Client, waiting: Memory, posted: dict[str, Any]
+) -> None:
+    assert admin_client.post(f"{WAITING}answer/", posted).status_code == 400
+    assert now(waiting)[0] == "proposed"
+
+
+def test_who_may_not_decide_is_shown_no_ticks_and_refused(waiting: Memory) -> None:
+    reader = staff_with("memories_app.view_memory")
+    page = shown(reader, WAITING)
+    assert 'name="ticked"' not in page
+    assert "Keyboard shortcuts" not in page
+    assert answer_many(reader, "approve", waiting).status_code == 403
+    assert now(waiting)[0] == "proposed"
 
 
 def test_the_page_shows_what_waits_with_its_message_and_its_doubts(

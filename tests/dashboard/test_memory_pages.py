@@ -138,8 +138,46 @@ def test_a_part_of_a_word_is_found_where_nothing_else_fits(admin_client: Client)
     found = shown(admin_client, q="7120419")
     assert rows(found) == ["The part for the oven is AB-77120419"]
     assert "as a part of a word" in found
-    assert rows(shown(admin_client, q="7120419", visibility__exact="public")) == []
+    assert rows(shown(admin_client, q="7120419", visibility__exact="public")) == ["Dana likes tea"]
     assert "as a part of a word" not in shown(admin_client, q="oven")
+
+
+def test_the_nearest_are_shown_and_marked_where_nothing_fits(admin_client: Client) -> None:
+    for place in range(7):
+        remember(f"Dana likes tea number {place} of the garden")
+    found = shown(admin_client, q="invoice payment deadline")
+    assert len(rows(found)) == 5
+    assert "Nothing fits this well." in found
+    assert found.count("too weak to be recalled</span>") == 5
+    assert "would be recalled</span>" not in found
+
+
+def test_the_nearest_stand_below_what_fits(admin_client: Client) -> None:
+    remember("Dana likes tea of the garden")
+    remember("TestCorp pays its invoices within 30 days")
+    found = shown(admin_client, q="When does TestCorp settle a bill?")
+    assert rows(found) == [
+        "TestCorp pays its invoices within 30 days",
+        "Dana likes tea of the garden",
+    ]
+    assert found.count("too weak to be recalled</span>") == 1
+    assert "By meaning and words" in found
+
+
+def test_what_is_shown_only_as_the_nearest_is_not_exported_with_what_was_found(
+    admin_client: Client,
+) -> None:
+    weak = remember("Dana likes tea of the garden")
+    remember("TestCorp pays its invoices within 30 days")
+    query = "q=When+does+TestCorp+settle+a+bill%3F"
+    answer = admin_client.post(f"{LIST}export/?{query}")
+    lines = b"".join(answer.streaming_content).decode()
+    assert "TestCorp" in lines
+    assert "Dana" not in lines
+    # What is ticked is meant.
+    data = {"action": "export_selected", "_selected_action": [str(weak.pk)]}
+    ticked = admin_client.post(f"{LIST}?{query}", data)
+    assert "Dana" in b"".join(ticked.streaming_content).decode()
 
 
 @pytest.mark.parametrize("asked", ["\x00", "\x00tea", "'; --", "<script>", "א" * 5_000, "%_\\"])

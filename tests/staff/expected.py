@@ -129,9 +129,9 @@ LISTS: Mapping[str, Rows] = {
 
 _CHAT = {"chat_id": "sessions_app.chat"}
 _TURN = {"turn_id": "sessions_app.turn"}
+_MEMORY = {"memory_id": "memories_app.memory"}
 _RUN = {"run_id": "sessions_app.forgetrun"}
 _RECEIPT = {"receipt_id": "sessions_app.forgetreceipt.receipt_id"}
-_MEMORY = {"memory_id": "memories_app.memory"}
 _USER = {"id": "auth.user"}
 PAGES: Mapping[str, Page] = {
     "index": Page(STAFF, STAFF),
@@ -165,12 +165,18 @@ PAGES: Mapping[str, Page] = {
     ),
     "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
     "sessions_app_turn_recall": Page(READ, args=_TURN),
+    "sessions_app_turn_near": Page(READ, args=_TURN),
+    "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
+    "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
+    "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),
+    "sessions_app_turn_correct": Page(None, MANAGE, args={**_TURN, **_MEMORY}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
     # --- memories
     "memories_app_memory_export": Page(None, MANAGE),
     "memories_app_memory_import": Page(MANAGE, MANAGE),
     "memories_app_memory_rows": Page(None, MANAGE),
     "memories_app_memory_waiting": Page(READ, READ),
+    "memories_app_memory_answer_many": Page(None, REVIEW, data={"decision": "approve"}),
     "memories_app_memory_decide": Page(None, REVIEW, args=_MEMORY),
     "memories_app_memory_answer": Page(None, REVIEW, args=_MEMORY),
     "memories_app_mergeproposal_decide": Page(

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import DecisionReason, Memory, MemoryStatus
-from memories_app.review.admin.actions import decides
+from memories_app.review.admin.actions import approved, decides, each, rejected
 from memories_app.review.admin.memory_history import Places, memory_address
 from memories_app.review.admin.memory_rows import MemoryRows
 from memories_app.review.admin.state_labels import type_label
@@ -41,7 +41,16 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
 WAITING_AT_ONCE = 20
-
+# What static/dashboard/waiting.js does at each key.
+KEYS = (
+    ("j", gettext_lazy("next memory")),
+    ("k", gettext_lazy("previous memory")),
+    ("x", gettext_lazy("tick it, or untick it")),
+    ("a", gettext_lazy("approve it, or all that are ticked")),
+    ("r", gettext_lazy("reject it, or all that are ticked")),
+    ("e", gettext_lazy("correct its text")),
+    ("?", gettext_lazy("show this list")),
+)
 
 _MERGES = {
     "merge": gettext_lazy("They are one memory now: this one."),
@@ -141,6 +150,38 @@ class MemoryDecisions(MemoryRows):
             raise BadRequest("There is no such decision.")
         return HttpResponseRedirect(_waiting_address(request))
 
+    def answer_many_view(self, request: HttpRequest) -> HttpResponse:
+        """Approve or reject the memories that were ticked."""
+        self._require_decider(request)
+        chosen = request.POST.get("decision", "")
+        actor, reason = staff_actor(request), reason_in(request.POST)
+        # Each was ticked with the hash of the text that it was ticked for.
+        ticked = [value.partition(" ") for value in request.POST.getlist("ticked")]
+        pairs = [(_uuid(key), seen) for key, _space, seen in ticked]
+        if len(pairs) > WAITING_AT_ONCE or chosen not in ("approve", "reject"):
+            raise BadRequest("There is no such decision.")
+        if chosen == "approve":
+            each(
+                self,
+                request,
+                pairs,
+                lambda pair: memory_approve(memory_id=pair[0], actor=actor, seen=pair[1]),
+                approved,
+            )
+        else:
+            each(
+                self,
+                request,
+                pairs,
+                lambda pair: memory_reject(
+                    memory_id=pair[0], actor=actor, reason=reason, seen=pair[1]
+                ),
+                rejected,
+            )
+        if not pairs:
+            self.message_user(request, _("No memory was ticked."), messages.WARNING)
+        return HttpResponseRedirect(_waiting_address(request))
+
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
         """Store a correction. If it is invalid, the page shows it again as it was typed."""
         actor, seen = staff_actor(request), seen_in(request.POST)
@@ -204,6 +245,7 @@ class MemoryDecisions(MemoryRows):
             "unstored": text if about not in {row.pk for row in rows} else "",
             "reasons": DecisionReason.choices,
             "can_decide": decides(request),
+            "keys": KEYS,
         }
         return TemplateResponse(request, "admin/memories_app/memory/waiting.html", context)
 

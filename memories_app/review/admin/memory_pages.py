@@ -143,6 +143,11 @@ class MemoryPages(MemoryDecisions):
             path("rows/", page(require_POST(self.rows_view)), name="memories_app_memory_rows"),
             path("waiting/", page(self.waiting_view), name="memories_app_memory_waiting"),
             path(
+                "waiting/answer/",
+                page(require_POST(self.answer_many_view)),
+                name="memories_app_memory_answer_many",
+            ),
+            path(
                 "<uuid:memory_id>/decide/",
                 page(require_POST(self.decide_view)),
                 name="memories_app_memory_decide",

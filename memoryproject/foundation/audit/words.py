@@ -8,6 +8,9 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 ACTIONS: Mapping[str, Any] = {
+    "answer.rate": _("An answer was rated"),
+    "answer.resolve": _("An answer to review was resolved"),
+    "answer.unrate": _("A rating of an answer was taken back"),
     "audit.begin_anew": _("The audit log was begun anew"),
     "audit.export": _("The audit log was exported"),
     "audit.verify": _("The audit log was verified"),
@@ -61,6 +64,7 @@ ACTIONS: Mapping[str, Any] = {
     "memory.reject": _("A memory was rejected"),
     "memory.remember": _("A memory was stored"),
     "memory.supersede": _("A memory was replaced by a newer one"),
+    "memory.teach": _("A memory was taught from an answer"),
     "memory.unpin": _("A memory was unpinned"),
     "memory.update": _("A memory was corrected"),
     "memory.visibility": _("A memory's visibility was changed"),

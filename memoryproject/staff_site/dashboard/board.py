@@ -27,6 +27,8 @@ from memoryproject.staff_site.dashboard.number_format import (
     since_shown,
     slot_shown,
 )
+from memoryproject.staff_site.dashboard.review_tiles import review_tiles
+from memoryproject.staff_site.dashboard.tiles import Note, Tile
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.facade import clients_day
@@ -40,26 +42,6 @@ RIGHTS = (
     "sessions_app.view_forgetreceipt",
     "dashboard.operate_server",
 )
-
-
-@dataclass(frozen=True)
-class Note:
-    """A text under a figure, with a link to the list that it refers to."""
-
-    text: str
-    address: str = ""
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One figure. ``tone``: good, warn, bad, or empty."""
-
-    key: str
-    title: str
-    value: str
-    address: str = ""
-    notes: Sequence[Note] = ()
-    tone: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +79,7 @@ class Chart:
 class Board:
     period: str
     is_empty: bool
+    to_review: Sequence[Tile]
     happened: Sequence[Tile]
     charts: Sequence[Chart]
     now: Sequence[Tile]
@@ -116,6 +99,7 @@ def board_for(user: Any, *, period: str, now: datetime) -> Board:
     return Board(
         period=period,
         is_empty=found.is_empty,
+        to_review=list(review_tiles(to)),
         happened=list(_happened(found.whole, period, to)),
         charts=[] if found.is_empty else list(_charts(found, to)),
         now=list(_now(to, now)),

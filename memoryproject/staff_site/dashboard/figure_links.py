@@ -22,6 +22,7 @@ DELIVERIES = "sessions_app_inbounddelivery"
 # Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
 UNPROCESSED = {"processed": "no"}
+TO_REVIEW = {"review": "todo"}
 LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
@@ -46,6 +47,11 @@ class Places:
         address = self._lists[name]
         values = {**({PARAMETER: when} if when else {}), **filters}
         return f"{address}?{urlencode(values)}" if address and values else address
+
+    def review(self) -> str:
+        """Return the address of the memories to review."""
+        may_view = self.may("memories_app.view_memory")
+        return self._address("admin:memories_app_memory_waiting") if may_view else ""
 
     def operations(self) -> str:
         return self._address("admin:operations") if self.may("dashboard.operate_server") else ""

@@ -66,12 +66,12 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         label = _("would be recalled") if relevant else _("too weak to be recalled")
         similarity = "–" if memory.similarity is None else f"{memory.similarity:.2f}"
         return format_html(
-            '<span class="score{}" title="{}">{}</span> <span class="quiet">{}</span>'
-            '<span class="sr-only"> {}</span>',
+            '<span class="score{}">{}</span> <span class="quiet">{}</span>'
+            '<span class="{}"> {}</span>',
             " relevant" if relevant else "",
-            label,
             f"{memory.score:.2f}",
             similarity,
+            "sr-only" if relevant else "quiet too-weak",
             label,
         )
 

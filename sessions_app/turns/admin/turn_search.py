@@ -17,6 +17,7 @@ from sessions_app.conversations.facade import called
 from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
+from sessions_app.turns.answer_review import to_review_ids
 
 # The filter offers the models of these turns only: a million rows is too many to read for five
 # names.
@@ -45,8 +46,15 @@ class QuickLink:
 
 
 def quick_links() -> list[QuickLink]:
-    """Return the links that staff need first: to the failed turns."""
+    """Return the links that staff need first: to the turns to review, and the failed ones."""
+    to_review = len(to_review_ids())
     return [
+        QuickLink(
+            _("Answers to review"),
+            list_address("sessions_app_turn", review="todo"),
+            bool(to_review),
+            to_review,
+        ),
         _link(_("Failed"), TurnState.FAILED, counted=True),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
         _link(_("Held"), TurnState.HELD),
