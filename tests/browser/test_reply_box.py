@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from sessions_app.models import Turn
+from sessions_app.models import CannedReply, Chat, Turn
 from tests.browser.test_conversation import HURRIED
 from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World, message_from
@@ -88,3 +88,38 @@ def test_on_a_phone_what_is_known_of_the_person_is_a_sheet(
     about.get_by_role("link", name="Close").click()
     expect(about).to_be_hidden()
     expect(staff.get_by_label("Reply as staff")).to_be_in_viewport(ratio=1)
+
+
+def test_a_canned_reply_comes_by_its_shortcut_and_is_read_before_it_goes_out(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "Hi")
+    Chat.objects.update(client_name="Emma")
+    CannedReply.objects.create(name="Greeting", shortcut="hi", text="Hello {name}!\nHow are you?")
+    CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five.")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    box = staff.get_by_label("Reply as staff")
+    offered = staff.get_by_role("listbox", name="Canned replies").get_by_role("option")
+    box.press_sequentially("Well: /ho")
+    expect(offered).to_have_count(1)
+    assert looked_at(staff) == []
+    box.press("Escape")
+    expect(offered).to_have_count(0)
+    expect(box).to_have_value("Well: /ho")
+    box.fill("")
+    staff.get_by_role("button", name="Canned replies").click()
+    expect(offered).to_have_count(2)
+    box.press("ArrowDown")
+    box.press("Enter")
+    expect(box).to_have_value("Open until five.")
+    box.fill("")
+    box.press_sequentially("/hi")
+    expect(offered).to_have_count(1)
+    box.press("Tab")
+    expect(box).to_have_value("Hello Emma!\nHow are you?")
+    assert not Turn.objects.filter(by_hand=True).exists()
+    with staff.expect_navigation():
+        box.press("Control+Enter")
+    world.work()
+    assert world.provider.sent[-1].text == "Hello Emma!\nHow are you?"
+    assert visit.troubles() == []

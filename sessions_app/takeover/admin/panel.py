@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -29,6 +29,7 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, ChatPause, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
+from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.dependencies import default_number
 from sessions_app.takeover.staff_reply import (
     MAX_LENGTH,
@@ -115,7 +116,13 @@ def takeover_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
 
 def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
     """Return the URLs of a chat's takeover; ``wrap`` is the admin site's admin_view."""
-    views = {"": page, "pause/": pause, "resume/": resume, "reply/": reply}
+    views = {
+        "": page,
+        "pause/": pause,
+        "resume/": resume,
+        "reply/": reply,
+        "canned/": canned_replies,
+    }
     return [
         path(
             f"takeover/<uuid:chat_id>/{rest}",
@@ -218,6 +225,15 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     else:
         messages.success(request, _("Your reply is on its way."))
     return _back(chat)
+
+
+def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Return the canned replies that fit ``q``, filled for this chat."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    chat = _chat(request, chat_id)
+    found = canned_search(chat=chat, words=request.GET.get("q", "").strip())
+    return JsonResponse({"replies": [asdict(each) for each in found]})
 
 
 class BrokenFormError(ReplyRefusedError):
