@@ -123,3 +123,27 @@ def test_a_canned_reply_comes_by_its_shortcut_and_is_read_before_it_goes_out(
     world.work()
     assert world.provider.sent[-1].text == "Hello Emma!\nHow are you?"
     assert visit.troubles() == []
+
+
+def test_a_message_is_quoted_by_its_arrow_and_by_the_key(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "Is it open?")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    question = staff.locator(".bubble.in")
+    box = staff.get_by_label("Reply as staff")
+    quoting = staff.locator(".quoting")
+    question.focus()
+    staff.keyboard.press("q")
+    expect(quoting).to_contain_text("Is it open?")
+    expect(box).to_be_focused()
+    staff.get_by_role("link", name="Quote nothing").click()
+    expect(quoting).to_be_hidden()
+    question.get_by_role("link", name="Reply to this message").click()
+    assert looked_at(staff) == []
+    box.fill("Until five")
+    with staff.expect_navigation():
+        box.press("Control+Enter")
+    expect(staff.locator(".bubble.out").last.locator(".quoted")).to_have_text("Is it open?")
+    expect(quoting).to_be_hidden()
+    assert visit.troubles() == []

@@ -121,6 +121,12 @@
     form.querySelector("textarea").focus();
   }
 
+  function answer() {
+    const quote = chosen()?.querySelector(".quote-act");
+    if (quote) quote.click();
+    else document.getElementById("takeover-text")?.focus();
+  }
+
   document.querySelector(".about-nothing")?.addEventListener("click", (event) => {
     event.preventDefault();
     const form = event.target.closest("form");
@@ -141,10 +147,11 @@
     r: () => press("[data-key=r]"),
     b: () => (chosen() ? press("button[form=message-acts]", chosen()) : press("[data-key=b]")),
     n: note,
+    q: answer,
     "/": () => document.querySelector("input[name=q]").focus(),
     "?": () => help.showModal(),
   };
-  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n" };
+  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n", KeyQ: "q" };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") document.querySelector("aside:is(:target, :has(:target)) .close-about")?.click();
     const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
