@@ -183,13 +183,19 @@ _table(
     why="what staff call kinds of conversations; they change it themselves",
 )
 _table(
+    "sessions_app_cannedreply",
+    safe="name shortcut text",
+    why="what staff write to anybody; they change it themselves",
+)
+_table(
     "sessions_app_transcriptbatch",
     safe="digest backup",
     why="a keyed hash, and the name of a folder, whose files are swept",
 )
 _table(
     "sessions_app_assistantprofile",
-    safe="name persona business_facts opening_hours languages privacy_notice_en privacy_notice_he",
+    safe="name business_name persona business_facts opening_hours languages privacy_notice_en "
+    "privacy_notice_he",
     why="what staff wrote about the business; they change it themselves",
 )
 _table(

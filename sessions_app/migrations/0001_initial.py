@@ -130,6 +130,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(default='DeniDin', max_length=64, verbose_name='name')),
+                ('business_name', models.CharField(blank=True, help_text="Stands for {business} in canned replies. Empty: the assistant's name.", max_length=80, verbose_name='business name')),
                 ('persona', models.TextField(blank=True, default='You help manage business operations and client relationships. You are friendly, brief and exact.', help_text='How the assistant speaks and what it is for.', verbose_name='persona')),
                 ('business_facts', models.TextField(blank=True, help_text='What anybody may know: services, prices, address, policies.', verbose_name='business facts')),
                 ('opening_hours', models.TextField(blank=True, help_text='In words, such as “Sunday to Thursday 9:00–18:00”.', verbose_name='opening hours')),
@@ -332,6 +333,21 @@ class Migration(migrations.Migration):
                 'verbose_name': 'inbound delivery',
                 'verbose_name_plural': 'inbound deliveries',
                 'ordering': ['-id'],
+            },
+        ),
+        migrations.CreateModel(
+            name='CannedReply',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=60, verbose_name='name')),
+                ('shortcut', models.CharField(help_text='Letters, digits, - and _. Typing / and the shortcut in a reply inserts it.', max_length=32, verbose_name='shortcut')),
+                ('text', models.TextField(help_text="{name} becomes the client's name, {business} the business's. Words after | stand where the name isn't known: {name|there}.", max_length=4000, verbose_name='text')),
+            ],
+            options={
+                'verbose_name': 'canned reply',
+                'verbose_name_plural': 'canned replies',
+                'ordering': [django.db.models.functions.text.Lower('shortcut')],
+                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('shortcut'), name='canned_reply_once', violation_error_message='There is a canned reply with this shortcut already.')],
             },
         ),
         migrations.CreateModel(

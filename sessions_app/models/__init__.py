@@ -1,6 +1,7 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
 from sessions_app.models.activity import ChatActivity
+from sessions_app.models.canned import CannedReply
 from sessions_app.models.cards import CardWork
 from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
@@ -34,6 +35,7 @@ __all__ = [
     "Assignment",
     "AssistantProfile",
     "Bookmark",
+    "CannedReply",
     "CardWork",
     "Chat",
     "ChatAccess",

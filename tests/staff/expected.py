@@ -67,6 +67,7 @@ LISTS: Mapping[str, Rows] = {
     ),
     "sessions_app.chataddress": Rows(READ),
     "sessions_app.label": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
+    "sessions_app.cannedreply": Rows(READ, add=MANAGE, change=MANAGE, delete=MANAGE),
     "sessions_app.chatsession": Rows(
         READ, actions={"forget_selected": MANAGE, "make_selected_cards": REVIEW}
     ),
@@ -160,6 +161,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_reply": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_canned": Page(REVIEW, None, args=_CHAT),
     "sessions_app_message_media": Page(
         READ, args={"message_id": "sessions_app.mediafile.message_id"}
     ),

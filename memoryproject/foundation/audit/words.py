@@ -16,6 +16,9 @@ ACTIONS: Mapping[str, Any] = {
     "audit.verify": _("The audit log was verified"),
     "backup.restore": _("A backup was restored"),
     "backup.write": _("A backup was written"),
+    "canned_reply.create": _("A canned reply was made"),
+    "canned_reply.delete": _("A canned reply was deleted"),
+    "canned_reply.update": _("A canned reply was changed"),
     "chat.allow": _("A chat was allowed"),
     "chat.assign": _("A conversation was assigned"),
     "chat.block": _("A chat was blocked"),
@@ -120,6 +123,7 @@ ACTIONS: Mapping[str, Any] = {
 OBJECTS: Mapping[str, Any] = {
     "audit log": _("audit log"),
     "backup": _("backup"),
+    "canned_reply": _("canned reply"),
     "card": _("memory card"),
     "chat": _("chat"),
     "delivery": _("delivery"),
