@@ -115,7 +115,7 @@ def chats_wanted(
     if wanted.failed:
         chats = chats.filter(Exists(turns_gone_wrong().filter(chat=OuterRef("pk"))))
     if wanted.paused:
-        chats = chats.filter(Exists(_pauses().filter(chat=OuterRef("pk"))))
+        chats = chats.filter(Exists(pauses_in_force().filter(chat=OuterRef("pk"))))
     if wanted.provider:
         chats = chats.filter(provider=wanted.provider)
     if wanted.kind:
@@ -161,7 +161,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     bookmarked = set(
         Bookmark.objects.filter(chat__in=keys, user=user).values_list("chat", flat=True)
     )
-    paused = set(_pauses().filter(chat__in=keys).values_list("chat", flat=True))
+    paused = set(pauses_in_force().filter(chat__in=keys).values_list("chat", flat=True))
     access = ChatAccess.objects.filter(chat__in=keys).in_bulk()
     assigned = Assignment.objects.filter(chat__in=keys).select_related("assignee").in_bulk()
     labels: dict[UUID, list[Any]] = {}
@@ -197,7 +197,7 @@ def turns_gone_wrong() -> QuerySet[Turn]:
     return over.filter(never | Q(over_at__gt=F("chat__reviewed__reviewed_at")))
 
 
-def _pauses() -> QuerySet[ChatPause]:
+def pauses_in_force() -> QuerySet[ChatPause]:
     """Return the active pauses: the assistant doesn't answer in these chats."""
     in_force = Q(until__isnull=True) | Q(until__gt=timezone.now())
     return ChatPause.objects.filter(in_force)
