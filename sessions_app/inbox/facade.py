@@ -13,6 +13,7 @@ from sessions_app.inbox.read_markers import (
     news_first,
     place_marked,
 )
+from sessions_app.inbox.snooze import snoozes_in_force
 
 __all__ = [
     "FROM_PEOPLE",
@@ -31,4 +32,5 @@ __all__ = [
     "note_write",
     "place_marked",
     "review_move",
+    "snoozes_in_force",
 ]

@@ -10,11 +10,13 @@ from sessions_app.inbox.admin.inbox import (
 from sessions_app.inbox.admin.inbox_filters import MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls
+from sessions_app.inbox.admin.snooze_actions import CHOICES as SNOOZE_CHOICES
 
 __all__ = [
     "Hit",
     "MAX_QUERY_LENGTH",
     "NoteForm",
+    "SNOOZE_CHOICES",
     "chosen_chats",
     "inbox_fragment",
     "inbox_page",

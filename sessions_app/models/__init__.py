@@ -18,6 +18,7 @@ from sessions_app.models.review import (
     Note,
     ReadMark,
     ReviewedMark,
+    Snooze,
 )
 from sessions_app.models.sessions import ChatSession
 from sessions_app.models.stored_media import MediaFile
@@ -54,6 +55,7 @@ __all__ = [
     "OutboundPart",
     "ReadMark",
     "ReviewedMark",
+    "Snooze",
     "SummarizationMetadata",
     "SummaryWork",
     "TranscriptBatch",

@@ -38,6 +38,8 @@
     timeline.innerHTML = text;
     timeline.dataset.tag = answer.headers.get("ETag");
     timeline.dataset.made = answer.headers.get("X-Made");
+    // Who puts the conversation off has seen what came in by now.
+    for (const made of document.querySelectorAll(".snooze .made")) made.value = timeline.dataset.made;
     if (where) document.getElementById(where)?.focus({ preventScroll: true });
     if (wasAtTheEnd) toTheEnd();
   }

@@ -118,7 +118,8 @@
       const own = row.querySelector("input[type=checkbox]");
       if (box && own) own.checked = box.checked;
     }
-    for (const name of ["inbox-list", "inbox-pages"]) {
+    for (const name of ["inbox-tabs", "inbox-list", "inbox-pages"]) {
+      if (document.getElementById(name).isEqualNode(fresh.getElementById(name))) continue;
       document.getElementById(name).replaceWith(document.adoptNode(fresh.getElementById(name)));
     }
     const now = byChat(form);

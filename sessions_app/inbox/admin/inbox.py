@@ -18,8 +18,10 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.inbox.admin.inbox_filters import ACCESSES, PERIODS, number_of
+from sessions_app.inbox.admin.inbox_filters import ACCESSES, PERIODS, STATE_NAMES, number_of
 from sessions_app.inbox.admin.inbox_list import Listing, listing_of
+from sessions_app.inbox.admin.inbox_tabs import states_of
+from sessions_app.inbox.admin.snooze_actions import CHOICES
 from sessions_app.inbox.chat_list import Wanted
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
@@ -33,7 +35,7 @@ from sessions_app.recall.facade import (
 )
 
 TEMPLATE = "admin/sessions_app/chat/inbox.html"
-LIST = "admin/sessions_app/chat/inbox_list.html"
+LIST = "admin/sessions_app/chat/inbox_fragment.html"
 FIGURES = "figures"
 HITS = 20
 MAX_HITS = 400
@@ -74,7 +76,9 @@ def inbox_page(
         "hits": hits,
         "more_hits": more,
         "in_part": RECENT if in_part else 0,
-        "narrowed": bool(replace(wanted, query="")),
+        "narrowed": _is_narrowed(wanted),
+        "state_names": STATE_NAMES,
+        "snoozes": CHOICES,
         "staff": staff_choices(),
         "assignees": staff_choices(also=number_of(wanted.assigned)),
         "labels": list(Label.objects.all()),
@@ -112,6 +116,12 @@ def inbox_fragment(request: HttpRequest, actions: list[tuple[str, str]]) -> Http
     return HttpResponse(shown, headers={"ETag": tag, **figures})
 
 
+def _is_narrowed(wanted: Wanted) -> bool:
+    """Return whether there are filters besides those of the tabs and states."""
+    assigned = "" if wanted.assigned in ("me", "nobody") else wanted.assigned
+    return bool(replace(wanted, query="", state="", attention=False, assigned=assigned))
+
+
 def _list_context(
     request: HttpRequest, listing: Listing, actions: list[tuple[str, str]]
 ) -> dict[str, Any]:
@@ -122,6 +132,7 @@ def _list_context(
         "page": page,
         "lines": listing.lines,
         "listing": listing,
+        "states": states_of(request, listing.wanted),
         "wanted": listing.wanted,
         "reads": listing.reads,
         "reviews": request.user.has_perm("sessions_app.review_chat"),

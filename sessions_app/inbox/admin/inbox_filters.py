@@ -7,11 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
-from sessions_app.inbox.chat_list import Wanted
+from sessions_app.inbox.chat_list import OPEN, REVIEWED, SNOOZED, STATES, Wanted
 from sessions_app.limits.facade import FILTERS
 from sessions_app.models.chats import Provider
 
@@ -20,6 +20,12 @@ PERIODS = (
     ("today", gettext_lazy("Today")),
     ("7", gettext_lazy("Past 7 days")),
     ("30", gettext_lazy("Past 30 days")),
+)
+STATE_NAMES = (
+    ("", gettext_lazy("All but snoozed")),
+    (OPEN, pgettext_lazy("conversations", "Open")),
+    (SNOOZED, gettext_lazy("Snoozed")),
+    (REVIEWED, gettext_lazy("Reviewed")),
 )
 
 ACCESSES = tuple(
@@ -54,6 +60,8 @@ def wanted_of(request: HttpRequest) -> Wanted:
         kind=_one_of(parameters.get("kind", ""), ("person", "group")),
         access=_one_of(parameters.get("access", ""), FILTERS),
         memory=_one_of(parameters.get("memory", ""), ("on", "off")),
+        state=_one_of(parameters.get("state", ""), STATES),
+        attention=parameters.get("attention") == "1",
         active=_span(parameters.get(WHEN, "")),
     )
 

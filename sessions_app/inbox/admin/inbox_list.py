@@ -10,11 +10,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.paginator import Page
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.admin.inbox_filters import wanted_of
+from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, tabs_of
 from sessions_app.inbox.attention import attention_count
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
 from sessions_app.limits.dependencies import build_usage_limits
@@ -59,6 +61,7 @@ class Listing:
     lines: Sequence[Line]
     reads: bool
     attention: int
+    tabs: Sequence[Tab]
 
     @property
     def unread(self) -> int:
@@ -75,7 +78,8 @@ class Listing:
         """Return an ETag that changes whenever something on display does."""
         paginator = self.page.paginator
         total = (self.page.number, paginator.count, self.attention)
-        shown = repr((total, [_version_of(line) for line in self.lines]))
+        counts = [tab.count for tab in self.tabs]
+        shown = repr((total, counts, [_version_of(line) for line in self.lines]))
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
@@ -83,17 +87,18 @@ def listing_of(request: HttpRequest) -> Listing:
     """Read the page of the inbox that the address names, without rendering it."""
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
+    today = build_usage_limits().day_of(timezone.now())
+
+    def chats(wanted: Wanted) -> QuerySet[Chat]:
+        default = settings.ENABLE_MEMORY_SYSTEM
+        return chats_wanted(wanted, user, memory_default=default, today=today)
+
     wanted = wanted_of(request)
-    chats = chats_wanted(
-        wanted,
-        user,
-        memory_default=settings.ENABLE_MEMORY_SYSTEM,
-        today=build_usage_limits().day_of(timezone.now()),
-    )
-    page = inbox_pages(chats).get_page(request.GET.get("p"))
+    page = inbox_pages(chats(wanted)).get_page(request.GET.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
-    return Listing(made, wanted, page, lines, reads, attention_count())
+    tabs = tabs_of(wanted, lambda part: chats(part).order_by()[:MAX_IN_TAB].count())
+    return Listing(made, wanted, page, lines, reads, attention_count(), tabs)
 
 
 def _line(row: Row, *, reads: bool) -> Line:
@@ -117,7 +122,7 @@ def _version_of(line: Line) -> tuple[Any, ...]:
         chat.activity.last_at,
         (last.pk, last.kind, last.delivery_status, last.revoked_at, line.short) if last else None,
         (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
-        (row.paused, row.standing, row.opted_out),
+        (row.paused, row.standing, row.opted_out, row.snoozed_until),
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
         [(label.pk, label.name, label.colour) for label in row.labels],
     )
