@@ -30,7 +30,7 @@
   // --- figures of the title and the menu
 
   const bare = document.title.replace(/^\(\d+\) /, "");
-  const badge = document.querySelector(".menu-count");
+  let badge = document.querySelector(".menu-count");
   let news = Number(list().dataset.news);
 
   function showFigures(headers) {
@@ -101,8 +101,9 @@
   }
 
   // Rows that are as before stay: a click on them isn't lost. Ticks, focus and place stay, too.
-  function showList(html) {
-    const fresh = new DOMParser().parseFromString(html, "text/html");
+  function put(fresh, names) {
+    window.staffTimes.show(fresh);
+    window.staffTimes.show(form);
     const place = anchor();
     const active = rowOf(document.activeElement) && document.activeElement;
     const focus = active && { chat: rowOf(active).dataset.chat, tag: active.localName };
@@ -118,9 +119,11 @@
       const own = row.querySelector("input[type=checkbox]");
       if (box && own) own.checked = box.checked;
     }
-    for (const name of ["inbox-tabs", "inbox-list", "inbox-pages"]) {
-      if (document.getElementById(name).isEqualNode(fresh.getElementById(name))) continue;
-      document.getElementById(name).replaceWith(document.adoptNode(fresh.getElementById(name)));
+    for (const name of names) {
+      const part = fresh.getElementById(name);
+      const old = document.getElementById(name);
+      // The list holds the rows that stayed by now.
+      if (name === "inbox-list" || !old.isEqualNode(part)) old.replaceWith(document.adoptNode(part));
     }
     const now = byChat(form);
     if (focus) now.get(focus.chat)?.querySelector(`${focus.tag}:not([type=hidden])`)?.focus({ preventScroll: true });
@@ -128,6 +131,26 @@
     if (row) window.scrollBy(0, row.getBoundingClientRect().top - place.top);
     countChosen();
   }
+
+  const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+
+  // A whole page that a search or an action returned, in the place of this one.
+  function showPage(html) {
+    const fresh = parse(html);
+    const own = fresh.querySelector("form.inbox");
+    if (!own) {
+      location.reload();
+      return;
+    }
+    form.dataset.tag = own.dataset.tag;
+    form.elements.next.value = own.elements.next.value;
+    document.title = fresh.title;
+    badge?.replaceWith(fresh.querySelector(".menu-count") ?? badge);
+    badge = document.querySelector(".menu-count");
+    put(fresh, ["inbox-messages", "inbox-tabs", "inbox-heading", "inbox-list", "inbox-pages", "inbox-hits"]);
+    news = Number(list().dataset.news);
+  }
+  window.staffInbox = { showPage };
 
   // Logged out, or no right any more: what may not be read isn't left standing.
   let isOver = false;
@@ -150,16 +173,18 @@
     const headers = document.hidden
       ? { "X-Live": "figures" }
       : { "X-Live": "list", "If-None-Match": form.dataset.tag };
-    const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
+    const address = location.href;
+    const answer = await fetch(address, { headers, cache: "no-store", redirect: "error" });
     if ([401, 403].includes(answer.status)) {
       end();
       return;
     }
     const html = answer.status === 200 ? await answer.text() : "";
-    if (isPressed || !(answer.status === 200 || answer.status === 204)) return;
+    // A search meanwhile shows something else.
+    if (isPressed || address !== location.href || !(answer.status === 200 || answer.status === 204)) return;
     showFigures(answer.headers);
     if (!html) return;
-    showList(html);
+    put(parse(html), ["inbox-tabs", "inbox-list", "inbox-pages"]);
     form.dataset.tag = answer.headers.get("ETag");
   }
 
