@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from sessions_app.inbox.chat_list import Wanted
 
 # More are shown as "99+".
 MAX_IN_TAB = 100
-TABS = (
+TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
     (gettext_lazy("Mine"), {"assigned": "me"}),
     (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
     (gettext_lazy("All"), {}),
@@ -62,7 +62,7 @@ def states_of(request: HttpRequest, wanted: Wanted) -> Sequence[Tab]:
     ]
 
 
-def _tab_of(wanted: Wanted) -> dict[str, str] | None:
+def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
     """Return what narrows the tab that is open; None for filters that no tab has."""
     if wanted.attention:
         return None if wanted.assigned else {"attention": "1"}
