@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
+
+from sessions_app.inbox.facade import attention_count
 
 OPERATE = "dashboard.operate_server"
 
@@ -19,7 +21,8 @@ class Entry:
     """A menu entry: a list of the admin or a page of its own.
 
     ``model``: "app_label.modelname" of a list. ``page``: the URL name of a page; ``right``: the
-    permission that it needs, empty for every staff member.
+    permission that it needs, empty for every staff member. ``count``: returns the number of things
+    that need a person there.
     """
 
     icon: str
@@ -27,14 +30,18 @@ class Entry:
     page: str = ""
     title: Any = ""
     right: str = ""
+    count: Callable[[], int] | None = None
 
 
 @dataclass(frozen=True)
 class Link:
+    """``count``: the number of things that need a person; None where nothing is counted."""
+
     title: str
     address: str
     icon: str
     here: bool
+    count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Group:
 
 MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
     ("", (Entry("home", page="admin:index", title=_("Home")),)),
-    ("", (Entry("forum", model="sessions_app.chat", title=_("Inbox")),)),
+    ("", (Entry("forum", model="sessions_app.chat", title=_("Inbox"), count=attention_count),)),
     ("", (Entry("psychology", model="sessions_app.turn"),)),
     (
         _("Knowledge"),
@@ -165,7 +172,8 @@ def _allowed(
             address, title = _address(entry.page), entry.title
             if not address:
                 continue
-        yield Link(str(title), address, entry.icon, _is_here(request, entry, address))
+        count = entry.count() if entry.count else None
+        yield Link(str(title), address, entry.icon, _is_here(request, entry, address), count)
 
 
 def _address(page: str) -> str:

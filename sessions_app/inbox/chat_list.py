@@ -13,12 +13,16 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
-from django.utils import timezone
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from sessions_app.conversations.facade import called
+from sessions_app.inbox.attention import (
+    is_reviewed,
+    needs_attention,
+    pauses_in_force,
+    turns_gone_wrong,
+)
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
@@ -28,6 +32,7 @@ from sessions_app.inbox.read_markers import (
     news_there,
     place_marked,
 )
+from sessions_app.inbox.snooze import snoozes_in_force
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import (
     Assignment,
@@ -35,14 +40,16 @@ from sessions_app.models import (
     Chat,
     ChatAccess,
     ChatLabel,
-    ChatPause,
     Message,
     ReadMark,
     ReviewedMark,
+    Snooze,
     Turn,
 )
-from sessions_app.models.turns import WRONG_STATES, TurnState
+from sessions_app.models.turns import TurnState
 
+OPEN, SNOOZED, REVIEWED = "open", "snoozed", "reviewed"
+STATES = (OPEN, SNOOZED, REVIEWED)
 CHATS_A_PAGE = 50
 
 
@@ -52,7 +59,8 @@ class Wanted:
 
     ``assigned``: me, nobody, somebody, or a user's id. ``kind``: person or group. ``memory``: on or
     off. ``access``: a name of limits.FILTERS. ``active``: a message or a turn in this period, as
-    the dashboard counts it.
+    the dashboard counts it. ``state``: a name of STATES; without one, and without a query, snoozed
+    chats are left out. ``attention``: chats that need a person.
     """
 
     query: str = ""
@@ -67,6 +75,8 @@ class Wanted:
     kind: str = ""
     memory: str = ""
     access: str = ""
+    state: str = ""
+    attention: bool = False
     active: tuple[datetime, datetime] | None = None
 
     def __bool__(self) -> bool:
@@ -77,6 +87,7 @@ class Wanted:
 class Row:
     """A chat in the list.
 
+    ``snoozed_until`` is None if the chat is not put off (any more).
     ``unread`` counts messages that are new to the user, at most MAX_UNREAD. ``failed`` and
     ``unconfirmed`` count turns since the last review. ``reviewed`` is True if the chat is reviewed
     up to its end.
@@ -93,6 +104,7 @@ class Row:
     paused: bool = False
     standing: str = ""
     opted_out: bool = False
+    snoozed_until: datetime | None = None
     labels: Sequence[Any] = field(default=())
 
 
@@ -112,7 +124,7 @@ def chats_wanted(
     if wanted.failed:
         chats = chats.filter(Exists(turns_gone_wrong().filter(chat=OuterRef("pk"))))
     if wanted.paused:
-        chats = chats.filter(Exists(_pauses().filter(chat=OuterRef("pk"))))
+        chats = chats.filter(Exists(pauses_in_force().filter(chat=OuterRef("pk"))))
     if wanted.provider:
         chats = chats.filter(provider=wanted.provider)
     if wanted.kind:
@@ -123,15 +135,30 @@ def chats_wanted(
         chats = chats.filter(own | Q(memory_enabled=None) if on == memory_default else own)
     if wanted.access:
         chats = chats_with_access(chats, wanted.access, today=today)
+    if wanted.attention:
+        chats = chats.filter(needs_attention())
     if wanted.active:
         chats = chats.filter(_active(*wanted.active))
     if wanted.unread:
         chats = chats.filter(news_there(ReadMark, FROM_PEOPLE, user))
     if wanted.unreviewed:
         chats = chats.filter(news_there(ReviewedMark, SAID))
+    chats = _in_state(chats, wanted)
     return _assigned(chats, wanted.assigned, user).order_by(
         "-activity__last_at", "-activity__chat_id"
     )
+
+
+def _in_state(chats: QuerySet[Chat], wanted: Wanted) -> QuerySet[Chat]:
+    snoozed = Exists(snoozes_in_force().filter(chat=OuterRef("pk")))
+    if wanted.state == SNOOZED:
+        return chats.filter(snoozed)
+    if wanted.state == REVIEWED:
+        return chats.filter(is_reviewed())
+    if wanted.state == OPEN:
+        return chats.filter(~snoozed, ~is_reviewed())
+    # Who searches for somebody finds them in any state.
+    return chats if wanted.query else chats.filter(~snoozed)
 
 
 def _active(start: datetime, end: datetime) -> Q:
@@ -158,9 +185,11 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     bookmarked = set(
         Bookmark.objects.filter(chat__in=keys, user=user).values_list("chat", flat=True)
     )
-    paused = set(_pauses().filter(chat__in=keys).values_list("chat", flat=True))
+    paused = set(pauses_in_force().filter(chat__in=keys).values_list("chat", flat=True))
     access = ChatAccess.objects.filter(chat__in=keys).in_bulk()
     assigned = Assignment.objects.filter(chat__in=keys).select_related("assignee").in_bulk()
+    snoozes = Snooze.objects.filter(chat__in=keys).in_bulk()
+    asleep = set(snoozes_in_force().filter(chat__in=keys).values_list("chat", flat=True))
     labels: dict[UUID, list[Any]] = {}
     for each in ChatLabel.objects.filter(chat__in=keys).select_related("label").order_by("pk"):
         labels.setdefault(each.chat_id, []).append(each.label)
@@ -169,7 +198,8 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             chat=chat,
             last=messages.get(lasts[chat.pk][0]) if chat.pk in lasts else None,
             unread=unread.get(chat.pk, 0),
-            reviewed=news.get(chat.pk) == 0,
+            # What came back after a snooze is open again.
+            reviewed=news.get(chat.pk) == 0 and chat.pk not in snoozes,
             bookmarked=chat.pk in bookmarked,
             assignee=assigned[chat.pk].assignee if chat.pk in assigned else None,
             failed=wrong.get((chat.pk, str(TurnState.FAILED)), 0),
@@ -177,27 +207,11 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             paused=chat.pk in paused,
             standing=access[chat.pk].standing if chat.pk in access else "",
             opted_out=chat.pk in access and access[chat.pk].opted_out_at is not None,
+            snoozed_until=snoozes[chat.pk].until if chat.pk in asleep else None,
             labels=labels.get(chat.pk, []),
         )
         for chat in chats
     ]
-
-
-def turns_gone_wrong() -> QuerySet[Turn]:
-    """Return the failed and unconfirmed turns since the last review of their chat.
-
-    The time of a review is the time when its page was made.
-    """
-    wrong = Turn.objects.filter(state__in=WRONG_STATES)
-    over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
-    never = Q(chat__reviewed__isnull=True)
-    return over.filter(never | Q(over_at__gt=F("chat__reviewed__reviewed_at")))
-
-
-def _pauses() -> QuerySet[ChatPause]:
-    """Return the active pauses: the assistant doesn't answer in these chats."""
-    in_force = Q(until__isnull=True) | Q(until__gt=timezone.now())
-    return ChatPause.objects.filter(in_force)
 
 
 def _assigned(chats: QuerySet[Chat], who: str, user: User) -> QuerySet[Chat]:

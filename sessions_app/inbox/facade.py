@@ -1,5 +1,6 @@
 """Public face of the inbox: what other packages may use."""
 
+from sessions_app.inbox.attention import MAX_ATTENTION, attention_count
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
 from sessions_app.inbox.merge import review_move
 from sessions_app.inbox.move_markers import chat_look, chats_mark_read, chats_review
@@ -12,11 +13,14 @@ from sessions_app.inbox.read_markers import (
     news_first,
     place_marked,
 )
+from sessions_app.inbox.snooze import snoozes_in_force
 
 __all__ = [
     "FROM_PEOPLE",
+    "MAX_ATTENTION",
     "MAX_UNREAD",
     "SAID",
+    "attention_count",
     "bookmark_set",
     "chat_look",
     "chats_assign",
@@ -28,4 +32,5 @@ __all__ = [
     "note_write",
     "place_marked",
     "review_move",
+    "snoozes_in_force",
 ]

@@ -14,15 +14,23 @@ from sessions_app.inbox.read_markers import (
     place_fields,
     place_marked,
 )
-from sessions_app.models import Assignment, Bookmark, ChatLabel, Note, ReadMark, ReviewedMark
+from sessions_app.models import (
+    Assignment,
+    Bookmark,
+    ChatLabel,
+    Note,
+    ReadMark,
+    ReviewedMark,
+    Snooze,
+)
 from sessions_app.models.review import UpTo
 
 
 def review_move(*, from_chat: UUID, to_chat: UUID) -> None:
     """Move notes, bookmarks and labels to the remaining chat.
 
-    Of two assignees, the later one stays. Call it before the messages are moved, so that nothing
-    unread in either chat is skipped afterwards.
+    Of two assignees, the later one stays. A conversation that was put off comes back. Call it
+    before the messages are moved, so that nothing unread in either chat is skipped afterwards.
     """
     readers = ReadMark.objects.filter(chat__in=[from_chat, to_chat]).values_list("user", flat=True)
     for user_id in set(readers):
@@ -35,6 +43,7 @@ def review_move(*, from_chat: UUID, to_chat: UUID) -> None:
     labels = ChatLabel.objects.filter(chat=to_chat).values("label")
     ChatLabel.objects.filter(chat=from_chat).exclude(label__in=labels).update(chat=to_chat)
     _assignment_move(from_chat, to_chat)
+    Snooze.objects.filter(chat__in=[from_chat, to_chat]).delete()
 
 
 def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ from sessions_app.inbox.read_markers import (
     last_message_place,
     place_fields,
 )
-from sessions_app.models import Message, ReadMark, ReviewedMark
+from sessions_app.models import Message, ReadMark, ReviewedMark, Snooze
 from sessions_app.models.review import UpTo
 
 
@@ -91,6 +91,8 @@ def chats_review(
                 # A form of an older page doesn't move the marker back.
                 fields["reviewed_at"] = max(border, mark.reviewed_at)
                 ReviewedMark.objects.filter(pk=key).update(**fields)
+        # A conversation that is done with doesn't come back by its time.
+        Snooze.objects.filter(chat__in=chats).delete()
         chats_record("chat.review", chats, actor)
     return len(chats)
 

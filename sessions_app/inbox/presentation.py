@@ -1,22 +1,25 @@
 """What pages and REST resources of other packages use of those of the inbox."""
 
 from sessions_app.inbox.admin.inbox import (
-    ACCESSES,
-    MAX_QUERY_LENGTH,
     Hit,
     chosen_chats,
+    inbox_fragment,
     inbox_page,
     staff_choices,
 )
+from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls
+from sessions_app.inbox.admin.snooze_actions import CHOICES as SNOOZE_CHOICES
 
 __all__ = [
     "ACCESSES",
     "Hit",
     "MAX_QUERY_LENGTH",
     "NoteForm",
+    "SNOOZE_CHOICES",
     "chosen_chats",
+    "inbox_fragment",
     "inbox_page",
     "review_urls",
     "staff_choices",

@@ -546,6 +546,20 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'reviewed marks',
             },
         ),
+        migrations.CreateModel(
+            name='Snooze',
+            fields=[
+                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='snooze', serialize=False, to='sessions_app.chat', verbose_name='chat')),
+                ('since', models.DateTimeField(verbose_name='since')),
+                ('until', models.DateTimeField(verbose_name='until')),
+                ('snoozed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='snoozed by')),
+            ],
+            options={
+                'verbose_name': 'snooze',
+                'verbose_name_plural': 'snoozes',
+                'default_permissions': (),
+            },
+        ),
         migrations.AddIndex(
             model_name='chat',
             index=models.Index(fields=['-updated_at'], name='sessions_ap_updated_cc95d2_idx'),

@@ -20,6 +20,7 @@ from sessions_app.models.review import (
     Note,
     ReadMark,
     ReviewedMark,
+    Snooze,
 )
 from sessions_app.models.sessions import ChatSession
 from sessions_app.models.stored_media import MediaFile
@@ -60,6 +61,7 @@ __all__ = [
     "RatingReason",
     "ReadMark",
     "ReviewedMark",
+    "Snooze",
     "SummarizationMetadata",
     "SummaryWork",
     "TranscriptBatch",

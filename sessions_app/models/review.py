@@ -245,3 +245,37 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chat_id} to {self.assignee_id}"
+
+
+class Snooze(models.Model):
+    """A conversation that staff put off until a time.
+
+    It is in force until ``until``, or until the person writes after ``since``, the time when the
+    page was made on which it was put off. Afterwards the row keeps the conversation open, until it
+    is reviewed.
+    """
+
+    chat = models.OneToOneField(
+        Chat,
+        verbose_name=_("chat"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="snooze",
+    )
+    since = models.DateTimeField(_("since"))
+    until = models.DateTimeField(_("until"))
+    snoozed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("snoozed by"),
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+
+    class Meta:
+        verbose_name = _("snooze")
+        verbose_name_plural = _("snoozes")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"snooze of {self.chat_id}"

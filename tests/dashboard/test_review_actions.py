@@ -205,7 +205,7 @@ def test_many_are_reviewed_up_to_what_the_list_showed(
 
 
 def made_on(shown: str) -> str:
-    (made,) = re.findall(r'name="made"[^>]* value="([^"]*)"', shown)
+    (made,) = set(re.findall(r'name="made"[^>]* value="([^"]*)"', shown))
     return str(made)
 
 

@@ -4,11 +4,13 @@ forgotten, also at once."""
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.utils import timezone
 
 from memories_app.models import Memory
 from sessions_app.forgetting.forget_objects import object_forget
@@ -16,6 +18,7 @@ from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
 from sessions_app.inbox.move_markers import chats_review
 from sessions_app.inbox.notes import note_write
+from sessions_app.inbox.snooze import chats_snooze
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -25,6 +28,7 @@ from sessions_app.models import (
     Note,
     ReadMark,
     ReviewedMark,
+    Snooze,
 )
 from tests.sessions.reviewing import (
     STAFF,
@@ -53,9 +57,11 @@ def test_a_person_who_is_erased_takes_notes_and_marks_along(world: World, dana: 
     chats_label(chat_ids=[chat.pk], label=Label.objects.create(name="Urgent"), actor=STAFF)
     chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF)
     chats_review(user=dana, chat_ids=[chat.pk], actor=STAFF)
+    later = timezone.now() + timedelta(hours=1)
+    chats_snooze(user=dana, chat_ids=[chat.pk], until=later, actor=STAFF)
     look(dana, world)
     receipt = object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies(world))
-    for model in (Note, Bookmark, ChatLabel, Assignment, ReviewedMark, ReadMark):
+    for model in (Note, Bookmark, ChatLabel, Assignment, ReviewedMark, ReadMark, Snooze):
         assert not model._default_manager.exists(), model
         assert receipt.swept[model._meta.db_table] == (2 if model is Note else 1)
     assert not ChatActivity.objects.exists()
@@ -142,6 +148,18 @@ def test_two_chats_that_become_one_keep_what_staff_did(world: World, dana: User,
     assert row.reviewed
     assert row.unread == 0
     assert ChatActivity.objects.get().last_at == last_at
+
+
+def test_a_merged_conversation_is_not_snoozed(world: World, dana: User) -> None:
+    world.say(CLIENT, "one")
+    world.say(OTHER_CLIENT, "two")
+    old, young = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    later = timezone.now() + timedelta(hours=1)
+    chats_snooze(user=dana, chat_ids=[old.pk, young.pk], until=later, actor=STAFF)
+    assert names(dana) == []
+    with transaction.atomic():
+        chat_merge(old, young)
+    assert len(names(dana)) == 1
 
 
 def test_what_was_new_in_either_chat_is_new_in_the_merged_one(

@@ -47,6 +47,7 @@ from sessions_app.models import (
     Note,
     OutboundPart,
     ReviewedMark,
+    Snooze,
     Turn,
 )
 from sessions_app.models.messages import AUTHOR
@@ -167,6 +168,7 @@ class Crowd:
             order_num=1,
         )
         Assignment.objects.create(chat=chat, assignee=staff, assigned_at=then)
+        Snooze.objects.create(chat=chat, since=then, until=then, snoozed_by=staff)
         return chat
 
     def _work_on(self, chat: Chat, said: Message, number: int, staff: User) -> None:

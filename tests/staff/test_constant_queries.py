@@ -136,6 +136,7 @@ def looks(crowd: Crowd, letter: str) -> list[Look]:
     found |= dict.fromkeys(
         [
             Look(chat, live=True),
+            Look(reverse("admin:sessions_app_chat_changelist"), live=True),
             Look(f"{chat}?before={said}"),
             Look(f"{chat}?after={said}"),
             Look(f"{chat}?q={WORD}&at={said}"),

@@ -47,6 +47,8 @@
     if (readNow) timeline.scrollTop += readNow.getBoundingClientRect().top - readAt;
     timeline.dataset.tag = answer.headers.get("ETag");
     timeline.dataset.made = answer.headers.get("X-Made");
+    // Who puts the conversation off has seen what came in by now.
+    for (const made of document.querySelectorAll(".snooze .made")) made.value = timeline.dataset.made;
     if (where) document.getElementById(where)?.focus({ preventScroll: true });
     if (wasAtTheEnd) toTheEnd();
     else if (bubbles().at(-1)?.id !== last) toEnd.hidden = false;

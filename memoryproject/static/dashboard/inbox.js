@@ -1,12 +1,202 @@
-// Chooses all conversations of a page at once.
+// Chooses all conversations of a page at once, and keeps the list up to date while it is open.
+"use strict";
+
 (() => {
-  const all = document.querySelector(".choose-all");
-  if (!all) return;
-  const boxes = [...document.querySelectorAll(".chats input[type=checkbox]")];
-  all.closest("label").hidden = false;
-  all.addEventListener("change", () => boxes.forEach((box) => { box.checked = all.checked; }));
-  boxes.forEach((box) => box.addEventListener("change", () => {
-    all.checked = boxes.every((each) => each.checked);
-    all.indeterminate = !all.checked && boxes.some((each) => each.checked);
-  }));
+  const EVERY = 2500;
+  const EVERY_HIDDEN = 15000;
+  // A server that takes long to answer is asked more seldom.
+  const PATIENCE = 10;
+  const form = document.querySelector("form.inbox");
+  if (!form) return;
+
+  const boxes = () => [...form.querySelectorAll(".chats input[type=checkbox]")];
+  const list = () => document.getElementById("inbox-list");
+
+  // --- all at once
+
+  const all = form.querySelector(".choose-all");
+  function countChosen() {
+    if (!all) return;
+    const every = boxes();
+    all.checked = every.length > 0 && every.every((box) => box.checked);
+    all.indeterminate = !all.checked && every.some((box) => box.checked);
+  }
+  if (all) all.closest("label").hidden = false;
+  form.addEventListener("change", (event) => {
+    if (event.target === all) boxes().forEach((box) => { box.checked = all.checked; });
+    else if (event.target.closest(".chats")) countChosen();
+  });
+
+  // --- figures of the title and the menu
+
+  const bare = document.title.replace(/^\(\d+\) /, "");
+  let badge = document.querySelector(".menu-count");
+  let news = Number(list().dataset.news);
+
+  function showFigures(headers) {
+    const unread = Number(headers.get("X-Unread"));
+    document.title = unread ? `(${unread}) ${bare}` : bare;
+    const attention = Number(headers.get("X-Attention"));
+    if (badge) {
+      badge.hidden = !attention;
+      badge.querySelector(".menu-number").textContent = attention > 99 ? "99+" : attention;
+    }
+    const now = Number(headers.get("X-News"));
+    if (now > news) beep();
+    news = now;
+  }
+
+  // --- a sound for new messages, off until somebody wants it
+
+  const KEY = "inbox-sound";
+  const switcher = document.getElementById("inbox-sound");
+  let audio = null;
+  const isLoud = () => switcher.getAttribute("aria-pressed") === "true";
+  const setLoud = (on) => switcher.setAttribute("aria-pressed", String(on));
+
+  // Browsers allow sounds only once somebody has clicked or typed in the page.
+  function awake() {
+    if (!isLoud()) return;
+    audio ??= new AudioContext();
+    if (audio.state === "suspended") audio.resume();
+  }
+
+  function beep() {
+    if (!isLoud() || audio?.state !== "running") return;
+    const tone = audio.createOscillator();
+    const loudness = audio.createGain();
+    const start = audio.currentTime;
+    tone.frequency.setValueAtTime(660, start);
+    tone.frequency.setValueAtTime(880, start + 0.09);
+    loudness.gain.setValueAtTime(0.12, start);
+    loudness.gain.exponentialRampToValueAtTime(0.001, start + 0.3);
+    tone.connect(loudness).connect(audio.destination);
+    tone.start(start);
+    tone.stop(start + 0.3);
+  }
+
+  switcher.hidden = false;
+  setLoud(localStorage.getItem(KEY) === "on");
+  switcher.addEventListener("click", () => {
+    setLoud(!isLoud());
+    localStorage.setItem(KEY, isLoud() ? "on" : "off");
+    awake();
+    // So that one hears what it will be like.
+    setTimeout(beep, 50);
+  });
+  for (const event of ["pointerdown", "keydown"]) document.addEventListener(event, awake);
+
+  // --- the list
+
+  const rowOf = (element) => element?.closest?.(".chat") ?? null;
+  const byChat = (place) =>
+    new Map([...place.querySelectorAll(".chat")].map((row) => [row.dataset.chat, row]));
+
+  // Where somebody is: the focused row, or the first row in sight of a page that is scrolled.
+  function anchor() {
+    const focused = rowOf(document.activeElement);
+    const top = window.scrollY > 0 && [...form.querySelectorAll(".chat")].find((row) => row.getBoundingClientRect().top >= 0);
+    const row = focused ?? (top || null);
+    return row && { chat: row.dataset.chat, top: row.getBoundingClientRect().top };
+  }
+
+  // Rows that are as before stay: a click on them isn't lost. Ticks, focus and place stay, too.
+  function put(fresh, names) {
+    window.staffTimes.show(fresh);
+    window.staffTimes.show(form);
+    const place = anchor();
+    const active = rowOf(document.activeElement) && document.activeElement;
+    const focus = active && { chat: rowOf(active).dataset.chat, tag: active.localName };
+    const before = byChat(form);
+    for (const [chat, row] of byChat(fresh)) {
+      const was = before.get(chat);
+      if (!was) continue;
+      if (was.isEqualNode(row)) {
+        row.replaceWith(was);
+        continue;
+      }
+      const box = was.querySelector("input[type=checkbox]");
+      const own = row.querySelector("input[type=checkbox]");
+      if (box && own) own.checked = box.checked;
+    }
+    for (const name of names) {
+      const part = fresh.getElementById(name);
+      const old = document.getElementById(name);
+      // The list holds the rows that stayed by now.
+      if (name === "inbox-list" || !old.isEqualNode(part)) old.replaceWith(document.adoptNode(part));
+    }
+    const now = byChat(form);
+    if (focus) now.get(focus.chat)?.querySelector(`${focus.tag}:not([type=hidden])`)?.focus({ preventScroll: true });
+    const row = place && window.scrollY > 0 && now.get(place.chat);
+    if (row) window.scrollBy(0, row.getBoundingClientRect().top - place.top);
+    countChosen();
+  }
+
+  const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+
+  // A whole page that a search or an action returned, in the place of this one.
+  function showPage(html) {
+    const fresh = parse(html);
+    const own = fresh.querySelector("form.inbox");
+    if (!own) {
+      location.reload();
+      return;
+    }
+    form.dataset.tag = own.dataset.tag;
+    form.elements.next.value = own.elements.next.value;
+    document.title = fresh.title;
+    badge?.replaceWith(fresh.querySelector(".menu-count") ?? badge);
+    badge = document.querySelector(".menu-count");
+    put(fresh, ["inbox-messages", "inbox-tabs", "inbox-heading", "inbox-list", "inbox-pages", "inbox-hits"]);
+    news = Number(list().dataset.news);
+  }
+  window.staffInbox = { showPage };
+
+  // Logged out, or no right any more: what may not be read isn't left standing.
+  let isOver = false;
+  function end() {
+    isOver = true;
+    document.title = bare;
+    const told = document.getElementById("closed").content.cloneNode(true);
+    document.getElementById("inbox-pages").remove();
+    list().replaceChildren(told);
+  }
+
+  // While a button of the mouse is down, a row must not move away under it.
+  let isPressed = false;
+  form.addEventListener("pointerdown", () => { isPressed = true; });
+  for (const event of ["pointerup", "pointercancel"]) {
+    window.addEventListener(event, () => { isPressed = false; });
+  }
+
+  async function look() {
+    const headers = document.hidden
+      ? { "X-Live": "figures" }
+      : { "X-Live": "list", "If-None-Match": form.dataset.tag };
+    const address = location.href;
+    const answer = await fetch(address, { headers, cache: "no-store", redirect: "error" });
+    if ([401, 403].includes(answer.status)) {
+      end();
+      return;
+    }
+    const html = answer.status === 200 ? await answer.text() : "";
+    // A search meanwhile shows something else.
+    if (isPressed || address !== location.href || !(answer.status === 200 || answer.status === 204)) return;
+    showFigures(answer.headers);
+    if (!html) return;
+    put(parse(html), ["inbox-tabs", "inbox-list", "inbox-pages"]);
+    form.dataset.tag = answer.headers.get("ETag");
+  }
+
+  let timer = 0;
+  async function again() {
+    clearTimeout(timer);
+    const began = performance.now();
+    await look().catch(() => {});
+    const rest = document.hidden ? EVERY_HIDDEN : EVERY;
+    clearTimeout(timer);
+    if (!isOver) timer = setTimeout(again, Math.max(rest, PATIENCE * (performance.now() - began)));
+  }
+  timer = setTimeout(again, EVERY);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && !isOver) again(); });
 })();

@@ -16,12 +16,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_admin import StaffTabularInline
 from memoryproject.foundation.audit.staff import staff_edit_record
 from sessions_app.conversation_views.admin.conversation_page import conversation_page
 from sessions_app.forgetting.presentation import ForgetAction
-from sessions_app.inbox.presentation import chosen_chats, inbox_page, review_urls
+from sessions_app.inbox.presentation import (
+    chosen_chats,
+    inbox_fragment,
+    inbox_page,
+    review_urls,
+)
 from sessions_app.limits.presentation import AccessActions, access_urls
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.presentation.audited_view import ConversationAdmin
@@ -115,6 +121,8 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         """Show the inbox on GET; run the actions on chosen chats as the admin does."""
         if not self.has_view_permission(request):
             raise PermissionDenied
+        if request.method != "POST" and is_live(request):
+            return inbox_fragment(request, self._more(request))
         if request.method != "POST":
             return inbox_page(request, self.admin_site.each_context(request), self._more(request))
         if not chosen_chats(request):

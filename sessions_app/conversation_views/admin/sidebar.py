@@ -10,9 +10,18 @@ from django.http import HttpRequest
 
 from cards_app.models import MemoryCard
 from memories_app.search.facade import memories_for_staff
-from sessions_app.inbox.facade import SAID, news_count, place_marked
-from sessions_app.inbox.presentation import NoteForm, staff_choices
-from sessions_app.models import Assignment, Bookmark, Chat, Label, Message, Note, ReviewedMark
+from sessions_app.inbox.facade import SAID, news_count, place_marked, snoozes_in_force
+from sessions_app.inbox.presentation import SNOOZE_CHOICES, NoteForm, staff_choices
+from sessions_app.models import (
+    Assignment,
+    Bookmark,
+    Chat,
+    Label,
+    Message,
+    Note,
+    ReviewedMark,
+    Snooze,
+)
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.presentation.links import chat_lists, list_address
 
@@ -42,11 +51,16 @@ def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
     mark = ReviewedMark.objects.filter(chat=chat).select_related("reviewed_by").first()
     since = news_count({chat.pk: place_marked(mark)}, SAID, 1) if mark else {}
     assignment = Assignment.objects.filter(chat=chat).select_related("assignee").first()
+    snooze = Snooze.objects.filter(chat=chat).first()
+    in_force = snoozes_in_force().filter(chat=chat).first()
     labels = list(Label.objects.filter(chat_labels__chat=chat))
     notes = Note.objects.filter(chat=chat).select_related("message")[: NOTES + 1]
     return {
         "mark": mark,
-        "is_reviewed": mark is not None and not since,
+        # What came back after a snooze is open again.
+        "is_reviewed": mark is not None and not since and snooze is None,
+        "snooze": in_force,
+        "snoozes": SNOOZE_CHOICES,
         "assignee": assignment.assignee if assignment else None,
         "staff": staff_choices(also=assignment.assignee_id if assignment else None),
         "labels": labels,

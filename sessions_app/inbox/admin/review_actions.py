@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -18,54 +17,19 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
 from sessions_app.inbox.admin.inbox import chosen_chats
 from sessions_app.inbox.admin.note_form import NoteForm
+from sessions_app.inbox.admin.review_request import Do, ReviewRequest, is_key
+from sessions_app.inbox.admin.snooze_actions import snooze, unsnooze
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.models import Chat, Label, Message, Note
 from sessions_app.presentation.links import conversation_address
-from sessions_app.presentation.page_timestamp import made_at
 
 REVIEW = ("sessions_app.view_chat", "sessions_app.review_chat")
 MAX_CHATS = 1_000
-
-
-@dataclass(frozen=True)
-class ReviewRequest:
-    """A request of a staff member about some chats."""
-
-    request: HttpRequest
-    user: User
-    actor: Actor
-    chats: list[UUID]
-    value: str
-
-    @property
-    def chat(self) -> UUID:
-        return self.chats[0]
-
-    @property
-    def message(self) -> UUID | None:
-        return _uuid(self.value or self.request.POST.get("message", ""))
-
-    def seen(self) -> dict[UUID, UUID]:
-        """Return the last message that was shown of each chat."""
-        found = {key: _uuid(text) for key, text in self._of_each("seen").items()}
-        return {key: message for key, message in found.items() if message is not None}
-
-    def was(self) -> dict[UUID, str]:
-        """Return the assignee that was shown for each chat."""
-        return self._of_each("was")
-
-    def _of_each(self, name: str) -> dict[UUID, str]:
-        posted = {key: self.request.POST.get(f"{name}-{key}") for key in self.chats}
-        return {key: value for key, value in posted.items() if value is not None}
-
-
-Do = Callable[[ReviewRequest], str]
 
 
 def review_urls(wrap: Callable[..., Any]) -> list[Any]:
@@ -205,7 +169,7 @@ def _reviewed(review: ReviewRequest) -> str:
         chat_ids=review.chats,
         actor=review.actor,
         seen=review.seen(),
-        seen_at=made_at(review.request.POST.get("made", "")),
+        seen_at=review.seen_at(),
     )
     return ngettext(
         "%(count)s conversation is marked as reviewed.",
@@ -273,7 +237,7 @@ def _assignee(review: ReviewRequest) -> User | None:
         return None
     if who == "me":
         return review.user
-    found = User.objects.filter(pk=who).first() if _is_key(who) else None
+    found = User.objects.filter(pk=who).first() if is_key(who) else None
     if found is None:
         raise ReviewError(_("Say who is to look after it."))
     return found
@@ -295,7 +259,7 @@ def _unlabel(review: ReviewRequest) -> str:
 
 def _label_of(review: ReviewRequest) -> Label:
     key = review.value or review.request.POST.get("label", "")
-    found = Label.objects.filter(pk=key).first() if _is_key(key) else None
+    found = Label.objects.filter(pk=key).first() if is_key(key) else None
     if found is None:
         raise ReviewError(_("There is no such label, or not any more."))
     return found
@@ -339,6 +303,8 @@ FOR_MANY: dict[str, Do] = {
     "assign": _assign,
     "label": _label,
     "unlabel": _unlabel,
+    "snooze": snooze,
+    "unsnooze": unsnooze,
 }
 FOR_ONE: dict[str, Do] = {"bookmark": _bookmark, "unbookmark": _unbookmark, "note": _note}
 
@@ -346,14 +312,3 @@ FOR_ONE: dict[str, Do] = {"bookmark": _bookmark, "unbookmark": _unbookmark, "not
 def _typed(request: HttpRequest) -> str:
     """Return the note's text in the form."""
     return request.POST.get("text", "")
-
-
-def _is_key(value: str) -> bool:
-    return value.isascii() and value.isdigit() and len(value) < 10
-
-
-def _uuid(value: str) -> UUID | None:
-    try:
-        return UUID(value)
-    except ValueError:
-        return None

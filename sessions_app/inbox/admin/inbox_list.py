@@ -1,0 +1,128 @@
+"""The list of the inbox: the rows of a page as they are displayed, and their version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.paginator import Page
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.inbox.admin.inbox_filters import wanted_of
+from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, tabs_of
+from sessions_app.inbox.attention import attention_count
+from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.models import Chat
+from sessions_app.models.messages import Role
+from sessions_app.presentation.links import conversation_address
+from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
+from sessions_app.presentation.page_timestamp import made_stamp
+
+READ_MESSAGES = "sessions_app.view_message"
+SHORT = 160
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row as it is displayed; ``short`` is the beginning of the last message."""
+
+    row: Row
+    address: str
+    name: str
+    short: str
+    kind: Kind | None
+    tick: Tick | None
+    ours: bool
+
+    @property
+    def unread(self) -> str:
+        return "99+" if self.row.unread > 99 else str(self.row.unread or "")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One page of the inbox, as one person sees it.
+
+    ``made``: stamp of the time before anything was read. ``reads``: the person may read messages.
+    ``attention``: the number of chats that need a person, in all of the inbox.
+    """
+
+    made: str
+    wanted: Wanted
+    page: Page[Chat]
+    lines: Sequence[Line]
+    reads: bool
+    attention: int
+    tabs: Sequence[Tab]
+
+    @property
+    def unread(self) -> int:
+        """Return the number of conversations on this page with messages that are new to me."""
+        return sum(1 for line in self.lines if line.row.unread)
+
+    @property
+    def news(self) -> int:
+        """Return the number of unread messages on this page."""
+        return sum(line.row.unread for line in self.lines)
+
+    @property
+    def version(self) -> str:
+        """Return an ETag that changes whenever something on display does."""
+        paginator = self.page.paginator
+        total = (self.page.number, paginator.count, self.attention)
+        counts = [tab.count for tab in self.tabs]
+        shown = repr((total, counts, [_version_of(line) for line in self.lines]))
+        return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
+
+
+def listing_of(request: HttpRequest) -> Listing:
+    """Read the page of the inbox that the address names, without rendering it."""
+    user = instance(request.user, User)
+    made = made_stamp(timezone.now())
+    today = build_usage_limits().day_of(timezone.now())
+
+    def chats(wanted: Wanted) -> QuerySet[Chat]:
+        default = settings.ENABLE_MEMORY_SYSTEM
+        return chats_wanted(wanted, user, memory_default=default, today=today)
+
+    wanted = wanted_of(request)
+    page = inbox_pages(chats(wanted)).get_page(request.GET.get("p"))
+    reads = user.has_perm(READ_MESSAGES)
+    lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
+    tabs = tabs_of(wanted, lambda part: chats(part).order_by()[:MAX_IN_TAB].count())
+    return Listing(made, wanted, page, lines, reads, attention_count(), tabs)
+
+
+def _line(row: Row, *, reads: bool) -> Line:
+    last = row.last if reads else None
+    return Line(
+        row=row,
+        address=conversation_address(row.chat.pk),
+        name=row.chat.shown_name,
+        short=last.content[:SHORT] if last else "",
+        kind=kind_of(last.kind) if last else None,
+        tick=TICKS.get(last.delivery_status) if last else None,
+        ours=last is not None and last.role == Role.ASSISTANT,
+    )
+
+
+def _version_of(line: Line) -> tuple[Any, ...]:
+    """Return all values of a row that the page displays or posts."""
+    row, chat, last = line.row, line.row.chat, line.row.last
+    return (
+        (chat.pk, line.name, chat.whatsapp_chat, chat.is_group, chat.memory_enabled),
+        chat.activity.last_at,
+        (last.pk, last.kind, last.delivery_status, last.revoked_at, line.short) if last else None,
+        (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
+        (row.paused, row.standing, row.opted_out, row.snoozed_until),
+        (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
+        [(label.pk, label.name, label.colour) for label in row.labels],
+    )
