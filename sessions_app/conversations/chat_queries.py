@@ -5,8 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Reverse
 
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    PERSON_DOMAIN,
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
@@ -14,6 +16,10 @@ from sessions_app.models import Chat, ChatAddress
 
 # Fewer digits would find too many numbers.
 MIN_DIGITS = 4
+# A whole number, at least without its country's code: it is looked for where addresses end.
+WHOLE_NUMBER = 7
+MAX_WITH_ENDING = 100
+_PERSON = f"@{PERSON_DOMAIN}"
 
 
 def chat_at(whatsapp_chat: str) -> Chat | None:
@@ -55,7 +61,24 @@ def number_searched(text: str) -> str:
 
 
 def addressed(text: str) -> Q:
-    """Return a filter for chats that have, or had, an address with this text or number in it."""
+    """Return a filter for chats that have, or had, an address with this text or number in it.
+
+    A whole number is found by an index; only if it isn't, all addresses are read.
+    """
+    chats = _of_whole_number(text)
+    return Q(pk__in=chats) if chats else _part_of_address(text)
+
+
+def called(text: str) -> Q:
+    """Return a filter for chats by any part of a name or an address; see ``addressed``."""
+    chats = _of_whole_number(text)
+    if chats:
+        return Q(pk__in=chats)
+    named = Q(client_name__icontains=text) | Q(staff_name__icontains=text)
+    return named | _part_of_address(text)
+
+
+def _part_of_address(text: str) -> Q:
     sought, number = address_searched(text), number_searched(text)
     reached = Q(address__icontains=sought)
     found = Q(whatsapp_chat__icontains=sought)
@@ -65,10 +88,14 @@ def addressed(text: str) -> Q:
     return found | Q(Exists(ChatAddress.objects.filter(reached, chat=OuterRef("pk"))))
 
 
-def called(text: str) -> Q:
-    """Return a filter for chats by any part of a name or an address."""
-    named = Q(client_name__icontains=text) | Q(staff_name__icontains=text)
-    return named | addressed(text)
+def _of_whole_number(text: str) -> list[UUID]:
+    """Return the chats of a whole number, with or without its country's code."""
+    number = number_searched(text)
+    if len(number) < WHOLE_NUMBER:
+        return []
+    backwards = ChatAddress.objects.annotate(backwards=Reverse("address"))
+    found = backwards.filter(backwards__startswith=f"{number}{_PERSON}"[::-1])
+    return list(found.values_list("chat", flat=True)[:MAX_WITH_ENDING])
 
 
 def _chat_stored_at(whatsapp_chat: str) -> Chat | None:

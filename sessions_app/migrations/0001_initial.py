@@ -935,6 +935,10 @@ class Migration(migrations.Migration):
             model_name='chataddress',
             index=models.Index(fields=['address'], name='sessions_ap_address_749d85_idx'),
         ),
+        migrations.AddIndex(
+            model_name='chataddress',
+            index=models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Reverse('address'), name='text_pattern_ops'), name='addresses_by_ending'),
+        ),
         migrations.AddConstraint(
             model_name='chataddress',
             constraint=models.UniqueConstraint(fields=('provider', 'address'), name='address_once_a_provider'),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
+from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -116,7 +118,13 @@ class ChatAddress(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["provider", "address"], name="address_once_a_provider")
         ]
-        indexes: ClassVar = [models.Index(fields=["address"])]
+        indexes: ClassVar = [
+            models.Index(fields=["address"]),
+            # For numbers as people write them, which leave out where the address begins.
+            models.Index(
+                OpClass(Reverse("address"), name="text_pattern_ops"), name="addresses_by_ending"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.address

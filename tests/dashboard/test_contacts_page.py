@@ -12,9 +12,11 @@ from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.conversations.facade import called
 from sessions_app.inbox.labels import chats_label
 from sessions_app.models import Chat, ChatAccess, ChatAddress, Label
 from tests.dashboard.staff import staff_with
+from tests.plans import plans_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -148,6 +150,17 @@ def test_fifty_people_take_as_many_queries_as_three(admin_client: Client, world:
     assert len(rows(shown)) == 50
     assert "1–50 of 53" in shown
     assert len(rows(page(admin_client, p=2))) == 3
+
+
+def test_a_whole_number_is_found_by_an_index(world: World) -> None:
+    write_as(world, OMAR, "Omar")
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    with CaptureQueriesContext(connection) as asked:
+        found = list(Chat.objects.filter(called("055-010-0101")))
+    assert [chat.whatsapp_chat for chat in found] == [OMAR]
+    assert "addresses_by_ending" in str(plans_of(asked))
+    assert "client_name" not in asked.captured_queries[-1]["sql"].partition("WHERE")[2]
 
 
 def test_names_are_text(admin_client: Client, world: World) -> None:
