@@ -82,7 +82,7 @@ def test_a_recalled_memory_leads_to_the_preview_of_its_erasure(
     memory = Memory.objects.get()
     shown = page(admin_client, address(newest()))
     form = re.search(
-        r'<form method="post" action="(/admin/memories_app/memory/)">(.*?)</form>', shown
+        r'<form method="post" action="(/admin/memories_app/memory/\?state=all)">(.*?)</form>', shown
     )
     assert form is not None
     fields = dict(re.findall(r'name="(action|_selected_action)" value="([^"]*)"', form[2]))
