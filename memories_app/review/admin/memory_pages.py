@@ -296,7 +296,7 @@ class MemoryPages(MemoryDecisions):
         if name:
             address = reverse("admin:memories_app_memory_changelist")
             return shown_link(f"{address}?{urlencode({'chat': memory.chat_id})}", name)
-        if memory.visibility == Visibility.PUBLIC:
+        if memory.visibility == str(Visibility.PUBLIC):
             return _("everyone")
         return _("the owner") if memory.chat_id is None else _("somebody who was erased")
 
