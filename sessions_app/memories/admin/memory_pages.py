@@ -25,6 +25,7 @@ from sessions_app.memories.admin.memory_search import search_memories
 from sessions_app.memories.admin.provenance import (
     answers_that_recalled,
     chat_titles,
+    chats_called,
     message_places,
 )
 from sessions_app.memories.admin.transfer_pages import MemoryTransfer
@@ -51,11 +52,11 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         return found.order_by(*queryset.query.order_by) if "o" in request.GET else found, False
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Show the score of search results in place of the number of mentions."""
+        """Show the score of search results."""
         first, *others = super().get_list_display(request)
         if not request.GET.get("q"):
             return (first, *others)
-        return (first, "shown_score", *(name for name in others if name != "told_count"))
+        return (first, "shown_score", *others)
 
     @admin.display(description=gettext_lazy("score, similarity"))
     def shown_score(self, memory: Any) -> str:
@@ -87,6 +88,9 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
     def find_chat(self, whatsapp_chat: str) -> UUID | None:
         chat = chat_at(whatsapp_chat)
         return None if chat is None else chat.pk
+
+    def find_chats(self, text: str) -> list[UUID]:
+        return chats_called(text)
 
     def chat_link(self, chat_id: UUID) -> str:
         chat = Chat.objects.filter(pk=chat_id).first()

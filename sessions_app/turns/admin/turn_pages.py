@@ -39,6 +39,8 @@ from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 HEAVY = ("context", "unstored_text", "unstored_reply")
 HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
+# The person still waits for an answer, which a person may write.
+UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
 
 class TurnAdmin(TeachPages, RatingPages):
@@ -132,6 +134,7 @@ class TurnAdmin(TeachPages, RatingPages):
             "review": review_of(request, turn),
             "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
+            "unanswered": turn.state in UNANSWERED,
             "may_read": request.user.has_perms(
                 ["sessions_app.view_chat", "sessions_app.view_message"]
             ),
