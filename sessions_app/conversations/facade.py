@@ -104,7 +104,7 @@ from sessions_app.conversations.preview_recorder import (
 )
 from sessions_app.conversations.profile_lock import profile_locked
 from sessions_app.conversations.redact_derived import text_redact, unstored_forget
-from sessions_app.conversations.reply_window import last_heard, window_closes
+from sessions_app.conversations.reply_window import has_window, last_heard, window_closes
 from sessions_app.conversations.session_lifecycle import (
     activity_recount,
     damaged_session_end,
@@ -203,6 +203,7 @@ __all__ = [
     "last_messages",
     "indexed_of",
     "is_knowledge",
+    "has_window",
     "last_heard",
     "message_retext",
     "messages_add",

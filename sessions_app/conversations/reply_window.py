@@ -9,6 +9,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 
 # A person who writes is in the newest session, or in the one before that just ended.
@@ -50,6 +51,14 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
 def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
     """Return the number at which the newest rows begin."""
     return Coalesce(Subquery(rows.values(number)[count - 1 : count]), 0)
+
+
+def has_window(provider: str) -> bool:
+    """Return whether the provider refuses what staff write once the window has closed.
+
+    Green API works as WhatsApp on a phone does, which writes at any time.
+    """
+    return provider != str(Provider.GREEN)
 
 
 def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:

@@ -42,6 +42,8 @@ class TurnState(models.TextChoices):
 
 # The key of a turn's context for the provider's id of the message that a reply by staff quotes.
 QUOTES = "quotes"
+# The key of a turn's context for the name and the language of the template that it sends.
+TEMPLATE = "template"
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
 WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
 # States that may still be answered: a held turn is answered if staff say so.
@@ -71,7 +73,8 @@ class Turn(LeasedWork):
     deleted after the answer.
 
     ``by_hand``: staff wrote ``reply`` themselves, to no message in particular. The turn begins
-    as ``replied``, and ``asked_at`` is when the person last wrote.
+    as ``replied``, and ``asked_at`` is when the person last wrote, or where no window holds (a
+    template, Green API) when staff wrote.
     """
 
     turn_id = models.UUIDField(_("answer id"), unique=True, default=uuid.uuid4, editable=False)

@@ -45,6 +45,7 @@ KINDS = {
     "interactive": Kind("touch_app", _("Choice")),
     "button": Kind("smart_button", _("Button")),
     "order": Kind("shopping_cart", _("Order")),
+    "template": Kind("article", _("Template")),
     "poll": Kind("ballot", _("Poll")),
     "unsupported": Kind("help", _("Something that WhatsApp doesn't hand on")),
 }

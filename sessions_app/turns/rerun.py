@@ -13,11 +13,11 @@ from uuid import UUID
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from sessions_app.conversations.facade import last_heard
+from sessions_app.conversations.facade import has_window, last_heard
 from sessions_app.models import Chat, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TEMPLATE, TurnState
 from sessions_app.turns.pauses import (
     chat_locked,
     has_words,
@@ -109,9 +109,15 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     if not all(part.content for part in unsent):
         raise WordsGoneError
     # A new message from the person has opened the window again.
-    if now - max(turn.asked_at, last_heard(chat) or turn.asked_at) > max_age:
+    if _has_window(turn) and now - max(turn.asked_at, last_heard(chat) or turn.asked_at) > max_age:
         raise TooLateError
     return SEND
+
+
+def _has_window(turn: Turn) -> bool:
+    """Return whether the turn may only be sent while WhatsApp's window is open."""
+    written_at_any_time = TEMPLATE in turn.context or not has_window(turn.provider)
+    return not (turn.by_hand and written_at_any_time)
 
 
 def _send_again(turn: Turn) -> None:

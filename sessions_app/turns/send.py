@@ -10,11 +10,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
     SendResult,
+    Template,
+    TemplateProvider,
     WhatsAppProvider,
 )
 from memoryproject.foundation.process.tracing import span
@@ -22,7 +24,7 @@ from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import QUOTES, TurnState
+from sessions_app.models.turns import QUOTES, TEMPLATE, TurnState
 from sessions_app.turns.statuses import early_statuses_take, part_locked, reply_refresh
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
@@ -100,9 +102,7 @@ def _send_part(
     for delay in (*RETRY_DELAYS, None):
         turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         try:
-            return provider.send_text(
-                to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, part, to)
-            )
+            return _send(provider, turn, part, to)
         except SendError as error:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
@@ -110,6 +110,26 @@ def _send_part(
             _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
             sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
+
+
+def _send(provider: WhatsAppProvider, turn: Turn, part: OutboundPart, to: Recipient) -> SendResult:
+    """Call the provider once. Raises SendError."""
+    callback_id = str(part.id)
+    # A template whose values were erased is as empty as a text.
+    if TEMPLATE in turn.context and part.content:
+        if not isinstance(provider, TemplateProvider):
+            raise SendError(ErrorText("send_no_template"), permanent=True)
+        template = _template(turn, part)
+        return provider.send_template(to=to, template=template, callback_id=callback_id)
+    reply_to = _quote(turn, part, to)
+    return provider.send_text(to=to, text=part.content, callback_id=callback_id, reply_to=reply_to)
+
+
+def _template(turn: Turn, part: OutboundPart) -> Template:
+    """Return the template of a turn: its part holds a title and, a line each, the values."""
+    about = turn.context[TEMPLATE]
+    _title, *values = part.content.split("\n")
+    return Template(str(about["name"]), str(about["language"]), tuple(values))
 
 
 def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,14 +13,12 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.loopback.green import GreenServer
-from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
-from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from sessions_app.models import Message, Turn
+from tests.dashboard.senders import INSTANCE, sending_by_cloud, sending_by_green
 from tests.dashboard.staff import staff_with
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
-INSTANCE = "1101000001"
 
 
 @pytest.fixture(autouse=True)
@@ -31,22 +28,13 @@ def memory_on(settings: Any) -> None:
 
 @pytest.fixture
 def graph(world: World) -> Iterator[GraphServer]:
-    """Meta's stand-in, by which the world's answers and replies go out."""
-    with GraphServer(access_token="token") as server:
-        provider = CloudProvider(
-            api_url=f"{server.url}/v24.0",
-            phone_number_id=server.phone_number_id,
-            access_token="token",
-        )
-        world.dependencies = replace(world.dependencies, providers={"cloud": provider})
+    with sending_by_cloud(world) as server:
         yield server
 
 
 @pytest.fixture
 def green(world: World) -> Iterator[GreenServer]:
-    with GreenServer(token="token", id_instance=INSTANCE) as server:
-        provider = GreenProvider(api_url=server.url, id_instance=INSTANCE, token="token")
-        world.dependencies = replace(world.dependencies, providers={"green": provider})
+    with sending_by_green(world) as server:
         yield server
 
 

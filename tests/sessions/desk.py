@@ -15,7 +15,8 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models import ChatPause, Turn
 from sessions_app.takeover.own_number import OwnNumber
-from sessions_app.takeover.staff_reply import HandReply, chat_reply
+from sessions_app.takeover.reply_turn import HandReply
+from sessions_app.takeover.staff_reply import chat_reply
 from sessions_app.turns.pauses import Resumed, chat_pause, chat_resume
 from sessions_app.turns.rerun import turn_rerun
 from tests.world import CLIENT, World

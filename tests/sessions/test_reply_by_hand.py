@@ -17,13 +17,13 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.takeover.own_number import OwnNumber
-from sessions_app.takeover.staff_reply import (
-    MAX_LENGTH,
+from sessions_app.takeover.reply_errors import (
     EmptyReplyError,
     KeyUsedError,
     TooLongError,
     WindowClosedError,
 )
+from sessions_app.takeover.staff_reply import MAX_LENGTH
 from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.sessions.desk import DAY, Desk
 from tests.sessions.test_turns_at_once import in_threads

@@ -101,6 +101,7 @@ ACTIONS: Mapping[str, Any] = {
     "setting.change": _("A setting was changed"),
     "takeover.pause": _("The assistant was paused in a chat"),
     "takeover.reply": _("Staff replied"),
+    "takeover.template": _("Staff sent a template"),
     "takeover.resume": _("The assistant was turned back on in a chat"),
     "token.create": _("An API token was made"),
     "token.revoke": _("An API token was revoked"),

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from sessions_app.conversations.facade import window_closes
+from sessions_app.conversations.facade import has_window, window_closes
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
@@ -25,12 +25,22 @@ from sessions_app.takeover.admin.pause_form import next_morning
 from sessions_app.takeover.dependencies import default_number
 from sessions_app.takeover.own_number import OwnNumber, number_of
 from sessions_app.takeover.quotes import quotable
+from sessions_app.takeover.staff_template import takes_templates
 from sessions_app.turns.facade import last_held
 
 PAGE = "admin/sessions_app/chat/takeover_page.html"
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
 # Higher numbers are shown as "99+".
 MAX_COUNTED = 100
+
+
+@dataclass(frozen=True)
+class TemplateTyped:
+    """The template form as it was typed; ``parameters`` has one value a line."""
+
+    name: str = ""
+    language: str = ""
+    parameters: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ class Panel:
     meanwhile and got no answer; ``waits``: whether the last of them can still be answered.
     ``reply_provider``: the provider that sends a reply to a chat that came by no provider, empty
     where a reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused
-    text, and the reason. ``quote``: the message that the reply quotes.
+    text, and the reason. ``quote``: the message that the reply quotes. ``template``: the refused
+    template.
     """
 
     chat: Chat
@@ -57,6 +68,8 @@ class Panel:
     text: str = ""
     problem: str = ""
     quote: Message | None = None
+    takes_templates: bool = False
+    template: TemplateTyped = TemplateTyped()
 
     @property
     def most_counted(self) -> bool:
@@ -84,20 +97,23 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
     pause = ChatPause.objects.select_related("paused_by").filter(chat=chat).first()
     pause = pause if pause is not None and pause.holds(now) else None
     may_act = request.user.has_perms(RIGHTS)
-    closes = window_closes(chat, max_age()) if may_act else None
+    by = number_of(chat, default_number())
+    windowed = has_window(by.provider)
+    closes = window_closes(chat, max_age()) if may_act and windowed else None
     held = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     return Panel(
         chat=chat,
         pause=pause,
         closes=closes,
-        is_open=closes is not None and closes >= now,
+        is_open=not windowed or (closes is not None and closes >= now),
         held=held[:MAX_COUNTED].count() if pause else 0,
         waits=pause is not None and last_held(chat.pk, since=now - max_age()) is not None,
         key=uuid.uuid4(),
         may_act=may_act,
         morning=next_morning(now),
         reply_provider=_reply_provider(chat),
-        quote=quotable(chat, number_of(chat, default_number()), quote) if may_act else None,
+        quote=quotable(chat, by, quote) if may_act else None,
+        takes_templates=takes_templates(by),
     )
 
 

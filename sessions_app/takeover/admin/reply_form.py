@@ -11,20 +11,24 @@ from django.utils.translation import ngettext
 
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.whatsapp.base import Template
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat
+from sessions_app.takeover.admin.panel import TemplateTyped
 from sessions_app.takeover.dependencies import default_number
-from sessions_app.takeover.staff_reply import (
-    MAX_LENGTH,
+from sessions_app.takeover.reply_errors import (
+    BadTemplateError,
     EmptyReplyError,
-    HandReply,
     KeyUsedError,
+    NoTemplatesError,
     QuoteGoneError,
     ReplyRefusedError,
     TooLongError,
     WindowClosedError,
-    chat_reply,
 )
+from sessions_app.takeover.reply_turn import HandReply, Writer
+from sessions_app.takeover.staff_reply import MAX_LENGTH, chat_reply
+from sessions_app.takeover.staff_template import chat_template
 from sessions_app.turns.dependencies import enqueue_chat
 
 
@@ -40,12 +44,7 @@ def text_posted(request: HttpRequest) -> str:
 def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
     """Send what the form holds. Raises ReplyRefusedError."""
     text = text_posted(request)
-    try:
-        key = UUID(request.POST.get("key", ""))
-    except ValueError:
-        raise BrokenFormError from None
-    if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
-        raise BrokenFormError
+    key = _key_posted(request, text)
     return chat_reply(
         chat_id=chat.pk,
         text=text,
@@ -59,6 +58,44 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
         enqueue=enqueue_chat,
         now=timezone.now(),
     )
+
+
+def template_typed(request: HttpRequest) -> TemplateTyped:
+    """Return the typed template."""
+    typed = {
+        name: request.POST.get(name, "").strip() for name in ("name", "language", "parameters")
+    }
+    return TemplateTyped(**typed)
+
+
+def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
+    """Send the template of the form. Raises ReplyRefusedError."""
+    typed = template_typed(request)
+    key = _key_posted(request, typed.name + typed.language + typed.parameters)
+    lines = [line.strip() for line in typed.parameters.splitlines()]
+    return chat_template(
+        chat_id=chat.pk,
+        template=Template(typed.name, typed.language, tuple(line for line in lines if line)),
+        key=key,
+        otherwise=default_number(),
+        writer=Writer(
+            author_id=request.user.pk or 0,
+            actor=staff_actor(request),
+            rules=build_intake_rules(),
+            enqueue=enqueue_chat,
+            now=timezone.now(),
+        ),
+    )
+
+
+def _key_posted(request: HttpRequest, typed: str) -> UUID:
+    """Return the form's key. Raises BrokenFormError, also for what can't be stored."""
+    if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
+        raise BrokenFormError
+    try:
+        return UUID(request.POST.get("key", ""))
+    except ValueError:
+        raise BrokenFormError from None
 
 
 def refusal_text(refused: ReplyRefusedError) -> str:
@@ -75,6 +112,18 @@ def refusal_text(refused: ReplyRefusedError) -> str:
         return _("It wasn't sent: WhatsApp's window is closed until the person writes again.")
     if isinstance(refused, QuoteGoneError):
         return _("It wasn't sent: the message that you quote isn't there any more.")
+    if isinstance(refused, NoTemplatesError):
+        return _("It wasn't sent: only the Cloud API has templates.")
+    if isinstance(refused, BadTemplateError):
+        return _bad_template_text(refused.field)
     if isinstance(refused, KeyUsedError):
         return _("This form has sent another reply already. Send this one, too, if you mean it.")
     return _("The form was broken. Here is your text in a new one.")
+
+
+def _bad_template_text(field: str) -> str:
+    if field == "name":
+        return _("A template's name has small letters, digits and _ only.")
+    if field == "language":
+        return _("Write the language as Meta does, such as en, en_US or he.")
+    return _("Write each value on a line of its own: at most 20, of at most 1,024 characters.")

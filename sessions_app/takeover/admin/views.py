@@ -28,9 +28,16 @@ from sessions_app.takeover.admin.panel import (
     panel_page,
 )
 from sessions_app.takeover.admin.pause_form import pause_end
-from sessions_app.takeover.admin.reply_form import refusal_text, reply_posted, text_posted
+from sessions_app.takeover.admin.reply_form import (
+    refusal_text,
+    reply_posted,
+    template_posted,
+    template_typed,
+    text_posted,
+)
 from sessions_app.takeover.canned_replies import canned_search
-from sessions_app.takeover.staff_reply import ReplyRefusedError
+from sessions_app.takeover.reply_errors import ReplyRefusedError
+from sessions_app.takeover.reply_turn import HandReply
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.facade import chat_pause, chat_resume
 
@@ -42,6 +49,7 @@ def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
         "pause/": pause,
         "resume/": resume,
         "reply/": reply,
+        "template/": template,
         "canned/": canned_replies,
     }
     return [
@@ -138,6 +146,29 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
             problem=refusal_text(refused),
         )
         return panel_page(request, chat, panel, status=409)
+    _report(request, done)
+    return redirect(conversation_of(chat))
+
+
+def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Send a template by POST ``name``, ``language``, ``parameters`` (a line each) and ``key``."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    chat = chat_to_act_on(request, chat_id)
+    try:
+        done = template_posted(request, chat)
+    except ReplyRefusedError as refused:
+        panel = replace(
+            panel_of(request, chat),
+            template=template_typed(request),
+            problem=refusal_text(refused),
+        )
+        return panel_page(request, chat, panel, status=409)
+    _report(request, done)
+    return redirect(conversation_of(chat))
+
+
+def _report(request: HttpRequest, done: HandReply) -> None:
     if not done.fresh:
         messages.info(request, _("This reply was sent already."))
     elif done.turn.provider == str(Provider.CONSOLE):
@@ -147,7 +178,6 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         messages.success(request, message % {"time": _shown(done.paused_until)})
     else:
         messages.success(request, _("Your reply is on its way."))
-    return redirect(conversation_of(chat))
 
 
 def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:

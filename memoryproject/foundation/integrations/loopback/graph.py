@@ -18,6 +18,7 @@ from memoryproject.foundation.integrations.loopback.provider import ProviderServ
 from memoryproject.foundation.integrations.loopback.webhooks import signed_headers
 
 _MAX_TEXT = 4096
+_UNFIT = re.compile(r"[\n\t]| {5}")
 _PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/messages")
 _FILE_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)")
 
@@ -31,7 +32,10 @@ def graph_error(code: int, message: str, *, status: int = 400, details: str = ""
 
 
 class GraphServer(ProviderServer):
-    """The Cloud API of one phone number. ``sent`` holds the request's body and the ``id``."""
+    """The Cloud API of one phone number. ``sent`` holds the request's body and the ``id``.
+
+    ``templates`` holds the number of variables of each approved template, by name and language.
+    """
 
     def __init__(
         self,
@@ -52,6 +56,8 @@ class GraphServer(ProviderServer):
         self.display_phone_number = display_phone_number
         self.access_token = access_token
         self.app_secret = app_secret
+        # The one that Meta gives to each new account.
+        self.templates: dict[tuple[str, str], int] = {("hello_world", "en_US"): 0}
 
     def handle(self, request: Request) -> Answer:
         if request.method == "GET":
@@ -62,7 +68,7 @@ class GraphServer(ProviderServer):
         body = request.body or {}
         if body.get("status") == "read":
             return self._mark_read(body)
-        refusal = _message_refusal(body)
+        refusal = _message_refusal(body) or self._template_refusal(body)
         return refusal if refusal is not None else self._accept(body)
 
     def _refusal(self, request: Request) -> Answer | None:
@@ -117,6 +123,21 @@ class GraphServer(ProviderServer):
             return graph_error(131009, "(#131009) Parameter value is not valid")
         self.reads.append(message_id)
         return Answer(200, {"success": True})
+
+    def _template_refusal(self, body: dict[str, Any]) -> Answer | None:
+        """Return the reason to refuse a template that isn't approved, or that is filled wrongly."""
+        if body.get("type") != "template":
+            return None
+        about = body["template"]
+        expected = self.templates.get((about["name"], about["language"]["code"]))
+        if expected is None:
+            details = f"template name ({about['name']}) does not exist in the translation"
+            return graph_error(132001, "(#132001) Template name does not exist", details=details)
+        found = len(_template_values(about))
+        if found != expected:
+            details = f"number of localizable_params ({found}) does not match {expected}"
+            return graph_error(132000, "(#132000) Number of parameters differs", details=details)
+        return None
 
     def _accept(self, body: dict[str, Any]) -> Answer:
         address = str(body.get("to") or body.get("recipient"))
@@ -186,6 +207,8 @@ def _message_refusal(body: dict[str, Any]) -> Answer | None:
     if "context" in body and not _is_quote(body["context"]):
         details = "The parameter context['message_id'] names no message."
         return graph_error(131009, "(#131009) Parameter value is not valid", details=details)
+    if body.get("type") == "template":
+        return _malformed_template(body.get("template"))
     if body.get("type") != "text":
         return graph_error(131051, "(#131051) Unsupported message type")
     text = body.get("text")
@@ -197,3 +220,27 @@ def _message_refusal(body: dict[str, Any]) -> Answer | None:
             100, f"(#100) Param text['body'] must be at most {_MAX_TEXT} characters long."
         )
     return None
+
+
+def _malformed_template(about: Any) -> Answer | None:
+    """Return the reason to refuse a template that no account could send."""
+    language = about.get("language") if isinstance(about, dict) else None
+    if not isinstance(about, dict) or not about.get("name"):
+        return graph_error(100, "(#100) The parameter template['name'] is required.")
+    if not isinstance(language, dict) or not language.get("code"):
+        return graph_error(100, "(#100) The parameter template['language'] is required.")
+    for value in _template_values(about):
+        text = value.get("text") if isinstance(value, dict) else None
+        if not text or _UNFIT.search(str(text)):
+            return graph_error(132018, "(#132018) Param text cannot have new-line/tab characters")
+    return None
+
+
+def _template_values(about: dict[str, Any]) -> list[Any]:
+    """Return the values of the body's variables."""
+    return [
+        value
+        for component in about.get("components", [])
+        if component.get("type") == "body"
+        for value in component.get("parameters", [])
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
 
@@ -66,6 +66,24 @@ class SendError(Exception):
     @property
     def sickness_text(self) -> str:
         return error_text(self)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A message template that Meta has approved; ``parameters`` fill its body's variables."""
+
+    name: str
+    language: str
+    parameters: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class TemplateProvider(Protocol):
+    """A provider that sends templates, as only the Cloud API does."""
+
+    def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
+        """Send one template. Raises SendError."""
+        ...
 
 
 class WhatsAppProvider(Protocol):

@@ -6,7 +6,12 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Recipient,
+    SendError,
+    SendResult,
+    Template,
+)
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 
@@ -72,6 +77,11 @@ class RecordingProvider:
             if failure is not None:
                 raise failure
         return SendResult(provider_message_id=message_id)
+
+    def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
+        """Record one template, as its name and its values."""
+        text = "\n".join([template.name, *template.parameters])
+        return self.send_text(to=to, text=text, callback_id=callback_id)
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True

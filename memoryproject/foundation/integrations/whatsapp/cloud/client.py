@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Recipient,
+    SendError,
+    SendResult,
+    Template,
+)
 from memoryproject.foundation.integrations.whatsapp.cloud.errors import policy_for
 from memoryproject.foundation.integrations.whatsapp.downloading import (
     Source,
@@ -80,12 +85,26 @@ class CloudProvider:
         }
         if reply_to:
             payload["context"] = {"message_id": reply_to}
-        answer = self._post(payload)
-        messages = listed(answer.get("messages"))
-        wamid = first_text(mapping(messages[0]), "id") if messages else ""
-        if not wamid:
-            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
-        return SendResult(provider_message_id=wamid)
+        return self._send(payload)
+
+    def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
+        """Send one approved template, with the values of its body's variables. Raises SendError."""
+        about: dict[str, Any] = {
+            "name": template.name,
+            "language": {"code": template.language},
+        }
+        if template.parameters:
+            values = [{"type": "text", "text": value} for value in template.parameters]
+            about["components"] = [{"type": "body", "parameters": values}]
+        return self._send(
+            {
+                "messaging_product": "whatsapp",
+                **_addressed(to),
+                "type": "template",
+                "template": about,
+                "biz_opaque_callback_data": callback_id,
+            }
+        )
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
@@ -132,6 +151,14 @@ class CloudProvider:
             headers=headers,
             sha256=text_of(about.get("sha256")) or media.sha256,
         )
+
+    def _send(self, payload: dict[str, Any]) -> SendResult:
+        answer = self._post(payload)
+        messages = listed(answer.get("messages"))
+        wamid = first_text(mapping(messages[0]), "id") if messages else ""
+        if not wamid:
+            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
+        return SendResult(provider_message_id=wamid)
 
     def _post(self, payload: dict[str, Any]) -> dict[str, Any]:
         response = post_json(
