@@ -47,6 +47,7 @@ FALSE_WORDS = {"0", "false", "no", "off"}
 WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]+@bsuid")
 
 _PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
+CURRENCY = re.compile(r"[A-Z]{3}")
 MODEL_PRICE = re.compile(
     rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
 )
@@ -185,6 +186,14 @@ class Environment:
         if wrong:
             self._refuse(name, ", ".join(wrong), "setting_networks")
         return [word for word in words if word not in wrong]
+
+    def currency(self, name: str, default: str) -> str:
+        """Read the code of a currency by ISO 4217, such as USD."""
+        word = self.text(name, default)
+        if CURRENCY.fullmatch(word):
+            return word
+        self._refuse(name, word, "setting_currency")
+        return default
 
     def prices(self, name: str) -> dict[str, tuple[float, float]]:
         """Read a comma-separated list of prices such as gpt-4o-mini=0.15/0.60.

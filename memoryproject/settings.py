@@ -127,6 +127,7 @@ ANSWER_DEADLINE_SECONDS = env.integer("ANSWER_DEADLINE_SECONDS", 60, minimum=1, 
 MODEL_TIMEOUT_SECONDS = env.integer("MODEL_TIMEOUT_SECONDS", 30, minimum=1, maximum=150)
 # Prices of a million input and output tokens, by model.
 MODEL_PRICES = env.prices("MODEL_PRICES")
+MODEL_CURRENCY = env.currency("MODEL_CURRENCY", "USD")
 EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai", "model2vec"])
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
 TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")

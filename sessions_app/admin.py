@@ -12,6 +12,7 @@ import sessions_app.inbox.admin.label_pages
 import sessions_app.memories.admin.memory_pages
 import sessions_app.profile.admin
 import sessions_app.summaries.admin
+import sessions_app.takeover.admin.canned_pages
 import sessions_app.takeover.admin.register_turn_pages
 import sessions_app.tokens.admin
 import sessions_app.turns.admin.turn_pages

@@ -130,6 +130,7 @@ def _audit(action: str, document: SourceDocument, actor: Actor, **details: objec
         object_id=document.document_id,
         content_hash=document.sha256,
         details=details,
+        chat_id=document.chat_id,
     )
 
 

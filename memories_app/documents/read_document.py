@@ -105,6 +105,7 @@ def _store(
             object_id=document.document_id,
             content_hash=document.sha256,
             details={"memories": len(cuts), "pages": found.pages},
+            chat_id=document.chat_id,
         )
     file_remove(folder, document.document_id)
     logger.info("Document %s was stored as %d memories.", document.document_id, len(cuts))

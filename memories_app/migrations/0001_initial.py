@@ -195,7 +195,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'document',
                 'verbose_name_plural': 'documents',
                 'ordering': ['-created_at'],
-                'indexes': [models.Index(condition=models.Q(('state__in', ['received', 'extracting'])), fields=['created_at'], name='documents_waiting')],
+                'indexes': [models.Index(condition=models.Q(('chat_id__isnull', False)), fields=['chat_id', '-created_at'], name='documents_of_chat'), models.Index(condition=models.Q(('state__in', ['received', 'extracting'])), fields=['created_at'], name='documents_waiting')],
                 'constraints': [models.UniqueConstraint(fields=('sha256', 'chat_id', 'visibility'), name='document_once_a_scope', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='document_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_document_has_its_chat'), models.CheckConstraint(condition=models.Q(('state__in', ['received', 'extracting', 'ready', 'failed'])), name='document_state_known')],
             },
         ),

@@ -88,6 +88,11 @@ class SourceDocument(LeasedWork):
         ]
         indexes: ClassVar = [
             models.Index(
+                fields=["chat_id", "-created_at"],
+                condition=Q(chat_id__isnull=False),
+                name="documents_of_chat",
+            ),
+            models.Index(
                 fields=["created_at"],
                 condition=Q(state__in=[DocumentState.RECEIVED, DocumentState.EXTRACTING]),
                 name="documents_waiting",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -212,4 +213,11 @@ def decide_locked(proposal: MergeProposal, state: str, actor: Actor, reason: str
         object_type="proposal",
         object_id=proposal.pk,
         details={"kind": proposal.kind, **({"reason": reason} if reason else {})},
+        chat_id=_chat_of(proposal),
     )
+
+
+def _chat_of(proposal: MergeProposal) -> UUID | None:
+    """Return the chat to which all of its memories belong; None if there is no such chat."""
+    chat_ids = set(proposal.parts.values_list("memory__chat_id", flat=True))
+    return chat_ids.pop() if len(chat_ids) == 1 else None

@@ -26,6 +26,14 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 
+# Counting goes no further.
+MAX_COUNTED = 1_000
+
+
+def proposed_count() -> int:
+    """Return how many memories wait for staff, at most MAX_COUNTED."""
+    return Memory.objects.filter(status=MemoryStatus.PROPOSED)[:MAX_COUNTED].count()
+
 
 def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
     """Activate a proposed memory, as if it were mentioned now; return the active memory.

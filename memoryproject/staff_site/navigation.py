@@ -110,6 +110,7 @@ SETTINGS: tuple[Entry, ...] = (
     Entry("groups", model="auth.group"),
     Entry("lock", model="dashboard.failedlogin"),
     Entry("label", model="sessions_app.label"),
+    Entry("quickreply", model="sessions_app.cannedreply"),
     Entry("key", model="api.apitoken"),
     Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
     Entry("outbox", model="hooks.webhookdelivery", title=_("Webhook deliveries")),

@@ -14,9 +14,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
+from memoryproject.staff_site.dashboard.costs_page import costs_page
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
 
@@ -60,17 +63,28 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
 
+    def record_list_export(self, request: HttpRequest, name: str, rows: int) -> None:
+        """Record that staff took a list as a file. ``name``: the list's model."""
+        audit_record(
+            action="export",
+            actor=staff_actor(request),
+            object_type="list",
+            details={"list": name, "rows": rows, "filters": sorted(request.GET)},
+        )
+
     def get_urls(self) -> list[Any]:
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.urls import operations_urls  # noqa: PLC0415
+        from sessions_app.contacts.presentation import contact_urls  # noqa: PLC0415
 
         figures = path(
             "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"
         )
+        costs = path("costs/", self.admin_view(costs_page), name="costs")
         # Unfold's own search is for a box that our frame doesn't have.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
-        return [figures, *operations_urls(self), *others]
+        return [figures, costs, *contact_urls(self), *operations_urls(self), *others]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -82,7 +96,9 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         if request.user.has_perm("hooks.view_webhookendpoint"):
             _warn_of_failing_webhooks(request)
         if not sees_figures(request.user):
-            return super().index(request, extra_context)
+            has_no_rights = not request.user.get_all_permissions()
+            context = {"has_no_rights": has_no_rights, **(extra_context or {})}
+            return super().index(request, context)
         figures = {**overview_context(request), **(extra_context or {})}
         page = super().index(request, figures)
         page.template_name = "dashboard/overview.html"

@@ -31,7 +31,8 @@ from sessions_app.conversations.chat_form import (
 )
 from sessions_app.conversations.chat_options import chat_option
 from sessions_app.conversations.chat_queries import (
-    address_searched,
+    addressed,
+    called,
     chat_at,
     chat_name,
     stored_names,
@@ -162,11 +163,12 @@ __all__ = [
     "TimelinePage",
     "activity_recount",
     "address_change",
-    "address_searched",
+    "addressed",
     "addresses_lock",
     "as_chat_line",
     "as_conversation_message",
     "backup_held",
+    "called",
     "card_put_off",
     "cards_outdate",
     "cards_request",

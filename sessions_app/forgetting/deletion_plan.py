@@ -251,7 +251,8 @@ def _within(chat: Chat) -> set[str]:
 
 def _names(chat: Chat) -> set[str]:
     """Return the names and addresses of the person, and the number without the address's suffix."""
-    names = {chat.whatsapp_chat, chat.client_name.strip(), chat.client_phone}
+    names = {chat.whatsapp_chat, chat.client_phone}
+    names |= {chat.client_name.strip(), chat.staff_name.strip()}
     names |= set(chat.addresses.values_list("address", flat=True))
     numbers = {name.partition("@")[0] for name in names if "@" in name}
     return (names | numbers) - {""}

@@ -159,7 +159,7 @@ _table(
 _table("sessions_app_summarywork", safe="lease_owner error", why="a process, and a model's error")
 _table(
     "sessions_app_chat",
-    swept="whatsapp_chat client_name client_phone",
+    swept="whatsapp_chat client_name staff_name client_phone",
     safe="provider number_id language",
     why="which provider, and the language",
 )
@@ -173,9 +173,19 @@ _table("sessions_app_chataddress", swept="address", safe="provider", why="which 
 _table("sessions_app_chatsession", safe="status", why="a state")
 _table("sessions_app_note", swept="text", safe="author_name", why="who of the staff")
 _table(
+    "sessions_app_answerrating",
+    safe="reason user_name",
+    why="one of a few words of ours, and who of the staff",
+)
+_table(
     "sessions_app_label",
     safe="name colour",
     why="what staff call kinds of conversations; they change it themselves",
+)
+_table(
+    "sessions_app_cannedreply",
+    safe="name shortcut text",
+    why="what staff write to anybody; they change it themselves",
 )
 _table(
     "sessions_app_transcriptbatch",
@@ -184,21 +194,23 @@ _table(
 )
 _table(
     "sessions_app_assistantprofile",
-    safe="name persona business_facts opening_hours languages privacy_notice_en privacy_notice_he",
+    safe="name business_name persona business_facts opening_hours languages privacy_notice_en "
+    "privacy_notice_he",
     why="what staff wrote about the business; they change it themselves",
 )
 _table(
     "sessions_app_forgetreceipt",
-    safe="kind actor_kind actor content_hash swept probe probe_details person_keys call_key",
-    why="a keyed hash and counts: it holds no content",
+    safe="kind actor_kind actor content_hash swept probe probe_details person_keys call_key "
+    "requester request_number",
+    why="keyed hashes, counts, and the number of a request, without blanks: it holds no content",
 )
 _table(
     "sessions_app_forgetepoch", safe="scope", why="an id of a chat, or which memories: a counter's"
 )
 _table(
     "sessions_app_forgetrun",
-    safe="asked_by state lease_owner",
-    why="who of the staff, a state and a process",
+    safe="asked_by requester request_number state lease_owner",
+    why="who of the staff, the number of a request, without blanks, a state and a process",
 )
 _table(
     "sessions_app_forgetitem",

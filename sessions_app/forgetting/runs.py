@@ -102,14 +102,27 @@ def _traces(chat_ids: list[UUID]) -> dict[UUID, int]:
     return dict(rows.values_list("chat_id", "id"))
 
 
-def run_confirm(*, run_id: UUID, actor: Actor, enqueue: Enqueue) -> bool:
+def run_confirm(
+    *,
+    run_id: UUID,
+    actor: Actor,
+    enqueue: Enqueue,
+    requester: str = "",
+    request_number: str = "",
+) -> bool:
     """Confirm a run and start it; return False if it was confirmed before.
 
-    It is carried out once, however often the button is pressed.
+    It is carried out once, however often the button is pressed. ``requester`` and
+    ``request_number``: see ForgetReceipt.
     """
     with transaction.atomic():
         drafts = ForgetRun.objects.filter(pk=run_id, state=RunState.DRAFT)
-        if not drafts.update(state=RunState.WAITING, confirmed_at=timezone.now()):
+        if not drafts.update(
+            state=RunState.WAITING,
+            confirmed_at=timezone.now(),
+            requester=requester,
+            request_number=request_number,
+        ):
             return False
         audit_record(
             action="forget.confirm",
@@ -209,13 +222,17 @@ def _forget_item(
 def _forget_object(
     item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies, prober: Prober
 ) -> ForgetReceipt:
-    return object_forget_within(
+    receipt = object_forget_within(
         kind=item.kind,
         object_id=item.object_id,
         dependencies=dependencies,
         actor=Actor("staff", name=run.asked_by),
         prober=prober,
     )
+    if run.requester or run.request_number:
+        receipt.requester, receipt.request_number = run.requester, run.request_number
+        receipt.save(update_fields=["requester", "request_number"])
+    return receipt
 
 
 def _record_absence(item: ForgetItem, lease: Lease[ForgetRun]) -> None:

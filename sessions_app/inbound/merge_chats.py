@@ -81,6 +81,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
         # Memory that was switched off stays off.
         old.memory_enabled = False
     old.client_name = old.client_name or young.client_name
+    old.staff_name = old.staff_name or young.staff_name
     main, phone = young.whatsapp_chat, young.client_phone
     young.delete()
     if phone and not old.client_phone:

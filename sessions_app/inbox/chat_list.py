@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
-from sessions_app.conversations.facade import address_searched
+from sessions_app.conversations.facade import called
 from sessions_app.inbox.attention import (
     is_reviewed,
     needs_attention,
@@ -39,7 +39,6 @@ from sessions_app.models import (
     Bookmark,
     Chat,
     ChatAccess,
-    ChatAddress,
     ChatLabel,
     Message,
     ReadMark,
@@ -52,8 +51,6 @@ from sessions_app.models.turns import TurnState
 OPEN, SNOOZED, REVIEWED = "open", "snoozed", "reviewed"
 STATES = (OPEN, SNOOZED, REVIEWED)
 CHATS_A_PAGE = 50
-# Fewer digits would find too many numbers.
-MIN_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ def chats_wanted(
     """Return the filtered chats, the newest first. ``today``: the business's day."""
     chats = Chat.objects.filter(activity__isnull=False).select_related("activity")
     if wanted.query:
-        chats = chats.filter(_named(wanted.query))
+        chats = chats.filter(called(wanted.query))
     if wanted.bookmarked:
         chats = chats.filter(Exists(Bookmark.objects.filter(chat=OuterRef("pk"), user=user)))
     if wanted.label is not None:
@@ -215,23 +212,6 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
         )
         for chat in chats
     ]
-
-
-def _named(text: str) -> Q:
-    """Match chats by any part of a name or an address."""
-    sought = address_searched(text)
-    address = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=sought)
-    named = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=sought)
-    named |= Q(Exists(address))
-    # People write a number with blanks and dashes; addresses have neither.
-    digits = "".join(character for character in text if character.isdigit())
-    if any(character.isalpha() for character in text):
-        return named
-    # Local numbers begin with a zero, which the international form leaves out.
-    for number in {digits, digits.lstrip("0")}:
-        if len(number) >= MIN_DIGITS:
-            named |= Q(whatsapp_chat__contains=number) | Q(client_phone__contains=number)
-    return named
 
 
 def _assigned(chats: QuerySet[Chat], who: str, user: User) -> QuerySet[Chat]:

@@ -7,13 +7,14 @@ from sessions_app.inbox.admin.inbox import (
     inbox_page,
     staff_choices,
 )
-from sessions_app.inbox.admin.inbox_filters import MAX_QUERY_LENGTH
+from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.inbox_list import attention_shown
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls
 from sessions_app.inbox.admin.snooze_actions import CHOICES as SNOOZE_CHOICES
 
 __all__ = [
+    "ACCESSES",
     "Hit",
     "MAX_QUERY_LENGTH",
     "NoteForm",

@@ -7,7 +7,14 @@ from sessions_app.limits.answer_limits import (
     notice_for,
     spent_on,
 )
-from sessions_app.limits.figures import FILTERS, chats_with_access, clients_day
+from sessions_app.limits.figures import (
+    FILTERS,
+    Used,
+    chats_with_access,
+    clients_day,
+    used_by_chat,
+    used_by_day,
+)
 from sessions_app.limits.intake import ANSWERED, Entry, access_of, entry_count, entry_decide
 from sessions_app.limits.priority import is_known, known_chats_waiting
 from sessions_app.limits.standing import access_merge, standing_set
@@ -29,6 +36,7 @@ __all__ = [
     "MeteredChatModel",
     "REASONS",
     "UsageLimits",
+    "Used",
     "access_merge",
     "access_of",
     "answer_check",
@@ -43,6 +51,8 @@ __all__ = [
     "spent_on",
     "standing_set",
     "usage_drop",
+    "used_by_chat",
+    "used_by_day",
     "usage_merge",
     "word_for",
 ]

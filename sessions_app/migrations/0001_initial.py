@@ -111,6 +111,7 @@ class Migration(migrations.Migration):
                 ('number_id', models.CharField(blank=True, help_text='Our own number or instance there.', max_length=64, verbose_name='number id')),
                 ('is_group', models.BooleanField(default=False, verbose_name='is group')),
                 ('client_name', models.CharField(blank=True, max_length=255, verbose_name='client name')),
+                ('staff_name', models.CharField(blank=True, db_default='', default='', help_text='Shown to staff instead of the name on WhatsApp.', max_length=255, verbose_name='name by staff')),
                 ('client_phone', models.CharField(blank=True, help_text='Only when it is known.', max_length=32, verbose_name='client phone')),
                 ('language', models.CharField(blank=True, help_text="Of the chat's last text: en or he.", max_length=2, verbose_name='language')),
                 ('memory_enabled', models.BooleanField(blank=True, default=None, help_text='Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts.', null=True, verbose_name='memory enabled')),
@@ -129,6 +130,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(default='DeniDin', max_length=64, verbose_name='name')),
+                ('business_name', models.CharField(blank=True, help_text="Stands for {business} in canned replies. Empty: the assistant's name.", max_length=80, verbose_name='business name')),
                 ('persona', models.TextField(blank=True, default='You help manage business operations and client relationships. You are friendly, brief and exact.', help_text='How the assistant speaks and what it is for.', verbose_name='persona')),
                 ('business_facts', models.TextField(blank=True, help_text='What anybody may know: services, prices, address, policies.', verbose_name='business facts')),
                 ('opening_hours', models.TextField(blank=True, help_text='In words, such as “Sunday to Thursday 9:00–18:00”.', verbose_name='opening hours')),
@@ -276,6 +278,8 @@ class Migration(migrations.Migration):
                 ('probe', models.CharField(max_length=16, verbose_name='check')),
                 ('probe_details', models.JSONField(default=dict, verbose_name='check details')),
                 ('call_key', models.CharField(blank=True, max_length=64, verbose_name='call key')),
+                ('requester', models.CharField(blank=True, choices=[('', 'not stated'), ('person', 'the person concerned'), ('representative', "somebody on the person's behalf"), ('business', 'the business itself'), ('authority', 'an authority or a court')], db_default='', default='', max_length=16, verbose_name='asked for by')),
+                ('request_number', models.CharField(blank=True, db_default='', default='', max_length=40, verbose_name='request number')),
                 ('chat_id', models.UUIDField(blank=True, null=True, verbose_name='chat id')),
                 ('person_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None, verbose_name='person keys')),
             ],
@@ -294,6 +298,8 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
                 ('run_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='run id')),
                 ('asked_by', models.CharField(max_length=255, verbose_name='asked by')),
+                ('requester', models.CharField(blank=True, choices=[('', 'not stated'), ('person', 'the person concerned'), ('representative', "somebody on the person's behalf"), ('business', 'the business itself'), ('authority', 'an authority or a court')], db_default='', default='', max_length=16, verbose_name='asked for by')),
+                ('request_number', models.CharField(blank=True, db_default='', default='', max_length=40, verbose_name='request number')),
                 ('state', models.CharField(choices=[('draft', 'to be confirmed'), ('waiting', 'waits for a worker'), ('running', 'in progress'), ('done', 'done')], default='draft', max_length=16, verbose_name='state')),
                 ('total', models.PositiveIntegerField(default=0, verbose_name='total')),
                 ('done', models.PositiveIntegerField(default=0, verbose_name='done')),
@@ -327,6 +333,21 @@ class Migration(migrations.Migration):
                 'verbose_name': 'inbound delivery',
                 'verbose_name_plural': 'inbound deliveries',
                 'ordering': ['-id'],
+            },
+        ),
+        migrations.CreateModel(
+            name='CannedReply',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=60, verbose_name='name')),
+                ('shortcut', models.CharField(help_text='Letters, digits, - and _. Typing / and the shortcut in a reply inserts it.', max_length=32, verbose_name='shortcut')),
+                ('text', models.TextField(help_text="{name} becomes the client's name, {business} the business's. Words after | stand where the name isn't known: {name|there}.", max_length=4000, verbose_name='text')),
+            ],
+            options={
+                'verbose_name': 'canned reply',
+                'verbose_name_plural': 'canned replies',
+                'ordering': [django.db.models.functions.text.Lower('shortcut')],
+                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('shortcut'), name='canned_reply_once', violation_error_message='There is a canned reply with this shortcut already.')],
             },
         ),
         migrations.CreateModel(
@@ -705,6 +726,10 @@ class Migration(migrations.Migration):
             model_name='forgetreceipt',
             constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document', 'memory_document'])), name='forgotten_kind_known'),
         ),
+        migrations.AddConstraint(
+            model_name='forgetreceipt',
+            constraint=models.CheckConstraint(condition=models.Q(('requester__in', ['', 'person', 'representative', 'business', 'authority'])), name='receipt_requester_known'),
+        ),
         migrations.AddField(
             model_name='forgetitem',
             name='receipt',
@@ -721,6 +746,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='forgetrun',
             constraint=models.CheckConstraint(condition=models.Q(('state__in', ['draft', 'waiting', 'running', 'done'])), name='forget_run_state_known'),
+        ),
+        migrations.AddConstraint(
+            model_name='forgetrun',
+            constraint=models.CheckConstraint(condition=models.Q(('requester__in', ['', 'person', 'representative', 'business', 'authority'])), name='forget_run_requester_known'),
         ),
         migrations.AddField(
             model_name='forgetitem',
@@ -906,6 +935,10 @@ class Migration(migrations.Migration):
             model_name='chataddress',
             index=models.Index(fields=['address'], name='sessions_ap_address_749d85_idx'),
         ),
+        migrations.AddIndex(
+            model_name='chataddress',
+            index=models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Reverse('address'), name='text_pattern_ops'), name='addresses_by_ending'),
+        ),
         migrations.AddConstraint(
             model_name='chataddress',
             constraint=models.UniqueConstraint(fields=('provider', 'address'), name='address_once_a_provider'),
@@ -1018,6 +1051,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='forgetreceipt',
             index=models.Index(condition=models.Q(('call_key', ''), _negated=True), fields=['call_key'], name='receipts_of_call'),
+        ),
+        migrations.AddIndex(
+            model_name='forgetreceipt',
+            index=models.Index(condition=models.Q(('request_number', ''), _negated=True), fields=['request_number'], name='receipts_of_request'),
         ),
         migrations.AddIndex(
             model_name='message',
@@ -1192,6 +1229,40 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='usageday',
             constraint=models.UniqueConstraint(fields=('chat', 'day'), name='usage_once_a_day'),
+        ),
+        migrations.CreateModel(
+            name='AnswerResolved',
+            fields=[
+                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='resolved', serialize=False, to='sessions_app.turn', verbose_name='answer')),
+                ('resolved_at', models.DateTimeField(verbose_name='resolved at')),
+                ('resolved_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='resolved by')),
+            ],
+            options={
+                'verbose_name': 'resolved answer',
+                'verbose_name_plural': 'resolved answers',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='AnswerRating',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('user_name', models.CharField(max_length=150, verbose_name='user name')),
+                ('is_good', models.BooleanField(verbose_name='good')),
+                ('reason', models.CharField(blank=True, choices=[('wrong', 'It says something wrong'), ('outdated', 'It was right once'), ('unknown', "It doesn't know what it should"), ('beside', "It doesn't answer the question"), ('tells', "It tells what it shouldn't"), ('tone', 'The tone or the language is wrong'), ('person', 'A person should have answered')], max_length=16, verbose_name='reason')),
+                ('is_open', models.BooleanField(verbose_name='open')),
+                ('rated_at', models.DateTimeField(verbose_name='rated at')),
+                ('turn', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='sessions_app.turn', verbose_name='answer')),
+                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+            ],
+            options={
+                'verbose_name': 'rating of an answer',
+                'verbose_name_plural': 'ratings of answers',
+                'ordering': ['rated_at', 'id'],
+                'default_permissions': (),
+                'indexes': [models.Index(condition=models.Q(('is_open', True)), fields=['-turn'], name='ratings_open'), models.Index(fields=['is_good', '-turn'], name='ratings_by_kind')],
+                'constraints': [models.UniqueConstraint(fields=('turn', 'user'), name='one_rating_a_user'), models.CheckConstraint(condition=models.Q(('reason__in', ['', 'wrong', 'outdated', 'unknown', 'beside', 'tells', 'tone', 'person'])), name='rating_reason_known'), models.CheckConstraint(condition=models.Q(('is_good', False), models.Q(('is_open', False), ('reason', '')), _connector='OR'), name='good_is_not_open')],
+            },
         ),
         migrations.RunSQL(CHANGES, NO_CHANGES),
     ]

@@ -1,6 +1,7 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
 from sessions_app.models.activity import ChatActivity
+from sessions_app.models.canned import CannedReply
 from sessions_app.models.cards import CardWork
 from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
@@ -9,6 +10,7 @@ from sessions_app.models.forget_runs import ForgetItem, ForgetRun
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
+from sessions_app.models.ratings import AnswerRating, AnswerResolved, RatingReason
 from sessions_app.models.receipts import ForgetEpoch, ForgetReceipt, ForgottenKind
 from sessions_app.models.review import (
     Assignment,
@@ -29,9 +31,12 @@ from sessions_app.models.turn_replays import TurnReplay
 from sessions_app.models.turns import Turn
 
 __all__ = [
+    "AnswerRating",
+    "AnswerResolved",
     "Assignment",
     "AssistantProfile",
     "Bookmark",
+    "CannedReply",
     "CardWork",
     "Chat",
     "ChatAccess",
@@ -53,6 +58,7 @@ __all__ = [
     "MessageEmbedding",
     "Note",
     "OutboundPart",
+    "RatingReason",
     "ReadMark",
     "ReviewedMark",
     "Snooze",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
+from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -40,6 +42,15 @@ class Chat(models.Model):
     )
     is_group = models.BooleanField(_("is group"), default=False)
     client_name = models.CharField(_("client name"), max_length=255, blank=True)
+    # WhatsApp's name changes with what the person calls themselves; this one is kept.
+    staff_name = models.CharField(
+        _("name by staff"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Shown to staff instead of the name on WhatsApp."),
+    )
     client_phone = models.CharField(
         _("client phone"), max_length=32, blank=True, help_text=_("Only when it is known.")
     )
@@ -71,12 +82,18 @@ class Chat(models.Model):
         ]
 
     def __str__(self) -> str:
-        if not self.client_name:
+        name = self.staff_name or self.client_name
+        if not name:
             return self.whatsapp_chat
-        if self.client_name.isascii():
-            return f"{self.client_name} ({self.whatsapp_chat})"
+        if name.isascii():
+            return f"{name} ({self.whatsapp_chat})"
         # Isolate each direction: next to a Hebrew name the address would be split in two.
-        return f"{FIRST_STRONG}{self.client_name}{POP} ({LEFT_TO_RIGHT}{self.whatsapp_chat}{POP})"
+        return f"{FIRST_STRONG}{name}{POP} ({LEFT_TO_RIGHT}{self.whatsapp_chat}{POP})"
+
+    @property
+    def shown_name(self) -> str:
+        """Return the name that staff gave, else that of WhatsApp, else the address."""
+        return self.staff_name or self.client_name or self.whatsapp_chat
 
 
 class ChatAddress(models.Model):
@@ -101,7 +118,13 @@ class ChatAddress(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["provider", "address"], name="address_once_a_provider")
         ]
-        indexes: ClassVar = [models.Index(fields=["address"])]
+        indexes: ClassVar = [
+            models.Index(fields=["address"]),
+            # For numbers as people write them, which leave out where the address begins.
+            models.Index(
+                OpClass(Reverse("address"), name="text_pattern_ops"), name="addresses_by_ending"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.address

@@ -13,7 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
-from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
+from sessions_app.models.receipts import (
+    MAX_REQUEST_NUMBER,
+    ForgetReceipt,
+    ForgottenKind,
+    Requester,
+)
 
 
 class RunState(models.TextChoices):
@@ -51,7 +56,8 @@ class ForgetRun(LeasedWork):
     """Things that are forgotten together, one after the other: ids, no content.
 
     A worker owns the run while it holds the lease; ``lease_token`` is new with every claim.
-    ``done`` counts all finished items, ``failed`` those that failed.
+    ``done`` counts all finished items, ``failed`` those that failed. ``requester`` and
+    ``request_number``: see ForgetReceipt.
     """
 
     # Longer than the queue lets a task run: a running worker is not mistaken for a stopped one.
@@ -59,6 +65,17 @@ class ForgetRun(LeasedWork):
 
     run_id = models.UUIDField(_("run id"), primary_key=True, default=uuid.uuid4, editable=False)
     asked_by = models.CharField(_("asked by"), max_length=255)
+    requester = models.CharField(
+        _("asked for by"),
+        max_length=16,
+        choices=Requester.choices,
+        blank=True,
+        default="",
+        db_default="",
+    )
+    request_number = models.CharField(
+        _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
+    )
     state = models.CharField(
         _("state"), max_length=16, choices=RunState.choices, default=RunState.DRAFT
     )
@@ -76,7 +93,10 @@ class ForgetRun(LeasedWork):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(state__in=RunState.values), name="forget_run_state_known"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(requester__in=Requester.values), name="forget_run_requester_known"
+            ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["-created_at", "-run_id"]),

@@ -13,6 +13,12 @@ class AssistantProfile(models.Model):
     """The assistant's profile: one row, with id 1."""
 
     name = models.CharField(_("name"), max_length=64, default="DeniDin")
+    business_name = models.CharField(
+        _("business name"),
+        max_length=80,
+        blank=True,
+        help_text=_("Stands for {business} in canned replies. Empty: the assistant's name."),
+    )
     persona = models.TextField(
         _("persona"),
         blank=True,

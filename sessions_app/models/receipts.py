@@ -23,6 +23,19 @@ class ForgottenKind(models.TextChoices):
     MEMORY_DOCUMENT = "memory_document", _("Memory document")
 
 
+class Requester(models.TextChoices):
+    """Who wanted the forgetting, besides who carried it out."""
+
+    UNSAID = "", _("not stated")
+    PERSON = "person", _("the person concerned")
+    REPRESENTATIVE = "representative", _("somebody on the person's behalf")
+    BUSINESS = "business", _("the business itself")
+    AUTHORITY = "authority", _("an authority or a court")
+
+
+MAX_REQUEST_NUMBER = 40
+
+
 class ForgetReceipt(models.Model):
     """Proof of a forgetting, without the forgotten content.
 
@@ -33,7 +46,8 @@ class ForgetReceipt(models.Model):
     ``chat_id``: the chat in which the object was visible to others than the owner; tokens that are
     bound to it may read the receipt. ``person_keys``: keyed hashes of the addresses of the object's
     chat, by which the receipt is found when the chat is gone. ``call_key``: the keyed hash of the
-    Idempotency-Key of the call that erased it.
+    Idempotency-Key of the call that erased it. ``requester`` and ``request_number``: who wanted
+    it, and the number of that request in the business's own files.
     """
 
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
@@ -52,6 +66,17 @@ class ForgetReceipt(models.Model):
         models.CharField(max_length=64), verbose_name=_("person keys"), default=list, blank=True
     )
     call_key = models.CharField(_("call key"), max_length=64, blank=True)
+    requester = models.CharField(
+        _("asked for by"),
+        max_length=16,
+        choices=Requester.choices,
+        blank=True,
+        default="",
+        db_default="",
+    )
+    request_number = models.CharField(
+        _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
+    )
 
     class Meta:
         verbose_name = _("receipt")
@@ -61,6 +86,9 @@ class ForgetReceipt(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(kind__in=ForgottenKind.values), name="forgotten_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(requester__in=Requester.values), name="receipt_requester_known"
             ),
         ]
         indexes: ClassVar = [
@@ -73,6 +101,11 @@ class ForgetReceipt(models.Model):
             ),
             GinIndex(fields=["person_keys"], name="receipts_of_person"),
             models.Index(fields=["call_key"], condition=~Q(call_key=""), name="receipts_of_call"),
+            models.Index(
+                fields=["request_number"],
+                condition=~Q(request_number=""),
+                name="receipts_of_request",
+            ),
         ]
 
     def __str__(self) -> str:

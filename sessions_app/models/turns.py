@@ -40,6 +40,8 @@ class TurnState(models.TextChoices):
     FAILED = labelled("failed", _("Failed"))
 
 
+# The key of a turn's context for the provider's id of the message that a reply by staff quotes.
+QUOTES = "quotes"
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
 WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
 # States that may still be answered: a held turn is answered if staff say so.

@@ -28,6 +28,11 @@ def conversation_address(chat_id: UUID, message_id: UUID | None = None, *, query
     return f"{address}?{urlencode(parameters)}#m-{message_id}"
 
 
+def contact_address(chat_id: UUID) -> str:
+    """Return the address of the page of a person or a group."""
+    return reverse("admin:contact", args=[chat_id])
+
+
 def messages_address(session: ChatSession) -> str:
     """Return the address of a session's messages in reading order.
 

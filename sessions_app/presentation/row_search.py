@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from sessions_app.conversations.facade import address_searched
+from sessions_app.conversations.facade import addressed
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
 from sessions_app.recall.facade import (
     MAX_UNINDEXED_ROWS,
@@ -23,8 +23,8 @@ from sessions_app.recall.facade import (
 
 MAX_CHATS = 1_000
 MAX_MESSAGES = 2_000
-# A WhatsApp address, or so many digits that it can't be a word.
-_ADDRESS = re.compile(r"\S*@\S*|\+?\d{6,}")
+# A WhatsApp address, or a number of so many digits that it can't be a word, as people write it.
+_ADDRESS = re.compile(r"\S*@\S*|\+?\(?\d[\d ()./-]{4,}\d")
 # Providers' ids are long and contain no space.
 _MIN_ID_LENGTH = 15
 
@@ -106,7 +106,5 @@ def _may_be_id(text: str) -> bool:
 
 def _chats_addressed(text: str) -> Sequence[Any]:
     """Return ids rather than a subquery, so that the index finds the rows of the few chats."""
-    text = address_searched(text)
-    addressed = Q(whatsapp_chat__icontains=text) | Q(addresses__address__icontains=text)
-    chats = Chat.objects.filter(addressed).order_by().values_list("pk", flat=True)
-    return list(chats.distinct()[:MAX_CHATS])
+    chats = Chat.objects.filter(addressed(text)).order_by().values_list("pk", flat=True)
+    return list(chats[:MAX_CHATS])

@@ -32,6 +32,7 @@ class AssistantProfileAdmin(StaffAdmin):
     """The list redirects to the only profile, which is created if it is missing."""
 
     search_fields = ("name",)
+    has_csv = False
 
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.preview)

@@ -41,6 +41,15 @@ class ProfileForm(StampedForm):
         widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
         help_text=gettext_lazy("What the assistant calls itself. In groups it answers to @name."),
     )
+    business_name = forms.CharField(
+        label=gettext_lazy("Business name"),
+        max_length=80,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
+        help_text=gettext_lazy(
+            "Stands for {business} in canned replies. Empty: the assistant's name."
+        ),
+    )
     persona = _area(
         gettext_lazy("Persona"), gettext_lazy("How the assistant speaks and what it is for.")
     )
@@ -82,6 +91,7 @@ class ProfileForm(StampedForm):
         model = AssistantProfile
         fields: ClassVar = [
             "name",
+            "business_name",
             "persona",
             "business_facts",
             "opening_hours",
@@ -91,7 +101,7 @@ class ProfileForm(StampedForm):
         ]
 
     SECTIONS: ClassVar = (
-        (gettext_lazy("Who it is"), ("name", "persona")),
+        (gettext_lazy("Who it is"), ("name", "business_name", "persona")),
         (gettext_lazy("What it may tell"), ("business_facts", "opening_hours")),
         (gettext_lazy("How it speaks"), ("languages",)),
         (gettext_lazy("Privacy notice"), ("privacy_notice_en", "privacy_notice_he")),

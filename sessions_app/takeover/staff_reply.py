@@ -20,10 +20,11 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
 from sessions_app.conversations.facade import NewMessage, last_heard, session_open
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, Message, Turn
-from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import QUOTES, TurnState
+from sessions_app.takeover.own_number import OwnNumber, number_of
+from sessions_app.takeover.quotes import quotable
 from sessions_app.turns.facade import chat_locked, chat_pause, parts_store, pause_in_force
 
 # A reply by staff pauses the assistant for this time.
@@ -48,16 +49,12 @@ class WindowClosedError(ReplyRefusedError):
     """The person wrote too long ago, or never."""
 
 
+class QuoteGoneError(ReplyRefusedError):
+    """The message to quote isn't there any more, or our number's provider doesn't know it."""
+
+
 class KeyUsedError(ReplyRefusedError):
     """Another text was sent with this key."""
-
-
-@dataclass(frozen=True)
-class OwnNumber:
-    """One of our numbers, at its provider."""
-
-    provider: str
-    number_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +74,7 @@ def chat_reply(
     *,
     chat_id: UUID,
     text: str,
+    quote: str = "",
     key: UUID,
     author_id: int,
     actor: Actor,
@@ -88,9 +86,10 @@ def chat_reply(
 ) -> HandReply:
     """Store the text as an assistant message and hand it to the chat's provider.
 
-    It goes by ``otherwise`` where the chat came by the terminal, the API or an import. The same
-    ``key`` sends once, however often it comes. Where the assistant isn't paused, the reply pauses
-    it for OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
+    ``quote`` is the id of a message of the chat that the reply quotes, or empty. The reply goes by
+    ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key`` sends
+    once, however often it comes. Where the assistant isn't paused, the reply pauses it for
+    OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
     """
@@ -106,12 +105,13 @@ def chat_reply(
         last_message_at = last_heard(chat)
         if last_message_at is None or now - last_message_at > rules.max_answer_age:
             raise WindowClosedError
+        by = number_of(chat, otherwise)
+        quoted = _quoted(chat, by, quote)
         until = None
         if pause_in_force(chat.pk, now) is None:
             until = now + OWN_PAUSE
             chat_pause(chat_id=chat.pk, until=until, by=author_id, actor=actor, now=now)
-        by = number_of(chat, otherwise)
-        turn = _store(chat, by, text, key, author_id, last_message_at, rules, actor, now)
+        turn = _store(chat, by, text, quoted, key, author_id, last_message_at, rules, actor, now)
         parts_store(turn, split_text(text, providers[turn.provider].text_limit) or [text])
         audit_record(
             action="takeover.reply",
@@ -125,11 +125,14 @@ def chat_reply(
     return HandReply(turn, fresh=True, paused_until=until)
 
 
-def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
-    """Return which of our numbers sends a reply."""
-    if chat.provider == str(Provider.CONSOLE):
-        return otherwise
-    return OwnNumber(chat.provider, chat.number_id)
+def _quoted(chat: Chat, by: OwnNumber, quote: str) -> str:
+    """Return the provider's id of the message to quote, or "". Raises QuoteGoneError."""
+    if not quote:
+        return ""
+    message = quotable(chat, by, quote)
+    if message is None:
+        raise QuoteGoneError
+    return str(message.provider_message_id)
 
 
 def _sent_before(sent: Turn, chat: Chat, text: str) -> HandReply:
@@ -145,6 +148,7 @@ def _store(
     chat: Chat,
     by: OwnNumber,
     text: str,
+    quoted: str,
     key: UUID,
     author_id: int,
     last_message_at: datetime,
@@ -155,7 +159,7 @@ def _store(
     role = rules.chat_memory.role_in(chat)
     stored: dict[str, Any]
     if rules.remember(chat):
-        reply = _message(chat, by, text, author_id, role, rules, actor, now)
+        reply = _message(chat, by, text, quoted, author_id, role, rules, actor, now)
         stored = {"reply": reply, "session": reply.session}
     else:
         # As with the assistant's answers: kept until it is sent.
@@ -169,7 +173,7 @@ def _store(
         number_id=by.number_id,
         user_role=role,
         asked_at=last_message_at,
-        context={"kind": "text", AUTHOR: author_id},
+        context={"kind": "text", AUTHOR: author_id, **({QUOTES: quoted} if quoted else {})},
         **stored,
     )
 
@@ -178,6 +182,7 @@ def _message(
     chat: Chat,
     by: OwnNumber,
     text: str,
+    quoted: str,
     author_id: int,
     role: str,
     rules: IntakeRules,
@@ -194,7 +199,11 @@ def _message(
         provider=by.provider,
         number_id=by.number_id,
         was_received=False,
-        metadata={"by_hand": True, AUTHOR: author_id},
+        metadata={
+            "by_hand": True,
+            AUTHOR: author_id,
+            **({"reply_to_id": quoted} if quoted else {}),
+        },
     )
     (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
     return stored

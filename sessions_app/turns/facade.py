@@ -1,5 +1,6 @@
 """Public face of answering: what other packages may use."""
 
+from sessions_app.turns.answer_review import to_review_ids
 from sessions_app.turns.model_reply import profile_for_prompt
 from sessions_app.turns.pauses import (
     chat_locked,
@@ -49,6 +50,7 @@ __all__ = [
     "queued_chat_answer",
     "sends_resolve",
     "status_apply",
+    "to_review_ids",
     "turn_needs_model",
     "turn_update_state",
     "turns_abandoned",

@@ -22,7 +22,7 @@ from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import QUOTES, TurnState
 from sessions_app.turns.statuses import early_statuses_take, part_locked, reply_refresh
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
@@ -101,7 +101,7 @@ def _send_part(
         turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         try:
             return provider.send_text(
-                to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, to)
+                to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, part, to)
             )
         except SendError as error:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
@@ -128,11 +128,15 @@ def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: s
     return turn
 
 
-def _quote(turn: Turn, to: Recipient) -> str | None:
+def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
     """Return the message to quote.
 
-    In a group an answer quotes the message, so that people see whom it answers.
+    A reply by staff quotes the message that they chose, in its first part. In a group an answer
+    quotes the message, so that people see whom it answers.
     """
+    if turn.by_hand:
+        chosen = str(turn.context.get(QUOTES, ""))
+        return chosen or None if part.number == 1 else None
     # Not by the turn's chat: that may be merged into another one at this very moment.
     return turn.provider_message_id or None if to.group_id else None
 

@@ -79,7 +79,7 @@ def serious(page: Page, places: list[int] | None = None) -> list[str]:
     return [
         f"{each['id']}: {node['html'][:200]}"
         for each in found
-        if each["impact"] in ("serious", "critical")
+        if each["impact"] in ("moderate", "serious", "critical")
         for node in each["nodes"][:3]
     ]
 

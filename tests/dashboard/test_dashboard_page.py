@@ -21,6 +21,7 @@ from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +146,25 @@ def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> No
     assert answer.context_data["cl"].result_count == 1
 
 
+def test_what_is_to_be_reviewed_leads_to_its_lists(busy: World, admin_client: Client) -> None:
+    before = {key: text(tile) for key, tile in tiles(page(admin_client)).items()}
+    assert before["review"].startswith("To review 0 ")
+    remember("Perhaps Rex likes bones", proposed=True)
+    html = page(admin_client)
+    found = tiles(html)
+    assert text(found["review"]).startswith("To review 1 ")
+    # The one that failed.
+    assert text(found["answers_review"]).startswith("Answers to review 1 ")
+    tones = {match[1]: match[2].strip() for match in TILE.finditer(html)}
+    assert tones["review"] == tones["answers_review"] == "warn"
+    memories, answers = (LINK.search(found[key]) for key in ("review", "answers_review"))
+    assert memories
+    assert answers
+    assert memories[1] == "/admin/memories_app/memory/waiting/"
+    assert listed(admin_client.get(memories[1]).context_data) == 1
+    assert listed(admin_client.get(answers[1]).context_data) == 1
+
+
 @pytest.mark.parametrize(
     ("right", "keys"),
     [
@@ -152,9 +172,9 @@ def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> No
         ("sessions_app.view_chat", {"chats", "limits"}),
         (
             "sessions_app.view_turn",
-            {"answers", "failed", "missed", "time", "tokens", "waiting"},
+            {"answers_review", "answers", "failed", "missed", "time", "tokens", "waiting"},
         ),
-        ("memories_app.view_memory", {"added"}),
+        ("memories_app.view_memory", {"review", "added"}),
         ("sessions_app.view_forgetreceipt", {"forgotten"}),
         ("dashboard.operate_server", {"queue", "workers", "schedules", "storage"}),
     ],
@@ -257,3 +277,14 @@ def test_no_script_stands_in_the_page(busy: World, admin_client: Client) -> None
     assert data
     # Each chart is told as a table, too.
     assert html.count("<canvas") == html.count("<details><summary>As a table") == 6
+
+
+def test_an_account_without_any_right_is_told_so() -> None:
+    note = "Your account belongs to no group yet"
+    assert note in page(person())
+
+
+def test_an_account_with_other_rights_is_not() -> None:
+    shown = page(person("audit.view_auditevent"))
+    assert "belongs to no group" not in shown
+    assert "Audit log" in shown

@@ -133,6 +133,12 @@ KINDS = {
         mine=("memory_enabled", False, "Memory"),
         theirs=("memory_enabled", True, "Memory"),
     ),
+    "contact": Kind(
+        make=lambda: Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud"),
+        page=lambda chat: f"/admin/contacts/{chat.pk}/edit/",
+        mine=("staff_name", "Dana of the bakery", "Name"),
+        theirs=("staff_name", "Dana C.", "Name"),
+    ),
     "profile": Kind(
         make=lambda: AssistantProfile.objects.get_or_create(pk=1)[0],
         page=of_admin("sessions_app.assistantprofile"),

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
+from memories_app.review.decide_proposals import contents_stamp
 from memories_app.review.pending import memory_approve
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
@@ -21,6 +22,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message
+from tests.dashboard.staff import staff_with
 from tests.remembering import remember
 from tests.world import CLIENT, World
 
@@ -56,7 +58,8 @@ def answer(client: Client, memory: Memory, decision: str, **more: str) -> Any:
 
 
 def decide(client: Client, memory: Memory, decision: str, other: Memory, **more: str) -> Any:
-    posted = {"decision": decision, "other": str(other.pk), **more}
+    seen = contents_stamp([memory, other])
+    posted = {"decision": decision, "other": str(other.pk), "seen": seen, **more}
     return client.post(f"{LIST}{memory.pk}/decide/", posted, follow=True)
 
 
@@ -76,6 +79,76 @@ def waiting(world: World) -> Memory:
         confidence=0.42,
         proposed=True,
     )
+
+
+def answer_many(client: Client, decision: str, *memories: Memory, **more: str) -> Any:
+    ticked = [f"{memory.pk} {memory.content_hash}" for memory in memories]
+    posted = {"decision": decision, "ticked": ticked, **more}
+    return client.post(f"{WAITING}answer/", posted, follow=True)
+
+
+def test_what_is_ticked_is_approved_at_once(admin_client: Client, waiting: Memory) -> None:
+    other = remember("Yossi likes coffee", proposed=True)
+    left = remember("Perhaps Noa likes juice", proposed=True)
+    page = shown(admin_client, WAITING)
+    for memory in (waiting, other, left):
+        assert f'name="ticked" value="{memory.pk} {memory.content_hash}"' in page
+    assert "2 memories are approved." in said(answer_many(admin_client, "approve", waiting, other))
+    assert [now(each)[0] for each in (waiting, other, left)] == ["active", "active", "proposed"]
+    assert AuditEvent.objects.filter(action="memory.approve").count() == 2
+
+
+def test_what_is_ticked_is_rejected_at_once_with_its_reason(
+    admin_client: Client, waiting: Memory
+) -> None:
+    other = remember("Yossi likes coffee", proposed=True)
+    done = answer_many(admin_client, "reject", waiting, other, reason="wrong")
+    assert "2 memories are rejected." in said(done)
+    assert not Memory.objects.exists()
+    events = AuditEvent.objects.filter(action="memory.reject")
+    assert [event.details.get("reason") for event in events] == ["wrong", "wrong"]
+
+
+def test_of_those_ticked_one_that_changed_meanwhile_is_left_alone(
+    admin_client: Client, waiting: Memory
+) -> None:
+    other = remember("Yossi likes coffee", proposed=True)
+    seen = Memory.objects.get(pk=waiting.pk)
+    memory_update(memory_id=waiting.pk, content="Dana hates tea", actor=OTHER, embedder=embedder())
+    done = said(answer_many(admin_client, "approve", seen, other))
+    assert "1 memory is approved." in done
+    assert "1 left alone: Somebody else changed this memory." in done
+    assert [now(waiting)[0], now(other)[0]] == ["proposed", "active"]
+
+
+def test_nothing_ticked_is_told(admin_client: Client, waiting: Memory) -> None:
+    assert "No memory was ticked." in said(answer_many(admin_client, "approve"))
+    assert now(waiting)[0] == "proposed"
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"decision": "correct", "ticked": []},
+        {"decision": "approve", "ticked": ["x"]},
+        {"decision": "reject", "reason": "mood"},
+        {"decision": "approve", "ticked": ["0" * 32] * 21},
+    ],
+)
+def test_forged_ticks_are_refused(
+    admin_client: Client, waiting: Memory, posted: dict[str, Any]
+) -> None:
+    assert admin_client.post(f"{WAITING}answer/", posted).status_code == 400
+    assert now(waiting)[0] == "proposed"
+
+
+def test_who_may_not_decide_is_shown_no_ticks_and_refused(waiting: Memory) -> None:
+    reader = staff_with("memories_app.view_memory")
+    page = shown(reader, WAITING)
+    assert 'name="ticked"' not in page
+    assert "Keyboard shortcuts" not in page
+    assert answer_many(reader, "approve", waiting).status_code == 403
+    assert now(waiting)[0] == "proposed"
 
 
 def test_the_page_shows_what_waits_with_its_message_and_its_doubts(
@@ -156,7 +229,17 @@ def test_what_somebody_changed_since_it_was_read_is_not_approved(
     assert now(waiting) == ("proposed", "Other")
 
 
-@pytest.mark.parametrize("posted", [{"decision": "x"}, {}, {"decision": "reject", "reason": "x"}])
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"decision": "x"},
+        {},
+        {"decision": "reject", "reason": "x"},
+        {"decision": "approve"},
+        {"decision": "approve", "seen": " "},
+        {"decision": "correct", "content": "Other"},
+    ],
+)
 def test_forged_answers_are_refused(
     admin_client: Client, waiting: Memory, posted: dict[str, str]
 ) -> None:
@@ -271,7 +354,13 @@ def contradicted() -> tuple[MergeProposal, Memory, Memory]:
 
 
 def in_row(client: Client, proposal: MergeProposal, decision: str, **more: str) -> Any:
-    posted = {"decision": decision, "list_query": "state=all", **more}
+    seen = contents_stamp(part.memory for part in proposal.parts.all())
+    posted = {
+        "decision": decision,
+        "list_query": "state=all",
+        f"seen-{proposal.pk}": seen,
+        **more,
+    }
     return client.post(f"{PROPOSALS}{proposal.pk}/decide/", posted, follow=True)
 
 
@@ -343,7 +432,17 @@ def test_a_proposal_about_what_changed_is_refused_with_what_was_typed(
     assert proposal.state == "open"
 
 
-@pytest.mark.parametrize("posted", [{}, {"do": "nope"}, {"decision": "x"}])
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {},
+        {"do": "nope"},
+        {"decision": "x"},
+        {"decision": "accept"},
+        {"decision": "accept", "seen": " "},
+        {"decision": "reverse", "seen": ""},
+    ],
+)
 def test_a_post_that_names_no_decision_merges_nothing(
     admin_client: Client, posted: dict[str, str]
 ) -> None:
@@ -366,6 +465,28 @@ def test_what_staff_do_to_a_persons_memory_is_in_that_persons_trail(
     dependencies = build_forget_dependencies()
     object_forget(kind="memory", object_id=waiting.pk, dependencies=dependencies, actor=OTHER)
     assert AuditEvent.objects.get(action="memory.forgotten").chat == trail
+
+
+def test_a_decided_proposal_is_in_the_trail_of_its_person(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "Hello")
+    chat = world.chat(CLIENT)
+    for content in ALIKE:
+        remember(content, visibility="chat", chat_id=chat.pk)
+    memories_propose_merges(model_id=embedder().model_id)
+    in_row(admin_client, MergeProposal.objects.get(), "dismiss")
+    trail = AuditEvent.objects.get(action="session.create").chat
+    assert trail
+    assert AuditEvent.objects.get(action="proposal.dismiss").chat == trail
+
+    remember("The price is 35", pinned=True)
+    remember("The price is 40")
+    in_row(admin_client, MergeProposal.objects.get(state="open"), "dismiss")
+    of_all = list(
+        AuditEvent.objects.filter(action="proposal.dismiss").values_list("chat", flat=True)
+    )
+    assert sorted(of_all) == sorted(["", trail])
 
 
 def test_the_list_of_proposals_asks_as_many_questions_for_many(admin_client: Client) -> None:

@@ -3,6 +3,7 @@ whatever people say."""
 
 from __future__ import annotations
 
+import html
 import re
 import uuid
 from collections.abc import Sequence
@@ -21,12 +22,13 @@ from memories_app.models import Memory
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.store.change import memory_set_visibility
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
 from tests.memories.bulk import memories_store
 from tests.remembering import remember
-from tests.world import CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memories_app/memory/"
@@ -138,8 +140,46 @@ def test_a_part_of_a_word_is_found_where_nothing_else_fits(admin_client: Client)
     found = shown(admin_client, q="7120419")
     assert rows(found) == ["The part for the oven is AB-77120419"]
     assert "as a part of a word" in found
-    assert rows(shown(admin_client, q="7120419", visibility__exact="public")) == []
+    assert rows(shown(admin_client, q="7120419", visibility__exact="public")) == ["Dana likes tea"]
     assert "as a part of a word" not in shown(admin_client, q="oven")
+
+
+def test_the_nearest_are_shown_and_marked_where_nothing_fits(admin_client: Client) -> None:
+    for place in range(7):
+        remember(f"Dana likes tea number {place} of the garden")
+    found = shown(admin_client, q="invoice payment deadline")
+    assert len(rows(found)) == 5
+    assert "Nothing fits this well." in found
+    assert found.count("too weak to be recalled</span>") == 5
+    assert "would be recalled</span>" not in found
+
+
+def test_the_nearest_stand_below_what_fits(admin_client: Client) -> None:
+    remember("Dana likes tea of the garden")
+    remember("TestCorp pays its invoices within 30 days")
+    found = shown(admin_client, q="When does TestCorp settle a bill?")
+    assert rows(found) == [
+        "TestCorp pays its invoices within 30 days",
+        "Dana likes tea of the garden",
+    ]
+    assert found.count("too weak to be recalled</span>") == 1
+    assert "By meaning and words" in found
+
+
+def test_what_is_shown_only_as_the_nearest_is_not_exported_with_what_was_found(
+    admin_client: Client,
+) -> None:
+    weak = remember("Dana likes tea of the garden")
+    remember("TestCorp pays its invoices within 30 days")
+    query = "q=When+does+TestCorp+settle+a+bill%3F"
+    answer = admin_client.post(f"{LIST}export/?{query}")
+    lines = b"".join(answer.streaming_content).decode()
+    assert "TestCorp" in lines
+    assert "Dana" not in lines
+    # What is ticked is meant.
+    data = {"action": "export_selected", "_selected_action": [str(weak.pk)]}
+    ticked = admin_client.post(f"{LIST}?{query}", data)
+    assert "Dana" in b"".join(ticked.streaming_content).decode()
 
 
 @pytest.mark.parametrize("asked", ["\x00", "\x00tea", "'; --", "<script>", "א" * 5_000, "%_\\"])
@@ -307,6 +347,48 @@ def test_forged_rows_are_refused(admin_client: Client, posted: dict[str, str]) -
     assert admin_client.post(f"{LIST}rows/", posted).status_code == 400
 
 
+# Whose it is
+
+
+@pytest.fixture
+def people(world: World) -> dict[str, Chat]:
+    world.remember(CLIENT, "Dana likes tea")
+    world.remember(OTHER_CLIENT, "Rex likes bones")
+    remember("We open at nine", visibility="public")
+    remember("The safe is behind the mirror")
+    Chat.objects.filter(whatsapp_chat=CLIENT).update(client_name="Dana Levi")
+    Chat.objects.filter(whatsapp_chat=OTHER_CLIENT).update(client_name="נועה כהן")
+    return {name: Chat.objects.get(whatsapp_chat=name) for name in (CLIENT, OTHER_CLIENT)}
+
+
+def test_the_list_says_whose_each_memory_is(admin_client: Client, people: dict[str, Chat]) -> None:
+    whose = re.findall(r"field-shown_person.*?</td>", shown(admin_client), re.S)
+    names = [" ".join(re.sub(r"<[^>]+>", " ", cell.partition(">")[2]).split()) for cell in whose]
+    assert len(names) == 4
+    assert {"everyone", "the owner"} < set(names)
+    assert any(name.startswith("Dana Levi") for name in names)
+    assert any("נועה כהן" in name for name in names)
+
+
+@pytest.mark.parametrize("typed", ["dana", "Levi", CLIENT, CLIENT.split("@")[0], "0100123"])
+def test_the_memories_of_a_person_are_found_by_name_and_number(
+    admin_client: Client, people: dict[str, Chat], typed: str
+) -> None:
+    assert rows(shown(admin_client, chat=typed)) == ["Dana likes tea"]
+
+
+def test_the_name_in_a_row_leads_to_all_of_the_persons_memories(
+    admin_client: Client, people: dict[str, Chat]
+) -> None:
+    chat = people[OTHER_CLIENT]
+    assert f'href="{LIST}?chat={chat.pk}"' in shown(admin_client)
+    found = shown(admin_client, chat=str(chat.pk))
+    assert rows(found) == ["Rex likes bones"]
+    # The filter's field names the person; sent again, it finds the same.
+    assert html.escape(str(chat)) in found
+    assert rows(shown(admin_client, chat=str(chat))) == ["Rex likes bones"]
+
+
 # Where it comes from
 
 
@@ -327,9 +409,55 @@ def test_the_answers_for_which_it_was_recalled_are_linked(
     world.remember(CLIENT, "TestCorp pays within 30 days")
     world.say(CLIENT, "When does TestCorp pay?")
     turn = world.chat(CLIENT).turns.get(replay__recalled__contains=[{"source": "memory"}])
-    assert f"/admin/sessions_app/turn/{turn.pk}/change/" in shown(
-        admin_client, page(Memory.objects.get())
+    found = shown(admin_client, page(Memory.objects.get()))
+    section = found.partition("Where it was used")[2].partition("</section>")[0]
+    assert f"/admin/sessions_app/turn/{turn.pk}/change/" in section
+    assert CLIENT in section
+
+
+def test_one_that_no_answer_used_says_so(admin_client: Client, world: World) -> None:
+    assert "None of the newest answers used it." in shown(
+        admin_client, page(remember("Dana likes tea"))
     )
+
+
+# What was done with it
+
+
+def test_the_page_shows_its_events_to_those_who_may_read_the_audit_log(
+    admin_client: Client, client: Client
+) -> None:
+    memory = remember("Dana likes tea")
+    admin_client.post(f"{LIST}rows/", {"pin": str(memory.pk)})
+    found = shown(admin_client, page(memory))
+    section = found.partition('id="events-title"')[2].partition("</section>")[0]
+    assert "A memory was stored" in section
+    assert re.search(r"A memory was pinned · <bdi>admin</bdi>", section)
+    (event,) = AuditEvent.objects.filter(action="memory.pin")
+    assert f"/admin/audit/auditevent/{event.pk}/change/" in section
+    everything = re.search(r'href="(/admin/audit/auditevent/\?q=[^"]+)"', section)
+    assert everything is not None
+    assert admin_client.get(everything[1]).context_data["cl"].result_count == 2
+    viewer = staff_with(client, "view_memory")
+    assert 'id="events-title"' not in shown(viewer, page(memory))
+
+
+@pytest.mark.parametrize("changes", [{}, {"status": "superseded"}])
+def test_its_page_leads_to_the_preview_of_its_erasure(
+    admin_client: Client, world: World, changes: dict[str, str]
+) -> None:
+    memory = remember("Dana likes tea")
+    Memory.objects.filter(pk=memory.pk).update(**changes)
+    assert f'action="{LIST}?state=all"' in shown(admin_client, page(memory))
+    posted = {"action": "forget_selected", "_selected_action": str(memory.pk)}
+    answer = admin_client.post(f"{LIST}?state=all", posted)
+    assert answer.url.startswith("/admin/sessions_app/forgetrun/")
+    assert Memory.objects.filter(pk=memory.pk).exists()
+
+
+def test_who_may_not_erase_is_offered_no_erasure(client: Client) -> None:
+    viewer = staff_with(client, "view_memory")
+    assert "Erase…" not in shown(viewer, page(remember("Dana likes tea")))
 
 
 # Rights

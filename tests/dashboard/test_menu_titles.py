@@ -23,7 +23,8 @@ def words(html: str) -> str:
 def menu_of(client: Client, **headers: Any) -> str:
     page = client.get("/admin/", headers=headers).content.decode()
     (menu,) = re.findall(r'<nav id="nav-sidebar".*?</nav>', page, re.DOTALL)
-    return str(menu)
+    # A count of what needs attention is no part of an entry's name.
+    return re.sub(r'<span class="badge menu-count".*?</a>', "</a>", menu, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("language", ["en", "he"])

@@ -82,7 +82,7 @@ def test_a_recalled_memory_leads_to_the_preview_of_its_erasure(
     memory = Memory.objects.get()
     shown = page(admin_client, address(newest()))
     form = re.search(
-        r'<form method="post" action="(/admin/memories_app/memory/)">(.*?)</form>', shown
+        r'<form method="post" action="(/admin/memories_app/memory/\?state=all)">(.*?)</form>', shown
     )
     assert form is not None
     fields = dict(re.findall(r'name="(action|_selected_action)" value="([^"]*)"', form[2]))
@@ -313,6 +313,47 @@ def test_a_failed_turn_is_run_again_after_a_confirmation(
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Lost"]
     assert AuditEvent.objects.filter(action="turn.resend").count() == 1
+
+
+def test_the_confirmation_shows_the_person_and_the_text_and_is_recorded(
+    admin_client: Client, world: World
+) -> None:
+    world.provider.fail_next(REFUSED)
+    world.say(CLIENT, "Lost")
+    turn = newest()
+    shown = plain(page(admin_client, address(turn, "rerun/")))
+    assert f"To: {turn.chat}" in shown.replace("\u2068", "").replace("\u2069", "")
+    assert "They wrote Lost" in shown
+    assert "This is sent answer to: Lost" in shown
+    event = AuditEvent.objects.filter(action="conversation.read").latest("id")
+    assert (event.object_id, event.details) == (str(turn.pk), {"rerun": True})
+
+
+def test_the_confirmation_of_a_new_answer_promises_no_text(
+    admin_client: Client, world: World
+) -> None:
+    world.with_answer_rules()
+    world.say(CLIENT, "Lost")
+    turn = newest()
+    turn.parts.all().delete()
+    Turn.objects.filter(pk=turn.pk).update(state="failed", reply=None)
+    shown = plain(page(admin_client, address(turn, "rerun/")))
+    assert "They wrote Lost" in shown
+    assert "This is sent" not in shown
+
+
+def test_a_missed_message_leads_to_a_reply_by_hand(admin_client: Client, world: World) -> None:
+    long_ago = timezone.now() - timedelta(days=3)
+    world.receive(message_from(CLIENT, "too late", timestamp=long_ago))
+    turn = newest()
+    assert turn.state == "missed"
+    shown = page(admin_client, address(turn))
+    assert "Reply in the conversation" in plain(shown)
+    assert "Reply in the conversation" not in plain(
+        page(staff_with("sessions_app.view_turn"), address(turn))
+    )
+    world.say(CLIENT, "Hello")
+    assert "Reply in the conversation" not in plain(page(admin_client, address(newest())))
 
 
 def test_an_unconfirmed_one_warns_that_it_may_come_twice(

@@ -85,6 +85,9 @@ def test_a_document_is_read_and_its_facts_are_recalled(world: World) -> None:
         ("document.receive", "person"),
         ("document.store", "person"),
     ]
+    assert {event.chat for event in actions} == {
+        AuditEvent.objects.get(action="session.create").chat
+    }
 
 
 def test_visibility_is_the_chats(world: World) -> None:

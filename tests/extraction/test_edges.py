@@ -10,6 +10,7 @@ from django.test import Client
 from memoryproject import checks
 from sessions_app import tasks
 from sessions_app.extraction.dependencies import build_extractor, enqueue_learning
+from sessions_app.extraction.fact_store import NOTHING_LEARNED
 from sessions_app.models import ExtractionWork, Turn
 from sessions_app.turns.dependencies import build_turn_dependencies
 from tests.extraction.learning import DOWN, Learning, fact
@@ -83,6 +84,20 @@ class TestStaff:
         learning.lessons = [DOWN]
         learning.say("I own a boat")
         assert "will be tried again: ChatModelError" in self.page(admin_client)
+
+    @pytest.mark.parametrize("noted", ["nothing", None])
+    def test_a_turn_with_memories_does_not_say_that_there_was_nothing_to_learn(
+        self, admin_client: Client, learning: Learning, noted: str | None
+    ) -> None:
+        learning.say("I own a boat", fact("I own a boat"))
+        if noted is None:
+            ExtractionWork.objects.all().delete()
+        else:
+            ExtractionWork.objects.update(outcome=NOTHING_LEARNED)
+        page = self.page(admin_client)
+        assert "I own a boat (active)" in page
+        assert "nothing worth learning" not in page
+        assert "Learning was off" not in page
 
     def test_a_turn_that_is_not_read_says_so(
         self, admin_client: Client, learning: Learning

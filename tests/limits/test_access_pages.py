@@ -175,14 +175,14 @@ def test_usage_cost_and_a_reached_limit_are_shown(
     assert "limit reached today The chat has reached its tokens a day" in shown
     assert "Tokens 1,500 of 1,500 1,500" in shown
     assert "Model calls 1 1" in shown
-    assert "Estimated cost 2.00 2.00" in shown
+    assert "Estimated cost USD 2.00 USD 2.00" in shown
     assert listed(admin_client, "limited") == [CLIENT]
     board = text(admin_client.get("/admin/").content.decode())
     assert "Limits reached 1 clients today: 1 model call, 1,500 tokens" in board
-    assert "2.00 of the budget of 2.50" in board
+    assert "USD 2.00 of the budget of USD 2.50" in board
     first, refused = Turn.objects.order_by("id")
     replay = admin_client.get(f"/admin/sessions_app/turn/{first.pk}/change/")
-    assert "Estimated cost 2.00" in text(replay.content.decode())
+    assert "Estimated cost USD 2.00" in text(replay.content.decode())
     replay = admin_client.get(f"/admin/sessions_app/turn/{refused.pk}/change/")
     assert "Why the assistant didn't answer: The chat has reached its tokens a day" in text(
         replay.content.decode()
@@ -197,7 +197,7 @@ def test_the_budget_that_is_spent_stands_out(
     world.say(CLIENT, "Hi")
     UsageDay.objects.update(cost=1)
     page = admin_client.get("/admin/").content.decode()
-    assert "1.00 of the budget of 1.00" in text(page)
+    assert "USD 1.00 of the budget of USD 1.00" in text(page)
     (tone,) = [match[2].strip() for match in TILE.finditer(page) if match[1] == "limits"]
     assert tone == "bad"
 

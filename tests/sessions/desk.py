@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models import ChatPause, Turn
-from sessions_app.takeover.staff_reply import HandReply, OwnNumber, chat_reply
+from sessions_app.takeover.own_number import OwnNumber
+from sessions_app.takeover.staff_reply import HandReply, chat_reply
 from sessions_app.turns.pauses import Resumed, chat_pause, chat_resume
 from sessions_app.turns.rerun import turn_rerun
 from tests.world import CLIENT, World
@@ -60,11 +61,13 @@ class Desk:
         *,
         key: UUID | None = None,
         now: datetime | None = None,
+        quote: str = "",
     ) -> HandReply:
         """A reply by hand, not sent yet."""
         return chat_reply(
             chat_id=self.world.chat(whatsapp_chat).pk,
             text=text,
+            quote=quote,
             key=key or uuid.uuid4(),
             author_id=self.user.pk,
             actor=self.actor,

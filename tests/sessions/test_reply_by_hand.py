@@ -16,11 +16,11 @@ from sessions_app.conversations.reply_window import last_heard, window_closes
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.takeover.own_number import OwnNumber
 from sessions_app.takeover.staff_reply import (
     MAX_LENGTH,
     EmptyReplyError,
     KeyUsedError,
-    OwnNumber,
     TooLongError,
     WindowClosedError,
 )

@@ -33,6 +33,7 @@ from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import (
     Assignment,
     Bookmark,
+    CannedReply,
     Chat,
     ChatAddress,
     ChatLabel,
@@ -185,6 +186,8 @@ class Crowd:
                 created_at=now,
             )
         label, _ = Label.objects.get_or_create(name=f"{WORD} {number}")
+        words = {"name": f"{WORD} {number}", "text": "Hello {name}"}
+        CannedReply.objects.get_or_create(shortcut=f"{WORD}-{number}", defaults=words)
         for each in {label.pk, self.keys["sessions_app.label"]}:
             ChatLabel.objects.get_or_create(chat=chat, label_id=each)
         ChatAddress.objects.create(chat=chat, provider="green", address=f"{number}-{chat.pk}@c.us")

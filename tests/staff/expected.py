@@ -67,6 +67,7 @@ LISTS: Mapping[str, Rows] = {
     ),
     "sessions_app.chataddress": Rows(READ),
     "sessions_app.label": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
+    "sessions_app.cannedreply": Rows(READ, add=MANAGE, change=MANAGE, delete=MANAGE),
     "sessions_app.chatsession": Rows(
         READ, actions={"forget_selected": MANAGE, "make_selected_cards": REVIEW}
     ),
@@ -129,9 +130,9 @@ LISTS: Mapping[str, Rows] = {
 
 _CHAT = {"chat_id": "sessions_app.chat"}
 _TURN = {"turn_id": "sessions_app.turn"}
+_MEMORY = {"memory_id": "memories_app.memory"}
 _RUN = {"run_id": "sessions_app.forgetrun"}
 _RECEIPT = {"receipt_id": "sessions_app.forgetreceipt.receipt_id"}
-_MEMORY = {"memory_id": "memories_app.memory"}
 _USER = {"id": "auth.user"}
 PAGES: Mapping[str, Page] = {
     "index": Page(STAFF, STAFF),
@@ -144,6 +145,12 @@ PAGES: Mapping[str, Page] = {
     "view_on_site": Page(STAFF, STAFF, args={"content_type_id": 1, "object_id": 1}),
     "app_list": Page(AUDIT, AUDIT, args={"app_label": "audit"}),
     "dashboard_figures": Page(READ),
+    "costs": Page(READ),
+    # --- contacts
+    "contacts": Page(READ),
+    "contact": Page(READ, args=_CHAT),
+    "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
+    "contact_export": Page(MANAGE, args=_CHAT),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_viewers": Page(READ, None, args=_CHAT),
@@ -155,17 +162,24 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_reply": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_canned": Page(REVIEW, None, args=_CHAT),
     "sessions_app_message_media": Page(
         READ, args={"message_id": "sessions_app.mediafile.message_id"}
     ),
     "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
     "sessions_app_turn_recall": Page(READ, args=_TURN),
+    "sessions_app_turn_near": Page(READ, args=_TURN),
+    "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
+    "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
+    "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),
+    "sessions_app_turn_correct": Page(None, MANAGE, args={**_TURN, **_MEMORY}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
     # --- memories
     "memories_app_memory_export": Page(None, MANAGE),
     "memories_app_memory_import": Page(MANAGE, MANAGE),
     "memories_app_memory_rows": Page(None, MANAGE),
     "memories_app_memory_waiting": Page(READ, READ),
+    "memories_app_memory_answer_many": Page(None, REVIEW, data={"decision": "approve"}),
     "memories_app_memory_decide": Page(None, REVIEW, args=_MEMORY),
     "memories_app_memory_answer": Page(None, REVIEW, args=_MEMORY),
     "memories_app_mergeproposal_decide": Page(

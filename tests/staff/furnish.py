@@ -20,6 +20,7 @@ from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.media.dependencies import media_folder
 from sessions_app.models import (
     AssistantProfile,
+    CannedReply,
     ChatAddress,
     ForgetReceipt,
     ForgetRun,
@@ -46,6 +47,7 @@ def furnish(world: World) -> None:
         ChatAddress.objects.create(chat=chat, provider="cloud", address="15550100123")
     AssistantProfile.objects.get_or_create(pk=1)
     Label.objects.create(name="urgent")
+    CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five, {name}.")
     ForgetReceipt.objects.create(
         kind="memory",
         object_id=chat.pk,

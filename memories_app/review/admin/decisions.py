@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import DecisionReason, Memory, MemoryStatus
-from memories_app.review.admin.actions import decides
+from memories_app.review.admin.actions import approved, decides, each, rejected
 from memories_app.review.admin.memory_history import Places, memory_address
 from memories_app.review.admin.memory_rows import MemoryRows
 from memories_app.review.admin.state_labels import type_label
@@ -41,7 +41,16 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
 WAITING_AT_ONCE = 20
-
+# What static/dashboard/waiting.js does at each key.
+KEYS = (
+    ("j", gettext_lazy("next memory")),
+    ("k", gettext_lazy("previous memory")),
+    ("x", gettext_lazy("tick it, or untick it")),
+    ("a", gettext_lazy("approve it, or all that are ticked")),
+    ("r", gettext_lazy("reject it, or all that are ticked")),
+    ("e", gettext_lazy("correct its text")),
+    ("?", gettext_lazy("show this list")),
+)
 
 _MERGES = {
     "merge": gettext_lazy("They are one memory now: this one."),
@@ -99,8 +108,10 @@ class MemoryDecisions(MemoryRows):
         self._require_decider(request)
         posted = request.POST
         other = _uuid(posted.get("other", ""))
-        pair = Pair(memory_id, other, posted.get("seen", ""), staff_actor(request))
         chosen = posted.get("decision", "")
+        # A contradiction is resolved by which memory is the newer one, whatever they say.
+        seen = "" if chosen in _RESOLVED else seen_in(posted)
+        pair = Pair(memory_id, other, seen, staff_actor(request))
         if chosen in _MERGES:
             self._execute(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
         elif chosen in _RESOLVED:
@@ -117,7 +128,7 @@ class MemoryDecisions(MemoryRows):
         """Approve, correct or reject a memory that waits."""
         self._require_decider(request)
         posted = request.POST
-        chosen, seen = posted.get("decision", ""), posted.get("seen", "")
+        chosen, seen = posted.get("decision", ""), seen_in(posted)
         actor = staff_actor(request)
         if chosen == "reject":
             reason = reason_in(posted)
@@ -139,9 +150,41 @@ class MemoryDecisions(MemoryRows):
             raise BadRequest("There is no such decision.")
         return HttpResponseRedirect(_waiting_address(request))
 
+    def answer_many_view(self, request: HttpRequest) -> HttpResponse:
+        """Approve or reject the memories that were ticked."""
+        self._require_decider(request)
+        chosen = request.POST.get("decision", "")
+        actor, reason = staff_actor(request), reason_in(request.POST)
+        # Each was ticked with the hash of the text that it was ticked for.
+        ticked = [value.partition(" ") for value in request.POST.getlist("ticked")]
+        pairs = [(_uuid(key), seen) for key, _space, seen in ticked]
+        if len(pairs) > WAITING_AT_ONCE or chosen not in ("approve", "reject"):
+            raise BadRequest("There is no such decision.")
+        if chosen == "approve":
+            each(
+                self,
+                request,
+                pairs,
+                lambda pair: memory_approve(memory_id=pair[0], actor=actor, seen=pair[1]),
+                approved,
+            )
+        else:
+            each(
+                self,
+                request,
+                pairs,
+                lambda pair: memory_reject(
+                    memory_id=pair[0], actor=actor, reason=reason, seen=pair[1]
+                ),
+                rejected,
+            )
+        if not pairs:
+            self.message_user(request, _("No memory was ticked."), messages.WARNING)
+        return HttpResponseRedirect(_waiting_address(request))
+
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
         """Store a correction. If it is invalid, the page shows it again as it was typed."""
-        actor, seen = staff_actor(request), request.POST.get("seen", "")
+        actor, seen = staff_actor(request), seen_in(request.POST)
         done = self._execute(
             request,
             lambda: memory_approve_corrected(
@@ -202,6 +245,7 @@ class MemoryDecisions(MemoryRows):
             "unstored": text if about not in {row.pk for row in rows} else "",
             "reasons": DecisionReason.choices,
             "can_decide": decides(request),
+            "keys": KEYS,
         }
         return TemplateResponse(request, "admin/memories_app/memory/waiting.html", context)
 
@@ -231,6 +275,19 @@ def reason_in(posted: Any, name: str = "reason") -> str:
     if reason and reason not in DecisionReason.values:
         raise BadRequest("There is no such reason.")
     return reason
+
+
+def seen_in(posted: Any, name: str = "seen") -> str:
+    """Return the posted stamp of what the page showed. Raises BadRequest if there is none.
+
+    Without it a decision would apply to texts that nobody has read.
+    """
+    seen = str(posted.get(name, "")).strip()
+    if not seen:
+        raise BadRequest(
+            "The post doesn't say which texts were seen: open the page, and decide there."
+        )
+    return seen
 
 
 def _uuid(text: str) -> UUID:

@@ -141,9 +141,9 @@ class PendingFilter(admin.SimpleListFilter):
 
 
 class ChatFilter(admin.SimpleListFilter):
-    """Filter by a chat's address, which is typed: there may be ten thousand chats."""
+    """Filter by a person, whose name or number is typed: there may be ten thousand."""
 
-    title = _("chat")
+    title = _("person")
     parameter_name = "chat"
     template = "admin/memories_app/memory/chat_filter.html"
 
@@ -151,7 +151,7 @@ class ChatFilter(admin.SimpleListFilter):
         return True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        self._find = model_admin.find_chat
+        self._find, self._names = model_admin.find_chats, model_admin.chat_names
         return []
 
     def choices(self, changelist: Any) -> Iterator[Any]:
@@ -159,7 +159,7 @@ class ChatFilter(admin.SimpleListFilter):
         others = changelist.get_filters_params()
         yield {
             "name": self.parameter_name,
-            "value": self.value() or "",
+            "value": self._shown(),
             "others": [
                 (name, value)
                 for name, values in others.items()
@@ -169,9 +169,19 @@ class ChatFilter(admin.SimpleListFilter):
             "query": changelist.query,
         }
 
+    def _shown(self) -> str:
+        """Return what was typed; the name of the person whom a row's link chose."""
+        value: str = self.value() or ""
+        try:
+            key = UUID(value)
+        except ValueError:
+            return value
+        names: dict[UUID, str] = self._names({key})
+        return names.get(key, value)
+
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         name = (self.value() or "").strip()
         if not name:
             return queryset
-        chat_id: UUID | None = self._find(name) if "\x00" not in name else None
-        return queryset.none() if chat_id is None else queryset.filter(chat_id=chat_id)
+        found: list[UUID] = self._find(name) if "\x00" not in name else []
+        return queryset.filter(chat_id__in=found)

@@ -23,9 +23,13 @@ from memories_app.review.admin.state_labels import (
 from memories_app.review.decide_proposals import contents_stamp
 from memories_app.review.similar_memories import similar_memories_find
 from memoryproject.foundation.admin_kit.display import shown_link
+from memoryproject.foundation.audit.filters import ACTOR_KINDS
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.words import action_shown
 
 MAX_COUNT = 50
 MAX_OLDER = 20
+MAX_EVENTS = 10
 
 # Links to messages in their chats, by message id.
 Places = Mapping[UUID, str]
@@ -142,4 +146,28 @@ def open_proposals(memory: Memory) -> list[str]:
     return [
         reverse("admin:memories_app_mergeproposal_change", args=[key])
         for key in parts.values_list("proposal_id", flat=True)
+    ]
+
+
+@dataclass(frozen=True)
+class ShownEvent:
+    """An event of the audit log about a memory, in words."""
+
+    what: str
+    who: str
+    at: datetime
+    address: str
+
+
+def events_of(memory: Memory) -> list[ShownEvent]:
+    """Return the newest events of the audit log about the memory."""
+    newest = AuditEvent.objects.filter(object_id=str(memory.pk)).order_by("-id")[:MAX_EVENTS]
+    return [
+        ShownEvent(
+            what=action_shown(event.action),
+            who=event.actor or str(ACTOR_KINDS.get(event.actor_kind, event.actor_kind)),
+            at=event.at,
+            address=reverse("admin:audit_auditevent_change", args=[event.pk]),
+        )
+        for event in newest
     ]

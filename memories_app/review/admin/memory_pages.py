@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -32,6 +33,7 @@ from memories_app.review.admin.forms import AddForm, ChangeForm
 from memories_app.review.admin.memory_history import (
     changes_of,
     contradictions_of,
+    events_of,
     mentioning_messages,
     open_proposals,
     similar_rows,
@@ -56,6 +58,8 @@ SAID = {
 
 
 SEE_PROPOSALS = "memories_app.view_mergeproposal"
+SEE_ANSWERS = "sessions_app.view_turn"
+SEE_AUDIT = "audit.view_auditevent"
 
 
 class MemoryPages(MemoryDecisions):
@@ -63,15 +67,16 @@ class MemoryPages(MemoryDecisions):
 
     list_display = (
         "short_content",
+        "shown_person",
         "visible_to",
         "shown_pin",
         "shown_status",
         "shown_type",
         "shown_tags",
-        "told_count",
         "shown_source",
         "created_at",
     )
+    csv_columns: ClassVar[Any] = {"short_content": "content", "visible_to": "shown_visibility"}
     list_filter = (
         StateFilter,
         PendingFilter,
@@ -126,6 +131,10 @@ class MemoryPages(MemoryDecisions):
         """Return the id of the chat with this address."""
         raise NotImplementedError
 
+    def find_chats(self, text: str) -> list[UUID]:
+        """Return the ids of the chats of this name, number or address."""
+        raise NotImplementedError
+
     def chat_link(self, chat_id: UUID) -> str:
         """Return the link to a chat."""
         raise NotImplementedError
@@ -141,6 +150,11 @@ class MemoryPages(MemoryDecisions):
         own = [
             path("rows/", page(require_POST(self.rows_view)), name="memories_app_memory_rows"),
             path("waiting/", page(self.waiting_view), name="memories_app_memory_waiting"),
+            path(
+                "waiting/answer/",
+                page(require_POST(self.answer_many_view)),
+                name="memories_app_memory_answer_many",
+            ),
             path(
                 "<uuid:memory_id>/decide/",
                 page(require_POST(self.decide_view)),
@@ -206,14 +220,17 @@ class MemoryPages(MemoryDecisions):
         base = super().get_changelist(request, **kwargs)
 
         class Placed(base):  # type: ignore[misc,valid-type]
-            """Give each row the place of its message, retrieved for all rows at once."""
+            """Give each row its person and the place of its message, for all rows at once."""
 
             def get_results(self, request: HttpRequest) -> None:
                 super().get_results(request)
                 sources = [row.source_message_id for row in self.result_list]
                 places = self.model_admin.source_places(request, set(filter(None, sources)))
+                chats = {row.chat_id for row in self.result_list if row.chat_id}
+                names = self.model_admin.chat_names(chats)
                 for row in self.result_list:
                     row.place = places.get(row.source_message_id)
+                    row.person = names.get(row.chat_id, "")
 
         return Placed
 
@@ -254,6 +271,9 @@ class MemoryPages(MemoryDecisions):
             "contradictions": contradictions_of(memory),
             "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
             "recalled": self.recalled_lately(request, memory),
+            "sees_answers": request.user.has_perm(SEE_ANSWERS),
+            "events": events_of(memory) if request.user.has_perm(SEE_AUDIT) else None,
+            "events_address": f"{reverse('admin:audit_auditevent_changelist')}?q={memory.pk}",
             "can_decide": decides(request),
             # The page shows the memory's own revisions below.
             "show_history": False,
@@ -269,6 +289,17 @@ class MemoryPages(MemoryDecisions):
     @admin.display(description=gettext_lazy("content"))
     def short_content(self, memory: Memory) -> str:
         return shown_short(memory.content)
+
+    @admin.display(description=gettext_lazy("whose"))
+    def shown_person(self, memory: Memory) -> str:
+        """Name the person whose memory it is; the name leads to all of that person's memories."""
+        name = getattr(memory, "person", "")
+        if name:
+            address = reverse("admin:memories_app_memory_changelist")
+            return shown_link(f"{address}?{urlencode({'chat': memory.chat_id})}", name)
+        if memory.visibility == str(Visibility.PUBLIC):
+            return _("everyone")
+        return _("the owner") if memory.chat_id is None else _("somebody who was erased")
 
     @admin.display(description=gettext_lazy("visible to"))
     def visible_to(self, memory: Memory) -> str:

@@ -28,7 +28,7 @@ from memories_app.models import (
     ProposalState,
 )
 from memories_app.review.admin.actions import decides, each
-from memories_app.review.admin.decisions import reason_in
+from memories_app.review.admin.decisions import reason_in, seen_in
 from memories_app.review.admin.memory_history import memory_address
 from memories_app.review.admin.state_labels import (
     PROPOSAL_KINDS,
@@ -169,7 +169,7 @@ class ProposalPages(ReadOnlyAdmin):
             proposal_id,
             posted.get("decision", ""),
             reason_in(posted, f"reason-{proposal_id}"),
-            posted.get(f"seen-{proposal_id}", ""),
+            seen_in(posted, f"seen-{proposal_id}"),
         )
         self._decide(request, decision)
         query = QueryDict(posted.get("list_query", "")).urlencode()
@@ -198,7 +198,7 @@ class ProposalPages(ReadOnlyAdmin):
                 proposal.pk,
                 request.POST.get("decision", ""),
                 reason_in(request.POST),
-                request.POST.get("seen", ""),
+                seen_in(request.POST),
                 typed,
             )
             if self._decide(request, decision):

@@ -6,14 +6,20 @@ Everything is escaped. Each text gets its own direction, so that Hebrew runs fro
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 SHORT = 200
+LEAST_COST = 0.01
+MAX_PLACES = 6
 
 
 def shown_text(text: str) -> SafeString:
@@ -48,9 +54,23 @@ def shown_mark(text: str, tone: str = "") -> SafeString:
     return format_html('<span class="state {}">{}</span>', tone, text)
 
 
-def cost_shown(cost: float) -> str:
-    """Return a cost to the hundredth, or to its first significant digits."""
-    return number_format(cost, 2 if cost >= 0.1 or not cost else 5, force_grouping=True)
+def cost_shown(cost: float | Decimal) -> str:
+    """Return a sum of costs in MODEL_CURRENCY, to the hundredth."""
+    if 0 < cost < LEAST_COST:
+        return _("under %(cost)s") % {"cost": _in_currency(LEAST_COST, 2)}
+    return _in_currency(cost, 2)
+
+
+def small_cost_shown(cost: float | Decimal) -> str:
+    """Return the cost of one answer in MODEL_CURRENCY, with two significant digits."""
+    places = 2 if not cost else min(max(1 - math.floor(math.log10(cost)), 2), MAX_PLACES)
+    return _in_currency(cost, places)
+
+
+def _in_currency(cost: float | Decimal, places: int) -> str:
+    # It cuts the digits of a Decimal off instead of rounding them.
+    amount = number_format(round(Decimal(str(cost)), places), places, force_grouping=True)
+    return f"{settings.MODEL_CURRENCY}\N{NO-BREAK SPACE}{amount}"
 
 
 def shown_json(value: Any) -> SafeString:

@@ -8,11 +8,17 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 ACTIONS: Mapping[str, Any] = {
+    "answer.rate": _("An answer was rated"),
+    "answer.resolve": _("An answer to review was resolved"),
+    "answer.unrate": _("A rating of an answer was taken back"),
     "audit.begin_anew": _("The audit log was begun anew"),
     "audit.export": _("The audit log was exported"),
     "audit.verify": _("The audit log was verified"),
     "backup.restore": _("A backup was restored"),
     "backup.write": _("A backup was written"),
+    "canned_reply.create": _("A canned reply was made"),
+    "canned_reply.delete": _("A canned reply was deleted"),
+    "canned_reply.update": _("A canned reply was changed"),
     "chat.allow": _("A chat was allowed"),
     "chat.assign": _("A conversation was assigned"),
     "chat.block": _("A chat was blocked"),
@@ -63,6 +69,7 @@ ACTIONS: Mapping[str, Any] = {
     "memory.reject": _("A memory was rejected"),
     "memory.remember": _("A memory was stored"),
     "memory.supersede": _("A memory was replaced by a newer one"),
+    "memory.teach": _("A memory was taught from an answer"),
     "memory.unpin": _("A memory was unpinned"),
     "memory.update": _("A memory was corrected"),
     "memory.visibility": _("A memory's visibility was changed"),
@@ -118,6 +125,7 @@ ACTIONS: Mapping[str, Any] = {
 OBJECTS: Mapping[str, Any] = {
     "audit log": _("audit log"),
     "backup": _("backup"),
+    "canned_reply": _("canned reply"),
     "card": _("memory card"),
     "chat": _("chat"),
     "delivery": _("delivery"),

@@ -199,6 +199,7 @@ SETTINGS = {
     "setting_prices": _(
         "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
     ),
+    "setting_currency": _("%(name)s must be the code of a currency, such as USD or ILS"),
     "budget_without_price": _(
         "CLIENTS_DAILY_BUDGET is set, but MODEL_PRICES has no price of %(model)s: its cost "
         "can't be counted."

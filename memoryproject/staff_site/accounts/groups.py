@@ -33,6 +33,7 @@ _MANAGE = (
     "memories_app.export_memory",
     "memories_app.*_sourcedocument",
     "memories_app.*_memorydocument",
+    "sessions_app.*_cannedreply",
     "sessions_app.forget",
 )
 _AUDIT = ("audit.view_*", "audit.export_auditevent")

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.admin_kit.periods import period_named, span_key
+from memoryproject.foundation.admin_kit.periods import TODAY, period_named, span_key
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.llm.prices import ModelTokens
 from memoryproject.staff_site.alerts.rounds import alerts_open
@@ -27,6 +27,8 @@ from memoryproject.staff_site.dashboard.number_format import (
     since_shown,
     slot_shown,
 )
+from memoryproject.staff_site.dashboard.review_tiles import review_tiles
+from memoryproject.staff_site.dashboard.tiles import Note, Tile
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.facade import clients_day
@@ -40,26 +42,6 @@ RIGHTS = (
     "sessions_app.view_forgetreceipt",
     "dashboard.operate_server",
 )
-
-
-@dataclass(frozen=True)
-class Note:
-    """A text under a figure, with a link to the list that it refers to."""
-
-    text: str
-    address: str = ""
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One figure. ``tone``: good, warn, bad, or empty."""
-
-    key: str
-    title: str
-    value: str
-    address: str = ""
-    notes: Sequence[Note] = ()
-    tone: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +79,7 @@ class Chart:
 class Board:
     period: str
     is_empty: bool
+    to_review: Sequence[Tile]
     happened: Sequence[Tile]
     charts: Sequence[Chart]
     now: Sequence[Tile]
@@ -116,6 +99,7 @@ def board_for(user: Any, *, period: str, now: datetime) -> Board:
     return Board(
         period=period,
         is_empty=found.is_empty,
+        to_review=list(review_tiles(to)),
         happened=list(_happened(found.whole, period, to)),
         charts=[] if found.is_empty else list(_charts(found, to)),
         now=list(_now(to, now)),
@@ -170,7 +154,7 @@ def _answers(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
     slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
     notes = [Note(slow)] if figures.answers else []
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
-    yield _tokens(figures, turns())
+    yield _tokens(figures, to.costs(when))
 
 
 def _tokens(figures: Figures, address: str) -> Tile:
@@ -289,13 +273,13 @@ def _limits(to: Places, now: datetime) -> Tile:
     }
     tokens = _("%(number)s tokens") % {"number": count_shown(found.used.tokens)}
     notes = [Note(_("clients today: %(calls)s, %(tokens)s") % {"calls": calls, "tokens": tokens})]
-    cost = cost_shown(float(found.used.cost))
+    cost = cost_shown(found.used.cost)
     budget = limits.daily_budget
     if budget:
-        values = {"cost": cost, "budget": cost_shown(float(budget))}
+        values = {"cost": cost, "budget": cost_shown(budget)}
         notes.append(Note(_("%(cost)s of the budget of %(budget)s") % values))
     elif limits.prices:
-        notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}))
+        notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}, to.costs(TODAY)))
     is_spent = bool(budget) and found.used.cost >= budget
     tone = "bad" if is_spent else "warn" if found.limited else ""
     address = to.list_of(figure_links.CHATS, **figure_links.LIMITED)

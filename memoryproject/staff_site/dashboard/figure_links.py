@@ -22,6 +22,7 @@ DELIVERIES = "sessions_app_inbounddelivery"
 # Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
 UNPROCESSED = {"processed": "no"}
+TO_REVIEW = {"review": "todo"}
 LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
@@ -47,8 +48,20 @@ class Places:
         values = {**({PARAMETER: when} if when else {}), **filters}
         return f"{address}?{urlencode(values)}" if address and values else address
 
+    def review(self) -> str:
+        """Return the address of the memories to review."""
+        may_view = self.may("memories_app.view_memory")
+        return self._address("admin:memories_app_memory_waiting") if may_view else ""
+
     def operations(self) -> str:
         return self._address("admin:operations") if self.may("dashboard.operate_server") else ""
+
+    def costs(self, when: str) -> str:
+        """Return the address of the costs of a period."""
+        if not self.may("sessions_app.view_turn"):
+            return ""
+        address = self._address("admin:costs")
+        return f"{address}?{urlencode({'period': when})}" if address else ""
 
     def _address(self, name: str) -> str:
         try:

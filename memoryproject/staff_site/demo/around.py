@@ -48,6 +48,7 @@ def before(story: Story) -> None:
         pk=1,
         defaults={
             "name": "Shaked",
+            "business_name": "Café Shaked",
             "persona": "You are the friendly voice of Café Shaked, a small bakery in Haifa.",
             "business_facts": "Bakery and café, Masada Street 24, Haifa. Cakes are ordered two "
             "days ahead.",

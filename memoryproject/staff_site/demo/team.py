@@ -30,8 +30,18 @@ from sessions_app.inbox.facade import (
     chats_review,
     note_write,
 )
-from sessions_app.models import Chat, Label, Message
+from sessions_app.models import CannedReply, Chat, Label, Message
 
+CANNED_REPLIES = (
+    ("Greeting", "hi", "Hello {name|there}, this is the team of {business}. How can we help?"),
+    ("Opening hours", "hours", "We are open Sunday to Thursday 7:00–19:00, Friday 7:00–14:30."),
+    (
+        "Order is ready",
+        "ready",
+        "{name}, your order is ready. Pick it up until we close.",
+    ),
+    ("Where we are", "כתובת", "שלום {name}, אנחנו ברחוב מסדה 24, חיפה. להתראות ב-{business}!"),
+)
 LABELS = (
     ("Wedding", "violet"),
     ("Allergy", "red"),
@@ -54,6 +64,11 @@ class Deed:
 def _labels() -> None:
     for name, colour in LABELS:
         Label.objects.create(name=name, colour=colour)
+
+
+def _canned_replies() -> None:
+    for name, shortcut, text in CANNED_REPLIES:
+        CannedReply.objects.create(name=name, shortcut=shortcut, text=text)
 
 
 def _label(of: Person | Group, name: str, who: str) -> None:
@@ -108,6 +123,7 @@ def _review_all(who: str) -> None:
 
 DEEDS = (
     Deed(29, "10:00", _labels),
+    Deed(29, "10:05", _canned_replies),
     Deed(17, "11:00", lambda: _label(DANA, "Allergy", "noa")),
     Deed(
         17,

@@ -116,6 +116,7 @@ MODELS: Meanings = {
     "ANSWER_DEADLINE_SECONDS": _("Seconds for one answer, over all its calls of models."),
     "MODEL_TIMEOUT_SECONDS": _("Seconds for one call of a model."),
     "MODEL_PRICES": _("What a million tokens cost, for the estimate on the dashboard."),
+    "MODEL_CURRENCY": _("The currency of MODEL_PRICES, by its code."),
     "EMBEDDER": _("Who makes the vectors of recall."),
     "EMBEDDING_MODEL": _("The embedding model's name or folder."),
     "TRANSCRIPTION_MODEL": _("Who writes voice messages down. Not set: nobody."),

@@ -12,6 +12,8 @@
   const isAtTheEnd = () =>
     timeline.scrollHeight - timeline.scrollTop - timeline.clientHeight < NEAR_THE_END;
   const bubbles = () => [...timeline.querySelectorAll(".bubble")];
+  const toEnd = document.querySelector(".to-end");
+  let atTheEnd = false;
   const chosen = () => document.activeElement?.closest(".bubble") ?? null;
 
   // Logged out, no right any more, or forgotten: what may not be read any more isn't left standing.
@@ -35,14 +37,35 @@
     const text = await answer.text();
     const wasAtTheEnd = isAtTheEnd();
     const where = chosen()?.id;
+    const last = bubbles().at(-1)?.id;
+    const top = timeline.getBoundingClientRect().top;
+    // The oldest messages leave the page when new ones come: what is being read stays in its place.
+    const read = bubbles().find((each) => each.getBoundingClientRect().bottom > top);
+    const readAt = read?.getBoundingClientRect().top;
     timeline.innerHTML = text;
+    const readNow = read && document.getElementById(read.id);
+    if (readNow) timeline.scrollTop += readNow.getBoundingClientRect().top - readAt;
     timeline.dataset.tag = answer.headers.get("ETag");
     timeline.dataset.made = answer.headers.get("X-Made");
     // Who puts the conversation off has seen what came in by now.
     for (const made of document.querySelectorAll(".snooze .made")) made.value = timeline.dataset.made;
     if (where) document.getElementById(where)?.focus({ preventScroll: true });
     if (wasAtTheEnd) toTheEnd();
+    else if (bubbles().at(-1)?.id !== last) toEnd.hidden = false;
   }
+
+  toEnd.querySelector("button").addEventListener("click", () => {
+    toTheEnd();
+    timeline.focus({ preventScroll: true });
+  });
+  timeline.addEventListener("scroll", () => {
+    atTheEnd = isAtTheEnd();
+    if (atTheEnd) toEnd.hidden = true;
+  });
+  // Who reads the end stays there when a picture appears above it, or the reply box grows.
+  const stay = () => { if (atTheEnd) toTheEnd(); };
+  timeline.addEventListener("load", stay, true);
+  new ResizeObserver(stay).observe(timeline);
 
   // Where to begin: at the message that the address names, at what is unread, or at the end.
   const named = location.hash.startsWith("#m-") && document.getElementById(location.hash.slice(1));
@@ -51,10 +74,12 @@
     named.scrollIntoView({ block: "center" });
     named.focus({ preventScroll: true });
   } else if (news) {
-    timeline.scrollTop = news.offsetTop - timeline.offsetTop - NEAR_THE_END;
+    timeline.scrollTop = news.offsetTop - NEAR_THE_END;
+    toEnd.hidden = isAtTheEnd();
   } else if (!new URLSearchParams(location.search).has("after")) {
     toTheEnd();
   }
+  atTheEnd = isAtTheEnd();
   if (timeline.dataset.live) {
     // The next look waits for the last one, and a server that is away is asked again.
     const again = () =>
@@ -93,7 +118,15 @@
         (message.querySelector(".text")?.textContent ?? "").slice(0, 60);
       form.querySelector(".about-text").hidden = false;
     }
+    // On a narrow screen the sidebar opens by its anchor.
+    if (!form.offsetParent) location.hash = "notes";
     form.querySelector("textarea").focus();
+  }
+
+  function answer() {
+    const quote = chosen()?.querySelector(".quote-act");
+    if (quote) quote.click();
+    else document.getElementById("takeover-text")?.focus();
   }
 
   document.querySelector(".about-nothing")?.addEventListener("click", (event) => {
@@ -116,11 +149,13 @@
     r: () => press("[data-key=r]"),
     b: () => (chosen() ? press("button[form=message-acts]", chosen()) : press("[data-key=b]")),
     n: note,
+    q: answer,
     "/": () => document.querySelector("input[name=q]").focus(),
     "?": () => help.showModal(),
   };
-  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n" };
+  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n", KeyQ: "q" };
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") document.querySelector("aside:is(:target, :has(:target)) .close-about")?.click();
     const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (isTyping || help.open || event.ctrlKey || event.metaKey || event.altKey) return;
     // Where letters aren't Latin, as on a Hebrew keyboard, the place of the key counts.

@@ -1,4 +1,4 @@
-// What every staff page has: the switch of colours, and the menu on small screens.
+// What every staff page has: the switch of colours, the menu on small screens, fields for files.
 (() => {
   const buttons = [...document.querySelectorAll("[data-theme-choice]")];
   const mark = () => buttons.forEach((button) =>
@@ -14,6 +14,9 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && location.hash === "#nav-sidebar") close?.click();
   });
+
+  // Unfold's script writes a file's name into a text field of its own, which our forms don't have.
+  document.querySelectorAll("input[type=file]").forEach((input) => { input.hasChangeListener = true; });
 
   // A filter's panel goes when something else is clicked or Escape is pressed.
   for (const panel of document.querySelectorAll("details.filters, details.menu")) {

@@ -84,13 +84,21 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     form = ChatForm
     read_as = "chat"
     # The list itself is the inbox; this one serves its actions.
+    has_csv = False
     list_display = ("whatsapp_chat", "client_name", "memory")
-    search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
+    search_fields = (
+        "whatsapp_chat",
+        "client_name",
+        "staff_name",
+        "client_phone",
+        "addresses__address",
+    )
     inlines: ClassVar = [AddressInline]
     readonly_fields = (
         "id",
         "whatsapp_chat",
         "client_name",
+        "staff_name",
         "client_phone",
         "links",
         "provider",
@@ -100,7 +108,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         "created_at",
         "updated_at",
     )
-    fields = (*readonly_fields[1:5], "memory_enabled", *readonly_fields[5:], "id")
+    fields = (*readonly_fields[1:6], "memory_enabled", *readonly_fields[6:], "id")
 
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.conversation)

@@ -50,7 +50,7 @@ from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, Message, ReadMark
 from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.page_timestamp import made_stamp
-from sessions_app.takeover.presentation import takeover_context
+from sessions_app.takeover.presentation import reply_number, takeover_context
 
 TEMPLATE = "admin/sessions_app/chat/conversation.html"
 PART = "admin/sessions_app/chat/timeline.html"
@@ -89,6 +89,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         "page": page,
         "at": _id(request, "at"),
         "reviews": user.has_perm("sessions_app.review_chat"),
+        "replies_by": reply_number(request, chat),
     }
     shown = render_to_string(PART, context, request)
     tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
@@ -117,7 +118,7 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
         **review_of(request, chat, user),
         **takeover_context(request, chat),
         **access_context(request, chat),
-        "title": chat.client_name or chat.whatsapp_chat,
+        "title": chat.shown_name,
         "opts": Chat._meta,
         "original": chat,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -36,6 +38,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     read_as = "message"
     list_is_read = True
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
+    csv_columns: ClassVar[Any] = {"short_text": "whole_text"}
     list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
     search_fields = ("content",)
     search_help_text = gettext_lazy(

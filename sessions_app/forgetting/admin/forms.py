@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from sessions_app.conversations.facade import chat_at
 from sessions_app.forgetting.find_matches import MEMORY, MESSAGE, Wanted
 from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
+from sessions_app.models.receipts import MAX_REQUEST_NUMBER, Requester
 
 # The confirmation word of each language.
 WORDS = {"en": "FORGET", "he": "לשכוח"}
@@ -120,6 +121,28 @@ class ConfirmForm(forms.Form):
             attrs={"autocomplete": "off", "dir": "auto", "class": "field-input", "size": 32}
         ),
         error_messages={"required": gettext_lazy("Nothing was typed, so nothing is erased.")},
+    )
+
+    requester = forms.ChoiceField(
+        label=gettext_lazy("Who asked for it"),
+        choices=Requester.choices,
+        required=False,
+        widget=forms.Select(attrs={"class": "field-input"}),
+    )
+    request_number = forms.RegexField(
+        label=gettext_lazy("Request number"),
+        # Not a text: a receipt is kept for good and holds nothing of what was erased.
+        regex=r"^[A-Za-z0-9א-ת/_.#-]+$",
+        required=False,
+        max_length=MAX_REQUEST_NUMBER,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "dir": "auto", "class": "field-input", "size": 20}
+        ),
+        error_messages={
+            "invalid": gettext_lazy(
+                "A number, without blanks: letters, digits and / _ . # - only. Nothing is erased."
+            )
+        },
     )
 
     def __init__(self, *args: Any, run: ForgetRun, **options: Any) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
@@ -21,6 +22,7 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_table
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from sessions_app.forgetting.admin.forget_links import FORGET, run_address
+from sessions_app.forgetting.receipt_search import receipts_found
 from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
 from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.forgetting.receipts.receipt_labels import (
@@ -30,7 +32,6 @@ from sessions_app.forgetting.receipts.receipt_labels import (
     probe_words,
     swept_words,
 )
-from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt
 
 MAX_STAFF = 100
@@ -73,13 +74,21 @@ class ActorKindFilter(admin.SimpleListFilter):
 
 @admin.register(ForgetReceipt)
 class ForgetReceiptAdmin(ReadOnlyAdmin):
-    list_display = ("forgotten_at", "shown_kind", "object_id", "rows", "shown_probe", "by_whom")
+    list_display = (
+        "forgotten_at",
+        "shown_kind",
+        "object_id",
+        "rows",
+        "shown_probe",
+        "by_whom",
+        "request_number",
+    )
     list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
     # See get_search_results.
     search_fields = ("receipt_id",)
     search_help_text = gettext_lazy(
-        "A whole id: the receipt's, that of what was erased, or the person's, such as "
-        "15550100123@c.us"
+        "The person's number as you write it, a request number, or a whole id: the receipt's or "
+        "that of what was erased"
     )
     date_hierarchy = "forgotten_at"
     fieldsets = (
@@ -87,7 +96,10 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         (gettext_lazy("When"), {"fields": ("shown_times",)}),
         (gettext_lazy("Check"), {"fields": ("shown_probe", "shown_looks", "shown_names")}),
         (gettext_lazy("What was removed"), {"fields": ("shown_swept",)}),
-        (gettext_lazy("By whom"), {"fields": ("by_whom", "content_hash")}),
+        (
+            gettext_lazy("By whom"),
+            {"fields": ("by_whom", "requester", "request_number", "content_hash")},
+        ),
     )
     readonly_fields = (
         "documents",
@@ -116,14 +128,17 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ForgetReceipt], search_term: str
     ) -> tuple[QuerySet[ForgetReceipt], bool]:
-        """Search by whole ids only: an index finds them, and a person's is kept as a hash alone."""
+        """Search by whole ids and numbers only: an index finds them.
+
+        A person's number is kept as a hash alone.
+        """
         term = search_term.strip()
         if not term:
             return queryset, False
         with suppress(ValueError):
             key = UUID(term)
             return queryset.filter(Q(receipt_id=key) | Q(object_id=key)), False
-        return receipts_of(queryset, term), False
+        return receipts_found(queryset, term, home_numbers=settings.GODFATHER_PHONE), False
 
     def pdf(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
         """Return the receipt as PDF."""

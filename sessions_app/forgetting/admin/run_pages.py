@@ -200,7 +200,13 @@ def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> Http
     form = ConfirmForm(request.POST, run=run)
     if not form.is_valid():
         return page.run_page(request, run, form)
-    run_confirm(run_id=run.pk, actor=staff_actor(request), enqueue=enqueue_forgetting)
+    run_confirm(
+        run_id=run.pk,
+        actor=staff_actor(request),
+        enqueue=enqueue_forgetting,
+        requester=form.cleaned_data["requester"],
+        request_number=form.cleaned_data["request_number"],
+    )
     return redirect(run_address(run.pk))
 
 

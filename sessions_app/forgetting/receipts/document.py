@@ -66,9 +66,20 @@ def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
         (_("Its id"), str(receipt.object_id)),
         (_("When"), times_of(receipt.forgotten_at)),
         (_("By whom"), actor_words(receipt.actor_kind, receipt.actor)),
+        *request_facts(receipt),
         (_("Check"), probe_words(receipt.probe)),
         (_("Keyed hash of the content"), receipt.content_hash),
     ]
+
+
+def request_facts(row: ForgetReceipt | ForgetRun) -> list[tuple[str, str]]:
+    """Return who wanted the erasure and the number of that request, as far as it was stated."""
+    facts = []
+    if row.requester:
+        facts.append((_("Who asked for it"), str(row.get_requester_display())))
+    if row.request_number:
+        facts.append((_("Request number"), row.request_number))
+    return facts
 
 
 def receipt_document(receipt: ForgetReceipt) -> Document:
@@ -93,6 +104,7 @@ def run_document(run: ForgetRun) -> Document:
     facts = [
         (_("Erasure"), str(run.run_id)),
         (_("By whom"), actor_words("staff", run.asked_by)),
+        *request_facts(run),
         (_("Begun"), times_of(run.confirmed_at) if run.confirmed_at else "–"),
         (_("Ended"), times_of(run.finished_at) if run.finished_at else "–"),
         (_("Things chosen"), str(run.total)),

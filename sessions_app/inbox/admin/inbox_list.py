@@ -121,7 +121,7 @@ def _line(row: Row, *, reads: bool) -> Line:
     return Line(
         row=row,
         address=conversation_address(row.chat.pk),
-        name=row.chat.client_name or row.chat.whatsapp_chat,
+        name=row.chat.shown_name,
         short=last.content[:SHORT] if last else "",
         kind=kind_of(last.kind) if last else None,
         tick=TICKS.get(last.delivery_status) if last else None,

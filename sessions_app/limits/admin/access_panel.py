@@ -105,7 +105,7 @@ def _rows(hour: int, day: Used, month: Used, limits: UsageLimits) -> list[tuple[
         (_("Tokens"), tokens, of(month.tokens, 0)),
     ]
     if limits.prices:
-        costs = cost_shown(float(day.cost)), cost_shown(float(month.cost))
+        costs = cost_shown(day.cost), cost_shown(month.cost)
         rows.append((_("Estimated cost"), *costs))
     return rows
 

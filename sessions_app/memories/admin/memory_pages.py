@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -25,10 +25,12 @@ from sessions_app.memories.admin.memory_search import search_memories
 from sessions_app.memories.admin.provenance import (
     answers_that_recalled,
     chat_titles,
+    chats_called,
     message_places,
 )
 from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
+from sessions_app.presentation.links import contact_address
 
 
 @admin.register(Memory)
@@ -50,11 +52,11 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         return found.order_by(*queryset.query.order_by) if "o" in request.GET else found, False
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Show the score of search results in place of the number of mentions."""
+        """Show the score of search results."""
         first, *others = super().get_list_display(request)
         if not request.GET.get("q"):
             return (first, *others)
-        return (first, "shown_score", *(name for name in others if name != "told_count"))
+        return (first, "shown_score", *others)
 
     @admin.display(description=gettext_lazy("score, similarity"))
     def shown_score(self, memory: Any) -> str:
@@ -65,12 +67,12 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         label = _("would be recalled") if relevant else _("too weak to be recalled")
         similarity = "–" if memory.similarity is None else f"{memory.similarity:.2f}"
         return format_html(
-            '<span class="score{}" title="{}">{}</span> <span class="quiet">{}</span>'
-            '<span class="sr-only"> {}</span>',
+            '<span class="score{}">{}</span> <span class="quiet">{}</span>'
+            '<span class="{}"> {}</span>',
             " relevant" if relevant else "",
-            label,
             f"{memory.score:.2f}",
             similarity,
+            "sr-only" if relevant else "quiet too-weak",
             label,
         )
 
@@ -87,11 +89,14 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         chat = chat_at(whatsapp_chat)
         return None if chat is None else chat.pk
 
+    def find_chats(self, text: str) -> list[UUID]:
+        return chats_called(text)
+
     def chat_link(self, chat_id: UUID) -> str:
         chat = Chat.objects.filter(pk=chat_id).first()
         if chat is None:
             return str(chat_id)
-        return shown_link(reverse("admin:sessions_app_chat_change", args=[chat.pk]), str(chat))
+        return shown_link(contact_address(chat.pk), str(chat))
 
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
         return chat_titles(chat_ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +20,8 @@ from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 MAX_HITS = 100
 # Lower scores are chance; a turn recalls from RECALL_MIN_SIMILARITY on.
 MIN_SCORE = 0.1
+# So many are shown however low their scores are: the nearest that there is says something, too.
+NEAREST = 5
 MAX_LENGTH = 2_000
 # Partial words are searched in so many of the newest memories.
 RECENT = 5_000
@@ -35,12 +37,14 @@ class SearchNote:
     ``by_meaning``: recall was used, so there are scores. ``degraded``: a part of recall failed.
     ``by_words``: memories that aren't recalled were searched, too, by their words. ``in_part``:
     nothing matched, and these of the newest memories contain the text as a part of a word.
+    ``only_near``: nothing matched, and these are the nearest.
     """
 
     by_meaning: bool = False
     degraded: bool = False
     by_words: bool = False
     in_part: bool = False
+    only_near: bool = False
 
 
 def search_memories(
@@ -67,14 +71,27 @@ def search_memories(
     hits, degraded = (
         ([], False) if state in _UNRECALLED else _recalled(request, queryset, term, embedder)
     )
-    found = Q(pk__in=[hit.id for hit in hits])
+    if _means_all(request):
+        hits = [hit for hit in hits if hit.score >= MIN_SCORE]
+    found = Q(pk__in=[hit.id for hit in hits if hit.score >= MIN_SCORE])
     if state:
         found |= Q(pk__in=memories_with_words(queryset.order_by(), term).values("pk"))
-    if not hits and not queryset.filter(found).order_by().exists():
-        part = queryset.filter(_in_part(queryset, term))
-        return _scored(part, []), SearchNote(degraded=degraded, in_part=True)
     note = SearchNote(by_meaning=state not in _UNRECALLED, degraded=degraded, by_words=bool(state))
-    return _scored(queryset.filter(found), hits), note
+    if not queryset.filter(found).order_by().exists():
+        part = queryset.filter(_in_part(queryset, term))
+        if not hits or part.order_by().exists():
+            return _scored(part, []), SearchNote(degraded=degraded, in_part=True)
+        note = replace(note, only_near=True)
+    return _scored(queryset.filter(found | Q(pk__in=[hit.id for hit in hits])), hits), note
+
+
+def _means_all(request: HttpRequest) -> bool:
+    """Say whether something is done with all that was found, without looking at each row.
+
+    That isn't done with memories that are shown only because they are the nearest.
+    """
+    ticked = bool(request.POST.getlist("_selected_action"))
+    return request.method == "POST" and (not ticked or request.POST.get("select_across") == "1")
 
 
 def _id_began(queryset: QuerySet[Memory], term: str) -> QuerySet[Memory] | None:
@@ -109,14 +126,17 @@ def _recalled(
         viewer=Viewer("staff"),
         embedder=embedder,
         top_k=MAX_HITS,
-        min_similarity=MIN_SCORE,
+        min_similarity=0.0,
         sources=(MEMORIES,),
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
         # The user waits for the page, and results below this score are not relevant.
         sure=False,
         repeats=True,
     )
-    return result.hits, result.degraded
+    hits = [
+        hit for place, hit in enumerate(result.hits) if place < NEAREST or hit.score >= MIN_SCORE
+    ]
+    return hits, result.degraded
 
 
 def _scored(queryset: QuerySet[Memory], hits: list[Hit]) -> QuerySet[Any]:

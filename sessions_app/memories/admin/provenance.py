@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.urls import reverse
 
+from sessions_app.conversations.facade import chat_at
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 
 # Only so many of the newest answers are searched for those that recalled a memory.
 ANSWERS_LOOKED_AT = 500
 ANSWERS_SHOWN = 10
+# A name finds the memories of so many people, those who wrote last.
+MAX_CHATS = 50
+_ADDRESS = re.compile(r"[\w.+-]+@[\w.]+")
 
 
 def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
@@ -31,6 +38,22 @@ def chat_titles(chat_ids: Collection[UUID]) -> dict[UUID, str]:
     return {chat.pk: str(chat) for chat in Chat.objects.filter(pk__in=list(chat_ids))}
 
 
+def chats_called(text: str) -> list[UUID]:
+    """Return the ids of the chats with this id or address, or with this part of a name or number.
+
+    A title such as ``chat_titles`` gives counts as the address in it. The ids are values, so that
+    the query for their memories uses an index.
+    """
+    with suppress(ValueError):
+        return [UUID(text)]
+    if address := _ADDRESS.search(text):
+        exact = chat_at(address[0])
+        return [] if exact is None else [exact.pk]
+    called = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=text.lstrip("+"))
+    found = Chat.objects.filter(called).order_by("-updated_at")
+    return list(found.values_list("pk", flat=True)[:MAX_CHATS])
+
+
 def answers_that_recalled(memory_id: UUID, chat_id: UUID | None) -> list[dict[str, Any]]:
     """Return the newest answers for which the memory was recalled, each with its score then.
 
@@ -44,13 +67,14 @@ def answers_that_recalled(memory_id: UUID, chat_id: UUID | None) -> list[dict[st
     found = (
         TurnReplay.objects.filter(turn__in=newest, recalled__contains=[{"id": str(memory_id)}])
         .order_by("-turn_id")
-        .select_related("turn")
-        .only("recalled", "turn__asked_at")[:ANSWERS_SHOWN]
+        .defer("prompt", "shown", "left_out", "timings")
+        .select_related("turn__chat")[:ANSWERS_SHOWN]
     )
     return [
         {
             "address": reverse("admin:sessions_app_turn_change", args=[replay.pk]),
             "at": replay.turn.asked_at,
+            "chat": str(replay.turn.chat),
             "score": _score(replay.recalled, str(memory_id)),
         }
         for replay in found

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 
 from sessions_app.models import Turn
-from sessions_app.takeover.admin.panel import takeover_paths
+from sessions_app.takeover.admin.views import takeover_paths
 from sessions_app.turns.presentation import TurnAdmin
 
 

@@ -21,29 +21,40 @@ _OUTCOMES = {
 }
 
 
-def learned_table(turn: Turn) -> str:
-    """Return a table of the memories that come from the turn's messages, in their stored words."""
+def learning_of(turn: Turn) -> tuple[str, str]:
+    """Return what was learned from the turn, and how the extraction went.
+
+    Where there are memories, a note that nothing was to be learned would contradict them: they are
+    from an earlier try, or came with the messages.
+    """
+    rows = _learned_rows(turn)
+    work = ExtractionWork.objects.filter(turn=turn).first()
+    if not rows:
+        return _("Nothing learned"), _learning_state(work)
+    titles = (_("memory"), _("type"), _("visible to"), _("confidence"))
+    says_nothing = work is None or (work.outcome == NOTHING_LEARNED and not work.due)
+    return shown_table(titles, rows), "" if says_nothing else _learning_state(work)
+
+
+def _learned_rows(turn: Turn) -> list[tuple[str, ...]]:
+    """Return the memories that come from the turn's messages, in their stored words."""
     messages = Message.objects.filter(turn__in=turn_with_merged(turn)).values("pk")
     memories = Memory.objects.filter(
         tellings__source=EXTRACTION, tellings__source_message_id__in=messages
     )
-    rows = [
+    return [
         (
             memory_link(memory),
             memory.type,
-            VISIBILITIES.get(memory.visibility, memory.visibility),
+            str(VISIBILITIES.get(memory.visibility, memory.visibility)),
             "–" if memory.confidence is None else f"{memory.confidence:g}",
         )
         for memory in memories.distinct().order_by("created_at", "memory_id").defer("terms")
     ]
-    if not rows:
-        return _("Nothing learned")
-    return shown_table((_("memory"), _("type"), _("visible to"), _("confidence")), rows)
 
 
-def learning_state(turn: Turn) -> str:
+def _learning_state(work: ExtractionWork | None) -> str:
     """Return whether the extraction is due, its results in numbers, or why it failed."""
-    work = ExtractionWork.objects.filter(turn=turn).first()
     if work is None:
         return _("Learning was off")
     if work.error:

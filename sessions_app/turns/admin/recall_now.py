@@ -13,6 +13,7 @@ from sessions_app.models import Turn, TurnReplay
 from sessions_app.recall.facade import Viewer, hit_record, recall
 from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
 from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.turn_dependencies import Dependencies
 
 NEW, GONE, UP, DOWN, SAME = "new", "gone", "up", "down", "same"
 
@@ -58,18 +59,16 @@ def recall_now(turn: Turn) -> RecallNow:
     Only the messages that could be recalled at that time count: those before the turn's message
     that its prompt didn't hold.
     """
-    message = turn.message
-    if message is None or message.revoked_at is not None or not message.content.strip():
-        return RecallNow(impossible=_("The question isn't kept any more, so it can't be asked."))
     dependencies = build_turn_dependencies()
-    if not dependencies.rules.longterm_enabled:
-        return RecallNow(impossible=_("Long-term memory is off (LONGTERM_ENABLED)."))
+    question = asked_again(turn)
+    if impossible := why_impossible(question, dependencies):
+        return RecallNow(impossible=impossible)
     turn.user_role = dependencies.chat_memory.role_in(turn.chat)
     history = dependencies.chat_memory.history(
         turn=turn, max_messages=dependencies.rules.history_max_messages
     )
     found = recall(
-        query=message.content,
+        query=question,
         viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
@@ -91,6 +90,21 @@ def recall_now(turn: Turn) -> RecallNow:
         now=_compared(now, then, missing=NEW),
         degraded=found.degraded,
     )
+
+
+def asked_again(turn: Turn) -> str:
+    """Return the question of the turn, empty where it isn't kept any more."""
+    message = turn.message
+    return "" if message is None or message.revoked_at is not None else message.content.strip()
+
+
+def why_impossible(question: str, dependencies: Dependencies) -> str:
+    """Return in words why nothing can be recalled for the question now, or an empty text."""
+    if not question:
+        return _("The question isn't kept any more, so it can't be asked.")
+    if not dependencies.rules.longterm_enabled:
+        return _("Long-term memory is off (LONGTERM_ENABLED).")
+    return ""
 
 
 def _compared(

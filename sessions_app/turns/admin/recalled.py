@@ -33,7 +33,8 @@ class RecalledRow:
     """One recalled text.
 
     ``fate``: what happened to it since, empty for nothing. ``link`` leads to it, ``source_link`` to
-    the message that it comes from. ``score`` and ``similarity`` are in [0, 1], or None.
+    the message that it comes from. ``score`` and ``similarity`` are in [0, 1], or None. ``memory``:
+    the memory as it is today.
     """
 
     place: int
@@ -47,6 +48,7 @@ class RecalledRow:
     fate: str = ""
     link: str = ""
     source_link: str = ""
+    memory: Memory | None = None
     around: Sequence[Around] = field(default_factory=tuple)
 
     @property
@@ -76,6 +78,11 @@ class RecalledRow:
     @property
     def is_gone(self) -> bool:
         return self.fate == FORGOTTEN
+
+    @property
+    def can_be_corrected(self) -> bool:
+        """Say whether the memory may be edited: one that was superseded is history."""
+        return self.memory is not None and self.memory.status != MemoryStatus.SUPERSEDED
 
 
 def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
@@ -116,6 +123,7 @@ def _row(
         fate=fate,
         link=link,
         source_link=source_link,
+        memory=memory if source == "memory" else None,
         around=() if fate == FORGOTTEN else _around(entry),
     )
 
@@ -161,7 +169,7 @@ def message_address(chat_id: UUID, message_id: UUID) -> str:
 def _memories(entries: Sequence[dict[str, Any]]) -> dict[str, Memory]:
     keys = _keys(entries, "memory")
     found = Memory.objects.filter(pk__in=keys) if keys else Memory.objects.none()
-    only = ("memory_id", "content", "status", "chat_id", "source_message_id")
+    only = ("memory_id", "content", "content_hash", "status", "chat_id", "source_message_id")
     return {str(memory.pk): memory for memory in found.only(*only)}
 
 

@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
-from memoryproject.foundation.admin_kit.display import cost_shown
+from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR
 from sessions_app.presentation.author_names import SOMEBODY, names_of
-from sessions_app.turns.admin.extraction_results import learned_table, learning_state
+from sessions_app.turns.admin.extraction_results import learning_of
 from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
@@ -97,11 +97,12 @@ def replay_of(turn: Turn) -> Replay:
     """
     replay = TurnReplay.of(turn)
     spans = spans_of(turn)
+    learned, learning = ("", "") if turn.by_hand else learning_of(turn)
     return Replay(
         turn=turn,
         record=replay,
         question=None if turn.by_hand else question_of(turn),
-        answer=_answer(turn),
+        answer=answer_of(turn),
         author=_author(turn),
         state=str(STATES.get(turn.state, turn.state)),
         state_class="good" if turn.state in GOOD else "bad" if turn.state in BAD else "",
@@ -118,8 +119,8 @@ def replay_of(turn: Turn) -> Replay:
         whole=duration(sum(span.ms for span in spans)) if spans else "",
         cost=_cost(replay),
         parts=list(turn.parts.order_by("number").defer("content")),
-        learned="" if turn.by_hand else learned_table(turn),
-        learning="" if turn.by_hand else learning_state(turn),
+        learned=learned,
+        learning=learning,
     )
 
 
@@ -129,7 +130,7 @@ def _cost(replay: TurnReplay) -> str:
         return ""
     limits = build_usage_limits()
     cost = limits.cost_of(replay.model, replay.prompt_tokens, replay.completion_tokens or 0)
-    return "" if cost is None else cost_shown(cost)
+    return "" if cost is None else small_cost_shown(cost)
 
 
 def question_of(turn: Turn) -> Utterance:
@@ -144,7 +145,8 @@ def question_of(turn: Turn) -> Utterance:
     return Utterance(message.kind, message.content, _link(message))
 
 
-def _answer(turn: Turn) -> Utterance | None:
+def answer_of(turn: Turn) -> Utterance | None:
+    """Return what the turn answered, if anything is stored of it."""
     reply = turn.reply
     if reply is None:
         return Utterance("text", turn.unstored_reply) if turn.unstored_reply else None

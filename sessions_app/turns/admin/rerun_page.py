@@ -15,9 +15,11 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
+from sessions_app.turns.admin.replay import answer_of, question_of
 from sessions_app.turns.admin.state_labels import turn_crumb
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.rerun import (
@@ -64,7 +66,7 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
         raise PermissionDenied
     if request.method not in ("GET", "HEAD", "POST"):
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
-    turn = Turn.objects.select_related("chat", "message").filter(pk=turn_id).first()
+    turn = Turn.objects.select_related("chat", "message", "reply").filter(pk=turn_id).first()
     if turn is None:
         raise Http404("There is no such turn, or not any more.")
     if request.method == "POST":
@@ -73,6 +75,14 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
     if offer is None:
         messages.warning(request, why(NotInTroubleError()))
         return redirect("admin:sessions_app_turn_change", turn.pk)
+    audit_record(
+        action="conversation.read",
+        actor=staff_actor(request),
+        object_type="turn",
+        object_id=turn.pk,
+        details={"rerun": True},
+        chat_id=turn.chat_id,
+    )
     context = {
         **admin.site.each_context(request),
         "title": offer.title,
@@ -81,6 +91,8 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
         "crumb": turn_crumb(turn),
         "turn": turn,
         "offer": offer,
+        "question": question_of(turn),
+        "answer": answer_of(turn) if offer.what == SEND else None,
         "sends": offer.what == SEND,
         "may_come_twice": turn.state == TurnState.UNCONFIRMED,
         "seen": turn.finished_at.isoformat() if turn.finished_at else "",

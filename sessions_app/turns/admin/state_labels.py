@@ -55,7 +55,7 @@ _MEANS: dict[str, Promise] = {
 
 def turn_crumb(turn: Turn) -> str:
     """Return the name of an answer's page: whom it answers, and on which day."""
-    name = turn.chat.client_name or turn.chat.whatsapp_chat
+    name = turn.chat.shown_name
     day = date_format(localtime(turn.created_at), "SHORT_DATE_FORMAT")
     return _("Answer to %(name)s, %(day)s") % {"name": name, "day": day}
 

@@ -17,18 +17,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_short, shown_state
+from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
+from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.row_search import parts_found
+from sessions_app.turns.admin.near_misses import near_misses
+from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
+from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
 from sessions_app.turns.dependencies import enqueue_chat
@@ -37,9 +39,11 @@ from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 HEAVY = ("context", "unstored_text", "unstored_reply")
 HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
+# The person still waits for an answer, which a person may write.
+UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
 
-class TurnAdmin(ConversationAdmin):
+class TurnAdmin(TeachPages, RatingPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -52,8 +56,16 @@ class TurnAdmin(ConversationAdmin):
         "shown_model",
         "tokens",
         "trouble",
+        "shown_rating",
     )
-    list_filter = ("state", period_filter("created_at"), ModelFilter, "by_hand", "provider")
+    list_filter = (
+        "state",
+        ReviewFilter,
+        period_filter("created_at"),
+        ModelFilter,
+        "by_hand",
+        "provider",
+    )
     # Any other order would sort half a million rows.
     sortable_by = ("created_at",)
     search_fields = ("turn_id",)
@@ -67,14 +79,16 @@ class TurnAdmin(ConversationAdmin):
         own = [
             path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
+            path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
         ]
-        return [*own, *super().get_urls()]
+        return [*own, *self.teach_urls(), *self.rating_urls(), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         return (
             super()
             .get_queryset(request)
             .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
+            .prefetch_related("ratings")
         )
 
     def get_search_results(
@@ -99,20 +113,32 @@ class TurnAdmin(ConversationAdmin):
         """Show the replay."""
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
-        turn = self._turn(request, object_id)
+        return self.why_page(request, self.turn_of(request, object_id), None, extra_context)
+
+    def why_page(
+        self,
+        request: HttpRequest,
+        turn: Turn,
+        typed: Typed | None,
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
         self._record(request, turn)
+        replay = replay_of(turn)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Why this answer"),
             "opts": self.opts,
             "original": turn,
             "crumb": turn_crumb(turn),
-            "replay": replay_of(turn),
+            "replay": replay,
+            "review": review_of(request, turn),
+            "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
+            "unanswered": turn.state in UNANSWERED,
             "may_read": request.user.has_perms(
                 ["sessions_app.view_chat", "sessions_app.view_message"]
             ),
-            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+            "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/sessions_app/turn/replay.html", context)
@@ -121,7 +147,7 @@ class TurnAdmin(ConversationAdmin):
         """Compare what would be recalled now with what was recalled at that time."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        turn = self._turn(request, str(turn_id))
+        turn = self.turn_of(request, str(turn_id))
         self._record(request, turn, recalled_now=True)
         context = {
             **self.admin_site.each_context(request),
@@ -131,11 +157,33 @@ class TurnAdmin(ConversationAdmin):
             "crumb": turn_crumb(turn),
             "question": question_of(turn),
             "recall": recall_now(turn),
-            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+            "may_see_memories": request.user.has_perm(SEE),
+            "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
         return TemplateResponse(request, "admin/sessions_app/turn/recall.html", context)
 
-    def _turn(self, request: HttpRequest, object_id: str) -> Turn:
+    def near_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """Show the nearest memories that the answer didn't use; to its page, their list alone."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        turn = self.turn_of(request, str(turn_id))
+        if not request.user.has_perm(SEE):
+            raise PermissionDenied
+        context = {
+            "original": turn,
+            "near": near_misses(turn),
+            "may_see_memories": True,
+            "may_correct": request.user.has_perm(CHANGE),
+        }
+        if is_live(request):
+            # It holds memories and none of the conversation, whose page is recorded.
+            return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
+        self._record(request, turn, near_misses=True)
+        page = {"title": _("Near misses"), "opts": self.opts, "crumb": turn_crumb(turn)}
+        context = {**self.admin_site.each_context(request), **context, **page}
+        return TemplateResponse(request, "admin/sessions_app/turn/near.html", context)
+
+    def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
             raise PermissionDenied
         turns = Turn.objects.select_related("chat", "message", "reply", "replay__summary")
@@ -169,7 +217,7 @@ class TurnAdmin(ConversationAdmin):
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
         address = reverse("admin:sessions_app_chat_change", args=[turn.chat_id])
-        name = turn.chat.client_name or turn.chat.whatsapp_chat
+        name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
     @admin.display(description=gettext_lazy("took"))
@@ -230,23 +278,3 @@ class TurnAdmin(ConversationAdmin):
 def _kept_whole(text: str) -> str:
     """Return the whole text on one line."""
     return format_html('<span class="nowrap">{}</span>', text)
-
-
-@admin.register(OutboundPart)
-class OutboundPartAdmin(ConversationAdmin):
-    read_as = "part of an answer"
-    list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
-    list_filter = ("state", "delivery_status", "provider")
-    search_fields = ("provider_message_id",)
-    list_select_related = ("turn",)
-    ordering = ("-turn_id", "number")
-    sortable_by = ()
-
-    @admin.display(description=gettext_lazy("error"))
-    def shown_error(self, part: OutboundPart) -> str:
-        return translate_error(part.error)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str
-    ) -> tuple[QuerySet[OutboundPart], bool]:
-        return parts_found(queryset, search_term), False

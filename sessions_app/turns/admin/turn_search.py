@@ -8,15 +8,16 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.conversations.facade import address_searched
-from sessions_app.models import Chat, ChatAddress, Turn, TurnReplay
+from sessions_app.conversations.facade import called
+from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
+from sessions_app.turns.answer_review import to_review_ids
 
 # The filter offers the models of these turns only: a million rows is too many to read for five
 # names.
@@ -45,8 +46,15 @@ class QuickLink:
 
 
 def quick_links() -> list[QuickLink]:
-    """Return the links that staff need first: to the failed turns."""
+    """Return the links that staff need first: to the turns to review, and the failed ones."""
+    to_review = len(to_review_ids())
     return [
+        QuickLink(
+            _("Answers to review"),
+            list_address("sessions_app_turn", review="todo"),
+            bool(to_review),
+            to_review,
+        ),
         _link(_("Failed"), TurnState.FAILED, counted=True),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
         _link(_("Held"), TurnState.HELD),
@@ -102,8 +110,5 @@ def _chats_called(text: str) -> Sequence[UUID]:
     The ids are returned as values so that the query for their turns uses the index. Of more than
     MAX_CHATS chats, those with the newest messages count.
     """
-    sought = address_searched(text)
-    called = Q(whatsapp_chat__icontains=sought) | Q(client_name__icontains=text)
-    reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=sought)
-    found = Chat.objects.filter(called | Q(Exists(reached))).order_by("-updated_at")
+    found = Chat.objects.filter(called(text)).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])

@@ -175,10 +175,17 @@ def new_wamid(address: str) -> str:
     return "wamid." + base64.b64encode(content).decode()
 
 
+def _is_quote(context: Any) -> bool:
+    return isinstance(context, dict) and str(context.get("message_id", "")).startswith("wamid.")
+
+
 def _message_refusal(body: dict[str, Any]) -> Answer | None:
     """Return the Cloud API's reason to refuse the message; None if it would accept it."""
     if not (body.get("to") or body.get("recipient")):
         return graph_error(100, "(#100) The parameter to is required.")
+    if "context" in body and not _is_quote(body["context"]):
+        details = "The parameter context['message_id'] names no message."
+        return graph_error(131009, "(#131009) Parameter value is not valid", details=details)
     if body.get("type") != "text":
         return graph_error(131051, "(#131051) Unsupported message type")
     text = body.get("text")

@@ -118,6 +118,10 @@ class GreenServer(ProviderServer):
         if len(message) > _MAX_TEXT:
             details = f"'message' length must be less than or equal to {_MAX_TEXT}"
             return green_error(400, f"Validation failed. Details: {details}", path=path)
+        quoted = body.get("quotedMessageId", "-")
+        if not isinstance(quoted, str) or not quoted:
+            details = "'quotedMessageId' is not allowed to be empty"
+            return green_error(400, f"Validation failed. Details: {details}", path=path)
         message_id = uuid.uuid4().hex[:20].upper()
         self.sent.append({**body, "idMessage": message_id})
         self.report(self.own_send_payload(message_id, body))
@@ -130,6 +134,23 @@ class GreenServer(ProviderServer):
 
     def own_send_payload(self, message_id: str, message: dict[str, Any]) -> dict[str, Any]:
         """Return the webhook that shows a message sent through the API."""
+        extended: dict[str, Any] = {
+            "text": message["message"],
+            "description": "",
+            "title": "",
+            "previewType": "None",
+            "jpegThumbnail": "",
+            "forwardingScore": 0,
+            "isForwarded": False,
+        }
+        data: dict[str, Any] = {
+            "typeMessage": "extendedTextMessage",
+            "extendedTextMessageData": extended,
+        }
+        if quoted := message.get("quotedMessageId"):
+            data["typeMessage"] = "quotedMessage"
+            extended["stanzaId"] = quoted
+            data["quotedMessage"] = {"stanzaId": quoted, "participant": message["chatId"]}
         return {
             **self._about(message_id, "outgoingAPIMessageReceived"),
             "senderData": {
@@ -139,18 +160,7 @@ class GreenServer(ProviderServer):
                 "senderName": "",
                 "senderContactName": "",
             },
-            "messageData": {
-                "typeMessage": "extendedTextMessage",
-                "extendedTextMessageData": {
-                    "text": message["message"],
-                    "description": "",
-                    "title": "",
-                    "previewType": "None",
-                    "jpegThumbnail": "",
-                    "forwardingScore": 0,
-                    "isForwarded": False,
-                },
-            },
+            "messageData": data,
         }
 
     def status_payload(self, message_id: str, status: str, chat_id: str) -> dict[str, Any]:

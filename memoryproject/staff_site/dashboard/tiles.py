@@ -1,0 +1,26 @@
+"""A figure of the dashboard, and what stands under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Note:
+    """A text under a figure, with a link to the list that it refers to."""
+
+    text: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure. ``tone``: good, warn, bad, or empty."""
+
+    key: str
+    title: str
+    value: str
+    address: str = ""
+    notes: Sequence[Note] = ()
+    tone: str = ""

@@ -1,0 +1,130 @@
+"""Serve the page of one person: who they are, and everything that is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.person_events import staff_events_of
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.words import action_shown
+from sessions_app.contacts.admin.list_page import SEE
+from sessions_app.contacts.contact_blocks import (
+    addresses_of,
+    cards_of,
+    documents_of,
+    labels_of,
+    memories_of,
+    notes_of,
+    receipts_of_person,
+    sessions_of,
+)
+from sessions_app.limits.presentation import access_context
+from sessions_app.models import Chat, ChatActivity
+from sessions_app.models.review import MAX_NOTE_LENGTH
+from sessions_app.presentation.links import conversation_address, list_address
+from sessions_app.presentation.phone_numbers import number_shown
+
+TEMPLATE = "admin/contacts/contact.html"
+EVENTS = 15
+READ_MESSAGES = "sessions_app.view_message"
+REVIEW = "sessions_app.review_chat"
+EXPORT = (READ_MESSAGES, "memories_app.view_memory", "memories_app.export_memory")
+# Each block: the right that it needs, and what reads it.
+BLOCKS: dict[str, tuple[str, Callable[[Chat], Any]]] = {
+    "sessions": ("sessions_app.view_chatsession", lambda chat: sessions_of(chat.pk)),
+    "memories": ("memories_app.view_memory", lambda chat: memories_of(chat.pk)),
+    "documents": ("memories_app.view_sourcedocument", lambda chat: documents_of(chat.pk)),
+    "cards": ("cards_app.view_memorycard", lambda chat: cards_of(chat.pk)),
+    "notes": (READ_MESSAGES, lambda chat: notes_of(chat.pk)),
+    "receipts": ("sessions_app.view_forgetreceipt", receipts_of_person),
+    "events": ("audit.view_auditevent", lambda chat: _event_lines(chat.pk)),
+}
+# These show what people said, or what was said of them: opening the page is a read.
+TEXTS = ("memories", "documents", "cards", "notes")
+
+
+@require_safe
+def contact_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> TemplateResponse:
+    """Show the person; each block only to those who may see its list."""
+    if not request.user.has_perm(SEE):
+        raise PermissionDenied
+    chat = contact_chat(chat_id)
+    blocks = {
+        name: read(chat) for name, (right, read) in BLOCKS.items() if request.user.has_perm(right)
+    }
+    if any(name in blocks for name in TEXTS):
+        _record(request, chat)
+    context = {
+        **site,
+        **blocks,
+        **access_context(request, chat),
+        **_links(request, chat),
+        "title": contact_name(chat),
+        "opts": Chat._meta,
+        "chat": chat,
+        "number": number_shown(chat.whatsapp_chat),
+        "activity": ChatActivity.objects.filter(chat=chat).first(),
+        "addresses": addresses_of(chat),
+        "labels": labels_of(chat.pk),
+        "longest_note": MAX_NOTE_LENGTH,
+    }
+    return TemplateResponse(request, TEMPLATE, context)
+
+
+def contact_chat(chat_id: UUID) -> Chat:
+    chat = Chat.objects.filter(pk=chat_id).first()
+    if chat is None:
+        raise Http404(_("There is no such chat, or not any more."))
+    return chat
+
+
+def contact_name(chat: Chat) -> str:
+    return chat.staff_name or chat.client_name or number_shown(chat.whatsapp_chat)
+
+
+def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the addresses of everything, and what the user may do."""
+    key = chat.pk
+    return {
+        "all_sessions": list_address("sessions_app_chatsession", chat__id__exact=key, status="all"),
+        "all_memories": list_address("memories_app_memory", chat_id__exact=key),
+        "all_documents": list_address("memories_app_sourcedocument", q=key),
+        "all_cards": list_address("cards_app_memorycard", q=key),
+        "all_receipts": list_address("sessions_app_forgetreceipt", q=chat.whatsapp_chat),
+        "all_events": list_address("audit_auditevent", q=key),
+        "conversation": conversation_address(key) if request.user.has_perm(READ_MESSAGES) else "",
+        "may_export": request.user.has_perms(EXPORT),
+        "may_edit": request.user.has_perm(REVIEW),
+        "may_forget": request.user.has_perm("sessions_app.forget"),
+    }
+
+
+def _event_lines(chat_id: UUID) -> list[dict[str, Any]]:
+    return [
+        {
+            "event": event,
+            "action": action_shown(event.action),
+            "fields": ", ".join(event.details.get("fields", [])),
+        }
+        for event in staff_events_of(chat_id=chat_id, most=EVENTS)
+    ]
+
+
+def _record(request: HttpRequest, chat: Chat) -> None:
+    audit_record(
+        action="conversation.read",
+        actor=staff_actor(request),
+        object_type="chat",
+        object_id=chat.pk,
+        details={"page": "contact"},
+        chat_id=chat.pk,
+    )

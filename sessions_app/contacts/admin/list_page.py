@@ -1,0 +1,59 @@
+"""Serve the list of contacts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from sessions_app.contacts.contact_list import contact_pages, contact_rows, contacts_found
+from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.models import Chat
+
+TEMPLATE = "admin/contacts/list.html"
+SEE = "sessions_app.view_chat"
+
+
+@require_safe
+def contacts_page(request: HttpRequest, site: dict[str, Any]) -> TemplateResponse:
+    """Show the people; ``?q=`` takes a part of a name or a number, ``?access=`` a filter."""
+    if not request.user.has_perm(SEE):
+        raise PermissionDenied
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
+    access = request.GET.get("access", "")
+    access = access if access in dict(ACCESSES) else ""
+    today = build_usage_limits().day_of(timezone.now())
+    page = contact_pages(contacts_found(query, access=access, today=today)).get_page(
+        request.GET.get("p")
+    )
+    rows = contact_rows(
+        list(page.object_list),
+        with_sessions=request.user.has_perm("sessions_app.view_chatsession"),
+        with_memories=request.user.has_perm("memories_app.view_memory"),
+    )
+    context = {
+        **site,
+        "title": _("Contacts"),
+        "opts": Chat._meta,
+        "query": query,
+        "access": access,
+        "accesses": ACCESSES,
+        "longest": MAX_QUERY_LENGTH,
+        "page": page,
+        "rows": rows,
+        "newer": _moved(request, page.number - 1) if page.has_previous() else "",
+        "older": _moved(request, page.number + 1) if page.has_next() else "",
+    }
+    return TemplateResponse(request, TEMPLATE, context)
+
+
+def _moved(request: HttpRequest, number: int) -> str:
+    parameters = request.GET.copy()
+    parameters["p"] = str(number)
+    return f"?{parameters.urlencode()}"

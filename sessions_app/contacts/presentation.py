@@ -1,0 +1,34 @@
+"""The pages of contacts, for the addresses of the admin site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import URLPattern, path
+
+from sessions_app.contacts.admin.contact_page import contact_page
+from sessions_app.contacts.admin.edit_page import edit_page
+from sessions_app.contacts.admin.export_page import export_page
+from sessions_app.contacts.admin.list_page import contacts_page
+
+PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
+    ("", contacts_page, "contacts"),
+    ("<uuid:chat_id>/", contact_page, "contact"),
+    ("<uuid:chat_id>/edit/", edit_page, "contact_edit"),
+    ("<uuid:chat_id>/export/", export_page, "contact_export"),
+)
+
+
+def contact_urls(site: AdminSite) -> list[URLPattern]:
+    """Return the URLs below /admin/contacts/."""
+
+    def within(page: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        def view(request: HttpRequest, **values: Any) -> HttpResponseBase:
+            return page(request, site=site.each_context(request), **values)
+
+        return site.admin_view(view)
+
+    return [path(f"contacts/{route}", within(page), name=name) for route, page, name in PAGES]

@@ -1,0 +1,126 @@
+"""Put together everything kept about a person as a page that they can read.
+
+It holds what the data export holds of texts and names. That export also has the technical
+records: answers with their prompts, raw deliveries, vectors' keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Prefetch, QuerySet
+
+from cards_app.models import MemoryCard
+from memories_app.models import MemoryRevision, SourceDocument
+from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from sessions_app.contacts.contact_blocks import addresses_of
+from sessions_app.models import Chat, Message, Note
+from sessions_app.models.messages import Role
+from sessions_app.presentation.message_kinds import Kind, kind_of
+
+ROWS_AT_ONCE = 200
+# A card's points begin with the role of who said them.
+_SPEAKER = re.compile(r"^\[\w+\] ")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the page: the name of its template, and the values that this shows."""
+
+    name: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CardLines:
+    """A card of the page. Its quotes are among what was said."""
+
+    card: MemoryCard
+
+    @property
+    def lines(self) -> list[str]:
+        """Return its points, each once, without the code of who said it."""
+        points = [*self.card.summary_bullets, *self.card.decisions, *self.card.todos]
+        return list(dict.fromkeys(_SPEAKER.sub("", point) for point in points))
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message of the page. ``opens``: it is the first of its conversation."""
+
+    message: Message
+    sender: str
+    kind: Kind | None
+    opens: bool
+
+    @property
+    def is_persons(self) -> bool:
+        return self.message.role == Role.USER
+
+    @property
+    def is_summary(self) -> bool:
+        return self.message.role == Role.SUMMARY
+
+
+def readable_export(*, chat: Chat, actor: Actor) -> Iterator[Part]:
+    """Yield the parts of the page in order, a few rows at a time.
+
+    The export is audited before the first part is made.
+    """
+    with transaction.atomic():
+        audit_record(
+            action="export",
+            actor=actor,
+            object_type="chat",
+            object_id=chat.pk,
+            details={"messages": chat.messages.count(), "everything": True, "page": True},
+        )
+    return _parts(chat)
+
+
+def _parts(chat: Chat) -> Iterator[Part]:
+    key = chat.pk
+    yield Part("head", {"chat": chat, "addresses": addresses_of(chat)})
+    earlier = Prefetch("revisions", MemoryRevision.objects.order_by("number"))
+    memories = memories_for_staff().filter(chat_id=key).defer("terms", "likeness")
+    rows: list[tuple[str, QuerySet[Any]]] = [
+        ("memories", memories.prefetch_related(earlier).order_by("created_at", "memory_id")),
+        ("documents", SourceDocument.objects.filter(chat_id=key).order_by("created_at")),
+        ("notes", Note.objects.filter(chat=key).order_by("created_at", "note_id")),
+    ]
+    for name, queryset in rows:
+        yield from _listed(name, queryset.iterator(ROWS_AT_ONCE))
+    cards = MemoryCard.objects.filter(chat_id=key).order_by("session_started_at")
+    yield from _listed("cards", map(CardLines, cards.iterator(ROWS_AT_ONCE)))
+    messages = Message.objects.filter(chat=key).select_related("session").defer("terms")
+    in_order = messages.order_by("session__created_at", "session_id", "order_num")
+    yield from _listed("messages", _said(chat, in_order.iterator(ROWS_AT_ONCE)))
+    yield Part("foot")
+
+
+def _listed(name: str, rows: Iterator[Any]) -> Iterator[Part]:
+    """Yield a list in pieces; one that is empty is said to be so."""
+    is_first = True
+    while (some := list(islice(rows, ROWS_AT_ONCE))) or is_first:
+        yield Part(name, {"rows": some, "is_first": is_first})
+        is_first = False
+
+
+def _said(chat: Chat, messages: Iterator[Message]) -> Iterator[Said]:
+    session: UUID | None = None
+    for message in messages:
+        opens, session = message.session_id != session, message.session_id
+        yield Said(message, _sender(chat, message), kind_of(message.kind), opens)
+
+
+def _sender(chat: Chat, message: Message) -> str:
+    if message.role != Role.USER:
+        return str(message.get_role_display())
+    return str(message.metadata.get("sender_name") or chat.client_name or chat.whatsapp_chat)

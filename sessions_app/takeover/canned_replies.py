@@ -1,0 +1,86 @@
+"""Find canned replies, and fill their placeholders from a chat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models.functions import Lower
+
+from sessions_app.models import AssistantProfile, CannedReply, Chat
+
+PLACEHOLDERS = ("name", "business")
+# The list beside the reply box shows no more.
+MAX_FOUND = 20
+MAX_NAME = 60
+
+_PLACEHOLDER = re.compile(r"[ \t]*\{\s*(\w+)\s*(?:\|([^{}\n]*))?\}")
+# Stands for a value that isn't known; no stored text holds it.
+_NOTHING = "\x00"
+_EMPTY_START = re.compile(rf"^{_NOTHING}[\s,;:!.–—-]*(\w?)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class FilledReply:
+    """A canned reply with its placeholders filled."""
+
+    name: str
+    shortcut: str
+    text: str
+
+
+def canned_search(*, chat: Chat, words: str) -> Sequence[FilledReply]:
+    """Return the canned replies whose shortcut begins with the words, or whose name holds them.
+
+    Those found by the shortcut come first.
+    """
+    if len(words) > MAX_NAME:
+        return []
+    by_shortcut = Q(shortcut__istartswith=words)
+    found = CannedReply.objects.filter(by_shortcut | Q(name__icontains=words)).order_by(
+        Case(When(by_shortcut, then=Value(0)), default=Value(1), output_field=IntegerField()),
+        Lower("shortcut"),
+    )
+    rows = list(found[:MAX_FOUND])
+    values = placeholder_values(chat) if rows else {}
+    return [FilledReply(row.name, row.shortcut, fill(row.text, values)) for row in rows]
+
+
+def placeholder_values(chat: Chat) -> dict[str, str]:
+    """Return the value of each placeholder; an unknown one is empty."""
+    profile = AssistantProfile.objects.filter(pk=1).only("name", "business_name").first()
+    business = (profile.business_name or profile.name) if profile else ""
+    # A group's name is nobody's name.
+    name = "" if chat.is_group else " ".join(chat.client_name.split())[:MAX_NAME].strip()
+    return {"name": name, "business": business}
+
+
+def unknown_placeholders(text: str) -> list[str]:
+    """Return the placeholders of a text that nothing fills."""
+    return [
+        found.group().strip()
+        for found in _PLACEHOLDER.finditer(text)
+        if found.group(1) not in PLACEHOLDERS
+    ]
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return the text with its placeholders filled.
+
+    Where a value isn't known, the placeholder's own words after ``|`` stand. Without them it is
+    left out with the blank before it, and at the beginning of a line with the punctuation after it:
+    "Hello {name}, …" becomes "Hello, …", and "{name}, your …" becomes "Your …".
+    """
+
+    def put(found: re.Match[str]) -> str:
+        if found.group(1) not in PLACEHOLDERS:
+            return found.group()
+        blank = found.group()[: -len(found.group().lstrip())]
+        value = values.get(found.group(1), "") or (found.group(2) or "").strip()
+        return f"{blank}{value}" if value else _NOTHING
+
+    filled = _PLACEHOLDER.sub(put, text)
+    started = _EMPTY_START.sub(lambda found: found.group(1).upper(), filled)
+    return started.replace(_NOTHING, "")

@@ -1,0 +1,218 @@
+"""Staff rate an answer on its page, and go through those that are to be reviewed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from django.contrib import admin, messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+from django.views.decorators.http import require_POST
+
+from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.models import AnswerRating, RatingReason, Turn
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns.answer_review import (
+    BAD,
+    FAILED,
+    UNKNOWN,
+    answer_rate,
+    answer_resolve,
+    rating_remove,
+    review_reasons,
+    to_review_ids,
+)
+
+RATE = "sessions_app.review_chat"
+TO_REVIEW = "todo"
+RATINGS_SHOWN = 20
+_WHY = {
+    BAD: gettext_lazy("staff rated it bad"),
+    FAILED: gettext_lazy("it failed"),
+    UNKNOWN: gettext_lazy("it was a question, and nothing was recalled for it"),
+}
+
+
+class ReviewFilter(admin.SimpleListFilter):
+    """Filter by what staff think of answers."""
+
+    title = gettext_lazy("review")
+    parameter_name = "review"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            (TO_REVIEW, _("Answers to review")),
+            ("bad", _("Rated bad")),
+            ("good", _("Rated good")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
+        value = self.value()
+        if value == TO_REVIEW:
+            return queryset.filter(pk__in=to_review_ids())
+        if value in ("bad", "good"):
+            rated = AnswerRating.objects.filter(is_good=value == "good")
+            return queryset.filter(pk__in=rated.values("turn"))
+        return queryset
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The place of an answer among those to review. ``newer``, ``older``: their pages, or empty."""
+
+    left: int
+    newer: str
+    older: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """What staff think of an answer, and what this person may do about it.
+
+    ``reasons``: why it is to be reviewed. ``queue``: None unless staff go through the answers.
+    """
+
+    may_rate: bool
+    mine: AnswerRating | None
+    others: Sequence[AnswerRating]
+    reasons: Sequence[str]
+    queue: Queue | None
+    query: str
+
+    @property
+    def choices(self) -> list[tuple[str, Any]]:
+        return list(RatingReason.choices)
+
+
+def review_of(request: HttpRequest, turn: Turn) -> Review | None:
+    """Return the review of an answer; None for one that staff wrote themselves."""
+    if turn.by_hand:
+        return None
+    ratings = list(turn.ratings.order_by("-rated_at")[:RATINGS_SHOWN])
+    in_queue = _in_queue(request)
+    return Review(
+        may_rate=request.user.has_perm(RATE),
+        mine=next((each for each in ratings if each.user_id == request.user.pk), None),
+        others=[each for each in ratings if each.user_id != request.user.pk],
+        reasons=[str(_WHY[name]) for name in review_reasons(turn.pk)],
+        queue=_queue(turn) if in_queue else None,
+        query="?queue=1" if in_queue else "",
+    )
+
+
+class RatingPages(ConversationAdmin):
+    """The buttons of the page of an answer; each is a POST of its own."""
+
+    def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
+        """Return the turn if there is one that this person may see."""
+        raise NotImplementedError
+
+    def rating_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        return [
+            path("<int:turn_id>/rate/", page(self.rate_view), name="sessions_app_turn_rate"),
+            path(
+                "<int:turn_id>/resolve/", page(self.resolve_view), name="sessions_app_turn_resolve"
+            ),
+        ]
+
+    def rate_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """Store or take back this person's opinion."""
+        turn = self._ratable(request, turn_id)
+        verdict, reason = request.POST.get("verdict", ""), request.POST.get("reason", "")
+        if verdict not in ("good", "bad", "none") or reason not in ("", *RatingReason.values):
+            raise BadRequest("There is no such rating.")
+        user: Any = request.user
+        who = {"turn_id": turn.pk, "user": user, "actor": staff_actor(request)}
+        try:
+            if verdict == "none":
+                rating_remove(**who)
+            else:
+                answer_rate(**who, is_good=verdict == "good", reason=reason)
+        except Turn.DoesNotExist as gone:
+            raise Http404("It was erased at this moment.") from gone
+        done = {
+            "good": _("You rated this answer good."),
+            "bad": _("You rated this answer bad: it is to be reviewed."),
+            "none": _("Your rating is taken back."),
+        }
+        self.message_user(request, done[verdict], messages.SUCCESS)
+        query = "?queue=1" if _in_queue(request) else ""
+        return HttpResponseRedirect(f"{_address(turn.pk)}{query}#rating")
+
+    def resolve_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """Mark the answer as resolved; in the queue, go on to the next one."""
+        turn = self._ratable(request, turn_id)
+        user: Any = request.user
+        try:
+            answer_resolve(turn_id=turn.pk, user=user, actor=staff_actor(request))
+        except Turn.DoesNotExist as gone:
+            raise Http404("It was erased at this moment.") from gone
+        if not _in_queue(request):
+            self.message_user(request, _("The answer is resolved."), messages.SUCCESS)
+            return HttpResponseRedirect(_address(turn.pk))
+        queue = _queue(turn)
+        self.message_user(
+            request,
+            _("The answer is resolved. This is the next one.")
+            if queue.left
+            else _("The answer is resolved. No other is to be reviewed."),
+            messages.SUCCESS,
+        )
+        return HttpResponseRedirect(queue.older or queue.newer or queue_address())
+
+    def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
+        turn = self.turn_of(request, str(turn_id))
+        if not request.user.has_perm(RATE):
+            raise PermissionDenied
+        if turn.by_hand:
+            raise BadRequest("Staff wrote this answer themselves.")
+        return turn
+
+    @admin.display(description=gettext_lazy("rating"))
+    def shown_rating(self, turn: Turn) -> str:
+        """Show the kinds of ratings; the bad ones with their reasons."""
+        marks = [
+            ("good", pgettext("rating", "good"))
+            if each.is_good
+            else ("bad", each.get_reason_display() or pgettext("rating", "bad"))
+            for each in turn.ratings.all()
+        ]
+        return format_html_join(" ", '<span class="state {}">{}</span>', dict.fromkeys(marks))
+
+
+def queue_address() -> str:
+    return f"{reverse('admin:sessions_app_turn_changelist')}?review={TO_REVIEW}"
+
+
+def _address(turn_id: int) -> str:
+    return reverse("admin:sessions_app_turn_change", args=[turn_id])
+
+
+def _in_queue(request: HttpRequest) -> bool:
+    """Say whether staff go through the answers to review: from their list, or one by one."""
+    of_list = parse_qs(request.GET.get("_changelist_filters", ""))
+    return request.GET.get("queue") == "1" or of_list.get("review") == [TO_REVIEW]
+
+
+def _queue(turn: Turn) -> Queue:
+    ids = to_review_ids()[::-1]
+    place = bisect_left(ids, turn.pk)
+    newer = next((each for each in ids[place : place + 2] if each != turn.pk), None)
+    older = ids[place - 1] if place else None
+    return Queue(
+        left=len(ids),
+        newer=f"{_address(newer)}?queue=1" if newer else "",
+        older=f"{_address(older)}?queue=1" if older else "",
+    )

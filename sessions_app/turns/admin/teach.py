@@ -1,0 +1,266 @@
+"""Teach the assistant where staff see its mistake: on the page that explains an answer.
+
+*Remember* stores a memory that was missing, *Edit* corrects one that was wrong. Both go through the
+services of the pages of memories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from memories_app.errors import (
+    ChangedMeanwhileError,
+    MemoryNotFoundError,
+    MemoryOperationError,
+    MemoryValidationError,
+    field_words,
+)
+from memories_app.facts.facade import NewMemory
+from memories_app.models import Memory, Visibility
+from memories_app.store.facade import (
+    DUPLICATE,
+    Remembered,
+    content_hash,
+    memories_remember,
+    memory_patch,
+)
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from sessions_app.embedding.facade import embedder
+from sessions_app.models import Turn
+from sessions_app.models.roles import GODFATHER
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns.admin.replay import Replay, question_of
+
+ADD, CHANGE, SEE = (f"memories_app.{name}_memory" for name in ("add", "change", "view"))
+CLIENT, EVERYONE = "client", "everyone"
+_QUESTION_MARKS = ("?", "؟")
+_STORED = {
+    CLIENT: gettext_lazy("It is remembered for this client from now on."),
+    EVERYONE: gettext_lazy("It is remembered for everyone from now on."),
+}
+_OWNERS = gettext_lazy("It is remembered for the owner from now on.")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A text that wasn't stored, as it was typed, and the reason in words.
+
+    ``memory_id``: the memory to correct; None where a new one was to be remembered. ``stored``:
+    what the memory says now, where somebody else changed it meanwhile.
+    """
+
+    text: str
+    error: str
+    memory_id: UUID | None = None
+    stored: str = ""
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """What the page offers to teach.
+
+    ``text`` is where a new memory begins; ``other`` is the answer, which may take its place.
+    ``lost``: whether the memory that ``typed`` is about isn't on the page, which then shows the
+    text on its own.
+    """
+
+    may_add: bool
+    may_correct: bool
+    text: str
+    other: str
+    is_owners: bool
+    typed: Typed | None
+    lost: bool
+
+
+class TeachPages(ConversationAdmin):
+    """The two forms of the page of an answer; each is a POST of its own."""
+
+    def why_page(self, request: HttpRequest, turn: Turn, typed: Typed | None) -> HttpResponse:
+        """Show the page, with what was typed where it wasn't stored."""
+        raise NotImplementedError
+
+    def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
+        """Return the turn if there is one that this person may see."""
+        raise NotImplementedError
+
+    def teach_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        return [
+            path("<int:turn_id>/teach/", page(self.teach_view), name="sessions_app_turn_teach"),
+            path(
+                "<int:turn_id>/memory/<uuid:memory_id>/",
+                page(self.correct_view),
+                name="sessions_app_turn_correct",
+            ),
+        ]
+
+    def teach_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """Remember a text for the answer's client, or for everyone."""
+        turn = self.turn_of(request, str(turn_id))
+        if not request.user.has_perm(ADD):
+            raise PermissionDenied
+        audience, text = request.POST.get("for", ""), _posted_text(request)
+        if audience not in _STORED:
+            raise BadRequest("There is no such audience.")
+        try:
+            remembered = remember(turn, text, audience, staff_actor(request))
+        except (MemoryOperationError, EmbedderError) as error:
+            return self.why_page(request, turn, Typed(text, reason(error)))
+        if remembered.status == DUPLICATE:
+            done = _("This was known already: it counts as one more mention.")
+            self._report(request, messages.WARNING, done, remembered.memory)
+        else:
+            done = str(_OWNERS if _is_owners(turn, audience) else _STORED[audience])
+            self._report(request, messages.SUCCESS, done, remembered.memory)
+        return HttpResponseRedirect(why_address(turn))
+
+    def correct_view(self, request: HttpRequest, turn_id: int, memory_id: UUID) -> HttpResponse:
+        """Change what a recalled memory says."""
+        turn = self.turn_of(request, str(turn_id))
+        if not request.user.has_perm(CHANGE):
+            raise PermissionDenied
+        text, seen = _posted_text(request), request.POST.get("seen", "")
+        try:
+            memory = correct(memory_id, text, seen, staff_actor(request))
+        except MemoryNotFoundError as error:
+            raise Http404("There is no such memory, or not any more.") from error
+        except (MemoryOperationError, EmbedderError) as error:
+            stored = ""
+            if isinstance(error, ChangedMeanwhileError):
+                found = Memory.objects.filter(pk=memory_id).values_list("content", flat=True)
+                stored = found.first() or ""
+            return self.why_page(request, turn, Typed(text, reason(error), memory_id, stored))
+        done = _("The memory is corrected. The next answers use it as it is now.")
+        self._report(request, messages.SUCCESS, done, memory)
+        return HttpResponseRedirect(why_address(turn))
+
+    def _report(self, request: HttpRequest, level: int, text: str, memory: Memory) -> None:
+        """Show a message that links to the memory, without its text."""
+        if request.user.has_perm(SEE):
+            address = reverse("admin:memories_app_memory_change", args=[memory.pk])
+            link = format_html('<a href="{}">{}</a>', address, _("Open the memory"))
+            text = format_html("{} {}", text, link)
+        self.message_user(request, text, level)
+
+
+def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
+    """Store a memory that was missing for this answer.
+
+    The audit log names the answer and its person, also where the memory is for everyone.
+    """
+    if _is_the_question(turn, text):
+        raise MemoryOperationError(
+            _("This is the question as it was asked. Write what the assistant should know.")
+        )
+    if _is_owners(turn, audience):
+        visibility = Visibility.OWNER
+    else:
+        visibility = Visibility.CHAT if audience == CLIENT else Visibility.PUBLIC
+
+    def record() -> None:
+        audit_record(
+            action="memory.teach",
+            actor=actor,
+            object_type="turn",
+            object_id=turn.turn_id,
+            content_hash=content_hash(text),
+            details={"visibility": str(visibility)},
+            chat_id=turn.chat_id,
+        )
+
+    new = NewMemory(
+        content=text,
+        visibility=str(visibility),
+        # What everyone may know isn't the client's: it stays when the client is forgotten.
+        chat_id=None if audience == EVERYONE else turn.chat_id,
+        source="staff",
+    )
+    (remembered,) = memories_remember(
+        memories=[new], embedder=embedder(), actor=actor, before_storing=record
+    )
+    return remembered
+
+
+def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
+    """Change the text of a memory. ``seen``: the hash of the text that staff had before them."""
+
+    def check(memory: Memory) -> None:
+        if memory.content_hash != seen and memory.content != text:
+            raise ChangedMeanwhileError(["content"])
+
+    return memory_patch(
+        memory_id=memory_id,
+        changes={"content": text},
+        actor=actor,
+        embedder=embedder(),
+        check=check,
+    )
+
+
+def reason(error: MemoryOperationError | EmbedderError) -> str:
+    """Return in words why nothing was stored."""
+    if isinstance(error, EmbedderError):
+        text = _("No vector can be made just now: %(reason)s Try again later.")
+        return text % {"reason": translate_error(error_text(error))}
+    if isinstance(error, MemoryValidationError):
+        text = _("%(field)s %(detail)s.")
+        problems = [
+            text % {"field": field_words(each.field), "detail": each.detail}
+            for each in error.problems
+        ]
+        return " ".join(problems)
+    return str(error)
+
+
+def teaching_of(request: HttpRequest, replay: Replay, typed: Typed | None) -> Teaching:
+    """Return what this person may teach on the page of the answer."""
+    turn = replay.turn
+    question = replay.question.text if replay.question else ""
+    answer = replay.answer.text if replay.answer else ""
+    about = typed.memory_id if typed else None
+    shown = {row.memory.pk for row in replay.recalled if row.memory and row.can_be_corrected}
+    return Teaching(
+        may_add=request.user.has_perm(ADD),
+        may_correct=request.user.has_perms([SEE, CHANGE]),
+        text=question or answer,
+        other=answer if question else "",
+        is_owners=_is_owners(turn, CLIENT),
+        typed=typed,
+        lost=about is not None and about not in shown,
+    )
+
+
+def why_address(turn: Turn) -> str:
+    return reverse("admin:sessions_app_turn_change", args=[turn.pk])
+
+
+def _is_owners(turn: Turn, audience: str) -> bool:
+    return audience == CLIENT and turn.user_role == GODFATHER
+
+
+def _is_the_question(turn: Turn, text: str) -> bool:
+    """Say whether this is the client's question, unchanged: a question teaches nothing."""
+    question = [] if turn.by_hand else question_of(turn).text.split()
+    return question == text.split() and "".join(question).endswith(_QUESTION_MARKS)
+
+
+def _posted_text(request: HttpRequest) -> str:
+    return request.POST.get("content", "").replace("\r\n", "\n").strip()

@@ -1,0 +1,133 @@
+"""Staff rate answers, and resolve those that are to be reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from sessions_app.models import AnswerRating, AnswerResolved, Turn
+from sessions_app.models.messages import ASKING
+from sessions_app.models.turns import TurnState
+
+# Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
+# is no work list, and a million rows is too many to read for one.
+NEWEST = 1_000
+# A longer list is shown in part.
+MAX_RESULTS = 1_000
+BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
+
+
+def answer_rate(
+    *, turn_id: int, user: User, is_good: bool, reason: str, actor: Actor
+) -> AnswerRating:
+    """Store a staff member's opinion of an answer, in place of an earlier one.
+
+    A bad answer is to be reviewed until somebody resolves it. Raises Turn.DoesNotExist.
+    """
+    with transaction.atomic():
+        turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
+        rating, _created = AnswerRating.objects.update_or_create(
+            turn=turn,
+            user=user,
+            defaults={
+                "user_name": user.get_username(),
+                "is_good": is_good,
+                "reason": "" if is_good else reason,
+                "is_open": not is_good,
+                "rated_at": timezone.now(),
+            },
+        )
+        _record("answer.rate", turn, actor, good=is_good, reason=rating.reason)
+    return rating
+
+
+def rating_remove(*, turn_id: int, user: User, actor: Actor) -> bool:
+    """Delete one's own opinion of an answer; return whether there was one.
+
+    Raises Turn.DoesNotExist.
+    """
+    with transaction.atomic():
+        turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
+        gone, _rows = AnswerRating.objects.filter(turn=turn, user=user).delete()
+        if gone:
+            _record("answer.unrate", turn, actor)
+    return bool(gone)
+
+
+def answer_resolve(*, turn_id: int, user: User, actor: Actor) -> None:
+    """Mark an answer as resolved. A later bad rating or failure opens it again.
+
+    Raises Turn.DoesNotExist.
+    """
+    with transaction.atomic():
+        turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
+        AnswerRating.objects.filter(turn=turn, is_open=True).update(is_open=False)
+        values = {"resolved_by": user, "resolved_at": timezone.now()}
+        AnswerResolved.objects.update_or_create(turn=turn, defaults=values)
+        _record("answer.resolve", turn, actor)
+
+
+def to_review_ids() -> list[int]:
+    """Return the ids of the answers to review, newest first, at most MAX_RESULTS.
+
+    They are those that staff rated bad; and, among the newest answers that nobody rated or
+    resolved, those that failed, and those to a question for which nothing was recalled.
+    """
+    bad = AnswerRating.objects.filter(is_open=True).order_by("-turn")
+    ids = set(bad.values_list("turn", flat=True)[:MAX_RESULTS])
+    newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
+    doubtful = Turn.objects.filter(_failed() | _unknown(), ~_seen(), pk__in=newest)
+    ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
+    return sorted(ids, reverse=True)[:MAX_RESULTS]
+
+
+def review_reasons(turn_id: int) -> Sequence[str]:
+    """Return why an answer is to be reviewed: BAD, FAILED, UNKNOWN; empty if it isn't."""
+    if AnswerRating.objects.filter(turn=turn_id, is_open=True).exists():
+        return [BAD]
+    turn = Turn.objects.filter(~_seen(), pk=turn_id)
+    return [
+        name
+        for name, which in ((FAILED, _failed()), (UNKNOWN, _unknown()))
+        if turn.filter(which).exists()
+    ]
+
+
+def _failed() -> Q:
+    return Q(state=TurnState.FAILED)
+
+
+def _unknown() -> Q:
+    """Match answers of a model to a question for which no memory and no message was recalled.
+
+    Cards don't count: they are chosen by time and not by the question.
+    """
+    nothing = ~Q(replay__recalled__contains=[{"source": "memory"}]) & ~Q(
+        replay__recalled__contains=[{"source": "message"}]
+    )
+    question = Q(state=TurnState.SENT, by_hand=False, message__terms__contains=[ASKING])
+    return question & Q(replay__isnull=False) & ~Q(replay__model="") & nothing
+
+
+def _seen() -> Q:
+    rated = AnswerRating.objects.filter(turn=OuterRef("pk"))
+    ended = Coalesce(OuterRef("finished_at"), OuterRef("created_at"))
+    resolved = AnswerResolved.objects.filter(turn=OuterRef("pk"), resolved_at__gte=ended)
+    return Q(Exists(rated)) | Q(Exists(resolved))
+
+
+def _record(action: str, turn: Turn, actor: Actor, **details: object) -> None:
+    audit_record(
+        action=action,
+        actor=actor,
+        object_type="turn",
+        object_id=turn.turn_id,
+        details=details,
+        chat_id=turn.chat_id,
+    )

@@ -1,0 +1,35 @@
+"""Contacts in a browser: a person is found by the number as people write it, and looked at."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from tests.browser.visit import Visit, looked_at
+from tests.world import CLIENT, World, message_from
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_contact_is_found_by_a_local_number_in_two_clicks(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    """One click opens the list, whose search has the focus already, and one the person."""
+    omar = Party(phone="972550100101", name="Omar Haddad")
+    world.receive(message_from("972550100101@c.us", "shalom", party=omar))
+    world.say(CLIENT, "hello")
+    staff.goto("/admin/")
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="Contacts").click()
+    staff.keyboard.type("055-010-0101")
+    with staff.expect_navigation():
+        staff.keyboard.press("Enter")
+    expect(staff.locator(".contact")).to_have_count(1)
+    assert looked_at(staff) == []
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="Omar Haddad").click()
+    expect(staff.get_by_role("heading", level=1)).to_have_text("Omar Haddad")
+    expect(staff.locator(".contact-number")).to_have_text("+972 55-010-0101")
+    assert looked_at(staff) == []
+    assert visit.troubles() == []

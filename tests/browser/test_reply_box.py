@@ -1,0 +1,149 @@
+"""The reply box of a conversation in a browser: always in sight, and a reply is one click."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sessions_app.models import CannedReply, Chat, Turn
+from tests.browser.test_conversation import HURRIED
+from tests.browser.visit import Visit, looked_at
+from tests.world import CLIENT, World, message_from
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SIZES = [(1440, 900), (390, 844)]
+
+
+@pytest.fixture
+def long_talk(world: World) -> str:
+    """The address of a conversation that no screen shows whole."""
+    for number in range(20):
+        world.say(CLIENT, f"question {number}")
+    return f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/"
+
+
+def open_at_the_end(staff: Page, address: str) -> None:
+    staff.add_init_script(HURRIED)
+    staff.goto(address)
+    # The first visit begins at what is unread.
+    staff.goto(address)
+    expect(staff.locator(".bubble").last).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_box_and_the_newest_message_are_in_sight_and_a_reply_is_one_click(
+    visit: Visit, staff: Page, world: World, long_talk: str, size: tuple[int, int]
+) -> None:
+    staff.set_viewport_size({"width": size[0], "height": size[1]})
+    open_at_the_end(staff, long_talk)
+    box = staff.get_by_label("Reply as staff")
+    send = staff.get_by_role("button", name="Send", exact=True)
+    expect(box).to_be_in_viewport(ratio=1)
+    expect(send).to_be_in_viewport(ratio=1)
+    box.fill("line\n" * 40)
+    expect(send).to_be_in_viewport(ratio=1)
+    expect(staff.locator(".bubble").last).to_be_in_viewport()
+    box.fill("Here is Dana")
+    with staff.expect_navigation():
+        send.click()
+    assert Turn.objects.get(by_hand=True).reply is not None
+    expect(staff.locator(".bubble .text").last).to_have_text("Here is Dana")
+    expect(staff.locator(".bubble").last).to_be_in_viewport(ratio=1)
+    expect(box).to_be_in_viewport(ratio=1)
+    assert visit.troubles() == []
+
+
+def test_who_reads_the_end_stays_there_and_who_reads_above_gets_a_button(
+    visit: Visit, staff: Page, world: World, long_talk: str
+) -> None:
+    open_at_the_end(staff, long_talk)
+    newer = staff.get_by_role("button", name="New messages")
+    world.receive(message_from(CLIENT, "Another one"))
+    expect(staff.locator(".bubble .text").last).to_have_text("Another one", timeout=20_000)
+    expect(staff.locator(".bubble").last).to_be_in_viewport(ratio=1)
+    expect(newer).to_be_hidden()
+    read = staff.locator(".bubble", has_text="answer to: question 8")
+    read.scroll_into_view_if_needed()
+    above = read.bounding_box()
+    world.receive(message_from(CLIENT, "And the last"))
+    expect(staff.locator(".bubble .text").last).to_have_text("And the last", timeout=20_000)
+    assert read.bounding_box() == above
+    expect(newer).to_be_in_viewport()
+    newer.click()
+    expect(staff.locator(".bubble").last).to_be_in_viewport(ratio=1)
+    expect(newer).to_be_hidden()
+    assert visit.troubles() == []
+
+
+def test_on_a_phone_what_is_known_of_the_person_is_a_sheet(
+    staff: Page, world: World, long_talk: str
+) -> None:
+    staff.set_viewport_size({"width": 390, "height": 844})
+    staff.goto(long_talk)
+    about = staff.get_by_role("complementary", name="About this conversation")
+    expect(about).to_be_hidden()
+    staff.get_by_role("link", name="About", exact=True).click()
+    expect(about.get_by_role("heading", name="Review")).to_be_in_viewport()
+    assert looked_at(staff) == []
+    about.get_by_role("link", name="Close").click()
+    expect(about).to_be_hidden()
+    expect(staff.get_by_label("Reply as staff")).to_be_in_viewport(ratio=1)
+
+
+def test_a_canned_reply_comes_by_its_shortcut_and_is_read_before_it_goes_out(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "Hi")
+    Chat.objects.update(client_name="Emma")
+    CannedReply.objects.create(name="Greeting", shortcut="hi", text="Hello {name}!\nHow are you?")
+    CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five.")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    box = staff.get_by_label("Reply as staff")
+    offered = staff.get_by_role("listbox", name="Canned replies").get_by_role("option")
+    box.press_sequentially("Well: /ho")
+    expect(offered).to_have_count(1)
+    assert looked_at(staff) == []
+    box.press("Escape")
+    expect(offered).to_have_count(0)
+    expect(box).to_have_value("Well: /ho")
+    box.fill("")
+    staff.get_by_role("button", name="Canned replies").click()
+    expect(offered).to_have_count(2)
+    box.press("ArrowDown")
+    box.press("Enter")
+    expect(box).to_have_value("Open until five.")
+    box.fill("")
+    box.press_sequentially("/hi")
+    expect(offered).to_have_count(1)
+    box.press("Tab")
+    expect(box).to_have_value("Hello Emma!\nHow are you?")
+    assert not Turn.objects.filter(by_hand=True).exists()
+    with staff.expect_navigation():
+        box.press("Control+Enter")
+    world.work()
+    assert world.provider.sent[-1].text == "Hello Emma!\nHow are you?"
+    assert visit.troubles() == []
+
+
+def test_a_message_is_quoted_by_its_arrow_and_by_the_key(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "Is it open?")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    question = staff.locator(".bubble.in")
+    box = staff.get_by_label("Reply as staff")
+    quoting = staff.locator(".quoting")
+    question.focus()
+    staff.keyboard.press("q")
+    expect(quoting).to_contain_text("Is it open?")
+    expect(box).to_be_focused()
+    staff.get_by_role("link", name="Quote nothing").click()
+    expect(quoting).to_be_hidden()
+    question.get_by_role("link", name="Reply to this message").click()
+    assert looked_at(staff) == []
+    box.fill("Until five")
+    with staff.expect_navigation():
+        box.press("Control+Enter")
+    expect(staff.locator(".bubble.out").last.locator(".quoted")).to_have_text("Is it open?")
+    expect(quoting).to_be_hidden()
+    assert visit.troubles() == []

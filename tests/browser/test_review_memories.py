@@ -1,0 +1,120 @@
+"""The memories to review, in a browser: many at once, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories_app.models import Memory
+from tests.browser.clicks import clicks, count_clicks
+from tests.browser.visit import Visit, looked_at
+from tests.remembering import remember
+from tests.world import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+WAITING = "/admin/memories_app/memory/waiting/"
+# The newest stands first.
+TEXTS = ("Noa likes juice", "Yossi likes coffee", "Dana likes tea")
+
+
+@pytest.fixture
+def proposed(world: World) -> list[Memory]:
+    made = [remember(text, proposed=True, confidence=0.4) for text in reversed(TEXTS)]
+    return made[::-1]
+
+
+def status(memory: Memory) -> str:
+    return Memory.objects.get(pk=memory.pk).status
+
+
+def test_from_home_all_are_approved_in_three_clicks(
+    visit: Visit, staff: Page, proposed: list[Memory]
+) -> None:
+    count_clicks(staff)
+    staff.goto("/admin/")
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="To review: 3").click()
+    assert looked_at(staff) == []
+    staff.get_by_label("Tick all on this page").click()
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Approve ticked").click()
+    assert clicks(staff) <= 3
+    expect(staff.get_by_text("3 memories are approved.")).to_be_visible()
+    assert {status(each) for each in proposed} == {"active"}
+    assert visit.troubles() == []
+
+
+def test_they_are_gone_through_by_keyboard(
+    visit: Visit, staff: Page, proposed: list[Memory]
+) -> None:
+    first, second, third = proposed
+    cards = staff.locator("article.waiting")
+    staff.goto(WAITING)
+    staff.keyboard.press("j")
+    staff.keyboard.press("j")
+    expect(cards.nth(1)).to_be_focused()
+    with staff.expect_navigation():
+        staff.keyboard.press("r")
+    assert not Memory.objects.filter(pk=second.pk).exists()
+    # What followed stands in its place.
+    expect(cards.nth(1)).to_be_focused()
+    staff.keyboard.press("k")
+    expect(cards.nth(0)).to_be_focused()
+    with staff.expect_navigation():
+        staff.keyboard.press("a")
+    assert status(first) == "active"
+    expect(cards.nth(0)).to_be_focused()
+    staff.keyboard.press("e")
+    expect(staff.get_by_label("What it should say")).to_be_focused()
+    assert status(third) == "proposed"
+    assert visit.troubles() == []
+
+
+def test_those_that_are_ticked_are_decided_together(
+    visit: Visit, staff: Page, proposed: list[Memory]
+) -> None:
+    staff.goto(WAITING)
+    for key in "jxjjx":
+        staff.keyboard.press(key)
+    all_of_them = staff.get_by_label("Tick all on this page")
+    expect(all_of_them).not_to_be_checked()
+    with staff.expect_navigation():
+        staff.keyboard.press("a")
+    assert [status(each) for each in proposed] == ["active", "proposed", "active"]
+    assert visit.troubles() == []
+
+
+def test_who_types_decides_nothing(visit: Visit, staff: Page, proposed: list[Memory]) -> None:
+    staff.goto(WAITING)
+    staff.keyboard.press("j")
+    staff.keyboard.press("e")
+    text = staff.get_by_label("What it should say").first
+    text.fill("")
+    staff.keyboard.type("jar xe?")
+    expect(text).to_have_value("jar xe?")
+    expect(staff.get_by_role("dialog")).to_be_hidden()
+    staff.keyboard.press("Escape")
+    expect(staff.locator("article.waiting").first).to_be_focused()
+    staff.get_by_label("Reason").first.focus()
+    staff.keyboard.press("a")
+    expect(staff).to_have_url(f"{visit.url}{WAITING}")
+    assert {status(each) for each in proposed} == {"proposed"}
+
+
+def test_the_keys_are_listed_and_follow_the_places_on_a_hebrew_keyboard(
+    visit: Visit, staff: Page, proposed: list[Memory]
+) -> None:
+    staff.goto(WAITING)
+    staff.keyboard.press("?")
+    expect(staff.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    assert looked_at(staff) == []
+    # While the list is open nothing is decided.
+    staff.keyboard.press("j")
+    staff.keyboard.press("Escape")
+    expect(staff.get_by_role("dialog")).to_be_hidden()
+    staff.evaluate(
+        """document.body.dispatchEvent(
+            new KeyboardEvent("keydown", { key: "\u05d7", code: "KeyJ", bubbles: true }))"""
+    )
+    expect(staff.locator("article.waiting").first).to_be_focused()
+    assert visit.troubles() == []
