@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.inbox.facade import attention_count
+from sessions_app.inbox.presentation import attention_shown
 
 OPERATE = "dashboard.operate_server"
 
@@ -30,7 +30,7 @@ class Entry:
     page: str = ""
     title: Any = ""
     right: str = ""
-    count: Callable[[], int] | None = None
+    count: Callable[[HttpRequest], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Group:
 
 MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
     ("", (Entry("home", page="admin:index", title=_("Home")),)),
-    ("", (Entry("forum", model="sessions_app.chat", title=_("Inbox"), count=attention_count),)),
+    ("", (Entry("forum", model="sessions_app.chat", title=_("Inbox"), count=attention_shown),)),
     ("", (Entry("psychology", model="sessions_app.turn"),)),
     (
         _("Knowledge"),
@@ -172,7 +172,7 @@ def _allowed(
             address, title = _address(entry.page), entry.title
             if not address:
                 continue
-        count = entry.count() if entry.count else None
+        count = entry.count(request) if entry.count else None
         yield Link(str(title), address, entry.icon, _is_here(request, entry, address), count)
 
 

@@ -1,6 +1,5 @@
 """Public face of the inbox: what other packages may use."""
 
-from sessions_app.inbox.attention import MAX_ATTENTION, attention_count
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
 from sessions_app.inbox.merge import review_move
 from sessions_app.inbox.move_markers import chat_look, chats_mark_read, chats_review
@@ -17,10 +16,8 @@ from sessions_app.inbox.snooze import snoozes_in_force
 
 __all__ = [
     "FROM_PEOPLE",
-    "MAX_ATTENTION",
     "MAX_UNREAD",
     "SAID",
-    "attention_count",
     "bookmark_set",
     "chat_look",
     "chats_assign",

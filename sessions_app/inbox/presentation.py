@@ -8,6 +8,7 @@ from sessions_app.inbox.admin.inbox import (
     staff_choices,
 )
 from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
+from sessions_app.inbox.admin.inbox_list import attention_shown
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls
 from sessions_app.inbox.admin.snooze_actions import CHOICES as SNOOZE_CHOICES
@@ -18,6 +19,7 @@ __all__ = [
     "MAX_QUERY_LENGTH",
     "NoteForm",
     "SNOOZE_CHOICES",
+    "attention_shown",
     "chosen_chats",
     "inbox_fragment",
     "inbox_page",

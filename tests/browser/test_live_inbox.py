@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -203,3 +204,17 @@ def test_a_row_has_two_lines_on_a_phone(staff: Page, world: World) -> None:
     assert max(heights) < 75
     assert not is_scrolled_sideways(staff)
     expect(staff.get_by_text("1 answer failed")).to_be_visible()
+
+
+def test_a_colleague_who_has_the_conversation_open_is_named(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "hello")
+    noa = Client()
+    noa.force_login(User.objects.create_superuser("noa"))
+    address = f"{INBOX}{world.chat(CLIENT).pk}"
+    staff.goto(f"{address}/conversation/")
+    expect(staff.locator("#viewers")).to_be_hidden()
+    noa.get(f"{address}/viewers/", headers={"X-Live": "yes"})
+    expect(staff.get_by_text("noa is viewing")).to_be_visible(timeout=SOON)
+    assert visit.troubles() == []

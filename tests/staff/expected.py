@@ -153,6 +153,7 @@ PAGES: Mapping[str, Page] = {
     "contact_export": Page(MANAGE, args=_CHAT),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
+    "sessions_app_chat_viewers": Page(READ, None, args=_CHAT),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_review_many": Page(None, REVIEW),
     "sessions_app_chat_access": Page(None, REVIEW, args=_CHAT),

@@ -21,6 +21,7 @@ from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_admin import StaffTabularInline
 from memoryproject.foundation.audit.staff import staff_edit_record
 from sessions_app.conversation_views.admin.conversation_page import conversation_page
+from sessions_app.conversation_views.admin.viewers_page import viewers_page
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import (
     chosen_chats,
@@ -113,7 +114,10 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         page = self.admin_site.admin_view(self.conversation)
         own = path("<uuid:chat_id>/conversation/", page, name="sessions_app_chat_conversation")
         wrap = self.admin_site.admin_view
-        return [own, *review_urls(wrap), *access_urls(wrap), *super().get_urls()]
+        viewers = path(
+            "<uuid:chat_id>/viewers/", wrap(viewers_page), name="sessions_app_chat_viewers"
+        )
+        return [own, viewers, *review_urls(wrap), *access_urls(wrap), *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -97,8 +97,23 @@ def listing_of(request: HttpRequest) -> Listing:
     page = inbox_pages(chats(wanted)).get_page(request.GET.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
-    tabs = tabs_of(wanted, lambda part: chats(part).order_by()[:MAX_IN_TAB].count())
-    return Listing(made, wanted, page, lines, reads, attention_count(), tabs)
+    attention = attention_shown(request)
+
+    def count(part: Wanted) -> int:
+        if part == Wanted(attention=True):
+            return attention
+        return chats(part).order_by()[:MAX_IN_TAB].count()
+
+    return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
+
+
+def attention_shown(request: HttpRequest) -> int:
+    """Return the number of chats that need a person, which a request counts only once."""
+    key = "inbox.attention"
+    if key not in request.META:
+        request.META[key] = attention_count()
+    number: int = request.META[key]
+    return number
 
 
 def _line(row: Row, *, reads: bool) -> Line:
