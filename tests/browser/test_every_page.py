@@ -17,4 +17,5 @@ def test_every_page_is_whole(visit: Visit, staff: Page, world: World) -> None:
     furnish(world)
     wrong = look_at_all(visit, Look((390, 1280), "light", "en"))
     assert not wrong, "\n".join(wrong)
+    staff.goto("/admin/")
     assert staff.evaluate("document.documentElement.lang") == "en"

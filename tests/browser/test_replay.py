@@ -63,12 +63,12 @@ def test_the_prompt_is_shown_beside_the_profile_before_it_is_saved(
     visit: Visit, staff: Page
 ) -> None:
     staff.goto("/admin/sessions_app/assistantprofile/")
-    staff.get_by_label("Name").fill("דנה")
+    staff.locator("#id_name").fill("דנה")
     staff.get_by_label("Talking to").select_option("godfather")
     staff.get_by_role("button", name="Preview the prompt").click()
     preview = staff.locator("#preview")
     expect(preview).to_contain_text("You are דנה")
     expect(preview).to_contain_text("the godfather, the owner")
-    expect(staff.get_by_label("Name")).to_have_value("דנה")
+    expect(staff.locator("#id_name")).to_have_value("דנה")
     assert looked_at(staff) == []
     assert visit.troubles() == []
