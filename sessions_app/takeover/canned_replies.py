@@ -16,7 +16,7 @@ PLACEHOLDERS = ("name", "business")
 MAX_FOUND = 20
 MAX_NAME = 60
 
-_PLACEHOLDER = re.compile(r"[ \t]*\{\s*(\w+)\s*(?:\|([^{}\n]*))?\}")
+_PLACEHOLDER = re.compile(r"[ \t]?\{\s*(\w+)\s*(?:\|([^{}\n]*))?\}")
 # Stands for a value that isn't known; no stored text holds it.
 _NOTHING = "\x00"
 _EMPTY_START = re.compile(rf"^{_NOTHING}[\s,;:!.–—-]*(\w?)", re.MULTILINE)

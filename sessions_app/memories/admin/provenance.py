@@ -8,10 +8,9 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
 from django.urls import reverse
 
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import called, chat_at
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 
 # Only so many of the newest answers are searched for those that recalled a memory.
@@ -19,7 +18,7 @@ ANSWERS_LOOKED_AT = 500
 ANSWERS_SHOWN = 10
 # A name finds the memories of so many people, those who wrote last.
 MAX_CHATS = 50
-_ADDRESS = re.compile(r"[\w.+-]+@[\w.]+")
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w.]{1,64}")
 
 
 def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
@@ -49,8 +48,7 @@ def chats_called(text: str) -> list[UUID]:
     if address := _ADDRESS.search(text):
         exact = chat_at(address[0])
         return [] if exact is None else [exact.pk]
-    called = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=text.lstrip("+"))
-    found = Chat.objects.filter(called).order_by("-updated_at")
+    found = Chat.objects.filter(called(text)).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])
 
 
