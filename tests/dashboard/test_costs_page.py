@@ -100,9 +100,12 @@ def test_who_may_not_see_people_sees_no_people(used: World) -> None:
     assert reader.get(COSTS, {"table": "chats"}).status_code == 403
 
 
+@override_settings(MODEL_PRICES={})
 def test_without_prices_the_page_says_what_to_set(admin_client: Client, used: World) -> None:
     shown = admin_client.get(COSTS).content.decode()
     assert "No prices are set" in shown
+    assert "no price" in shown
+    assert "0.00" not in text(shown[shown.index("<main") :])
     assert "/admin/operations/settings/" in shown
 
 

@@ -168,9 +168,9 @@ def _by_chat(request: HttpRequest, key: str, now: datetime, most: int) -> list[R
 
 
 def _row(key: str, name: str, used: Used, address: str = "") -> Row:
-    return Row(
-        key, name, used.calls, used.prompt_tokens, used.completion_tokens, used.cost, address
-    )
+    tokens = used.prompt_tokens, used.completion_tokens
+    cost = used.cost if settings.MODEL_PRICES else None
+    return Row(key, name, used.calls, *tokens, cost, address)
 
 
 def _days(key: str, now: datetime) -> tuple[date, date]:
