@@ -80,6 +80,17 @@ def first_of(list_address: str, link: str) -> Callable[[Page], None]:
     return go
 
 
+def contact(name: str) -> Callable[[Page], None]:
+    """The page of a person, by the list of contacts."""
+
+    def go(page: Page) -> None:
+        page.goto("/admin/contacts/")
+        page.get_by_role("link", name=name).first.click()
+        page.wait_for_load_state()
+
+    return go
+
+
 def forget_preview(page: Page) -> None:
     """What would go with a memory, before anything goes."""
     page.goto("/admin/memories_app/memory/?q=flour")
@@ -105,6 +116,8 @@ PICTURES = (
     Picture("inbox", goes("/admin/sessions_app/chat/")),
     Picture("conversation", conversation("Emma Clarke")),
     Picture("replay", replay),
+    Picture("contact", contact("Emma Clarke")),
+    Picture("costs", goes("/admin/costs/")),
     Picture("memories", goes("/admin/memories_app/memory/")),
     Picture("forget-preview", forget_preview),
     Picture("receipt", first_of("/admin/sessions_app/forgetreceipt/?kind__exact=chat", CHANGE)),
@@ -152,6 +165,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "BUSINESS_TIME_ZONE": "Asia/Jerusalem",
         "ENABLE_MEMORY_SYSTEM": "true",
         "GODFATHER_PHONE": "15550199999@c.us",
+        # As of a busy café: the demo's few words would cost nothing.
+        "MODEL_PRICES": "gpt-4o-mini=150/600",
     }
     names = re.findall(
         r"^([A-Z][A-Z_]+)=", (PROJECT / ".env.example").read_text(encoding="utf-8"), re.MULTILINE

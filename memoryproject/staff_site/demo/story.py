@@ -40,6 +40,7 @@ from memoryproject.staff_site.demo.summaries import SUMMARY_OF
 from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
+from sessions_app.limits.facade import UsageLimits
 from sessions_app.models import Chat, ChatSession, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.summaries.facade import SKILLS, Summarizer
@@ -94,6 +95,10 @@ class Story:
             providers=self.providers,
             chat_memory=memory,
             sleep=self.clock.pass_by,
+            # What it costs, but no limit: the story is told in a few seconds.
+            limits=UsageLimits(
+                prices=settings.MODEL_PRICES, model=MODEL, time_zone=settings.BUSINESS_TIME_ZONE
+            ),
         )
 
     @contextmanager
