@@ -10,7 +10,7 @@ pages, and asks each of them so many times as a superuser, one after the other, 
 that `make run` starts (gunicorn, two processes); those that are fast fewer times. Prints the
 milliseconds to the first byte and, at the median, to the last, which come late where a page tells
 first what it looks for; and how many queries a page makes, which is told by asking it once in this
-process.
+process. Last come the pages with the most JavaScript, compressed as the front door sends it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from staff_extras import READER
-from staff_pages import Page, pages_by_address, pages_from
+from staff_pages import Page, pages_by_address, pages_from, script_bytes
 from staff_samples import runs_draft, samples_of
 from staff_texts import texts_made
 from staff_world import Sizes, world_fill, world_sizes
 
 BOUND_MS = 300.0
+BOUND_SCRIPT_BYTES = 100_000
+HEAVIEST = 3
 # A page that takes longer than this is asked once more and not again; one that never takes half of
 # what it may is asked so many times.
 ENOUGH_MS = 10_000.0
@@ -76,6 +78,7 @@ class Measured:
     p95: float
     whole: float
     slowest: tuple[float, str]
+    script_bytes: int
 
 
 def main() -> None:
@@ -221,7 +224,8 @@ def measure(port: int, page: Page, made: Rendered, rounds: int) -> Measured:
     counted = sorted(first for first, _ in times[1:] or times)
     p95 = counted[math.ceil(len(counted) * 0.95) - 1]
     whole = statistics.median(whole for _, whole in times[1:] or times)
-    return Measured(page, made.queries, statistics.median(counted), p95, whole, made.slowest)
+    median, scripts = statistics.median(counted), script_bytes(made.text)
+    return Measured(page, made.queries, median, p95, whole, made.slowest, scripts)
 
 
 def asked(port: int, address: str) -> tuple[float, float]:
@@ -260,6 +264,10 @@ def report(measured: list[Measured], skipped: list[str], explain: float | None) 
     slow = sum(one.p95 > BOUND_MS for one in measured)
     print(f"\n{len(measured)} pages, {slow} above {BOUND_MS:.0f} ms; not measured:")
     print("    " + "\n    ".join(sorted(set(skipped))))
+    heavy = sum(one.script_bytes > BOUND_SCRIPT_BYTES for one in measured)
+    print(f"\n{heavy} pages load more than {BOUND_SCRIPT_BYTES // 1000} kB of scripts; the most:")
+    for one in sorted(measured, key=lambda each: -each.script_bytes)[:HEAVIEST]:
+        print(f"    {one.page.name[:100]:100} {one.script_bytes / 1000:8.1f} kB")
     for one in measured:
         if explain is not None and one.median > explain and one.slowest[1]:
             print(

@@ -116,6 +116,16 @@ def test_a_client_that_reads_slowly_holds_nobody_else_up(front: Stage) -> None:
         assert_everything_is_served(front)
 
 
+def test_static_files_are_compressed_and_pages_are_not(front: Stage) -> None:
+    base = front.installation.url
+    asking = {"Accept-Encoding": "gzip"}
+    script = httpx.get(f"{base}/static/unfold/js/app.js", headers=asking)
+    page = httpx.get(f"{base}/admin/login/", headers=asking)
+    assert script.headers["Content-Encoding"] == "gzip"
+    assert script.text == httpx.get(script.url, headers={"Accept-Encoding": "identity"}).text
+    assert "Content-Encoding" not in page.headers
+
+
 def test_a_client_that_never_ends_its_request_is_sent_away(front: Stage) -> None:
     """A header, a webhook and a form, all at once: each may take seconds."""
     requests = [HALF_A_HEADER, begun_body(CLOUD, SIGNED), begun_body("/admin/login/")]

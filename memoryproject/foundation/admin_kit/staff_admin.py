@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db.models import QuerySet
+from django.forms import Media
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.text import capfirst
@@ -30,6 +32,11 @@ from memoryproject.foundation.text.csv_lines import CSV_TYPE
 # uses: until another form was opened in the same process, such a form looked different.
 helpers.AdminForm = AdminForm  # type: ignore[misc]
 helpers.Fieldline = Fieldline  # type: ignore[misc]
+
+
+# Scripts that fill a slug while its title is typed, 173 kB. Django adds them to each page of each
+# model; no form here has a slug.
+SLUG_SCRIPTS = re.compile(r"/(xregexp(\.min)?|urlify|prepopulate)\.js$")
 
 
 def refuse_nul(request: HttpRequest) -> None:
@@ -63,6 +70,12 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     # leaves a column out that only holds buttons.
     has_csv = True
     csv_columns: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @property
+    def media(self) -> Media:
+        media = super().media
+        scripts = [str(each) for each in media._js if not SLUG_SCRIPTS.search(str(each))]
+        return Media(css=media._css, js=scripts)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
