@@ -14,7 +14,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
 from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.models import Label
 from tests.staff.crowd import Crowd
 from tests.staff.expected import LISTS
 from tests.staff.test_every_role import role_client
@@ -50,6 +52,20 @@ def test_a_list_of_messages_has_whole_texts_and_is_audited(
     assert event.details == {"list": "message", "rows": 1, "filters": ["role__exact"]}
     page = admin_client.get(address("sessions_app.message"), {"role__exact": "user"})
     assert 'href="?role__exact=user&amp;_csv=1"' in page.content.decode()
+
+
+def test_a_file_of_a_longer_list_ends_at_its_limit(
+    admin_client: Client,
+) -> None:
+    """It must not read the rest either: a list of a million rows would fill the memory."""
+    Label.objects.bulk_create(Label(name=f"label {number}") for number in range(MAX_ROWS + 50))
+    with CaptureQueriesContext(connection) as queries:
+        rows = taken(admin_client, "sessions_app.label")
+    assert len(rows) == 1 + MAX_ROWS
+    table = f'"{Label._meta.db_table}"."name"'
+    read = [query["sql"] for query in queries if table in query["sql"]]
+    assert read
+    assert all("LIMIT" in query for query in read)
 
 
 def test_filters_that_make_no_sense_are_refused(admin_client: Client) -> None:

@@ -129,6 +129,9 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
                     rows = self.paginator.only_page
                     if rows is not None:
                         self.result_list: Any = rows
+                    elif not self.multi_page:
+                        # A page as long as all that is counted: Django would read the whole table.
+                        self.result_list = self.queryset[: self.list_per_page]
 
         return FoundOnce
 
