@@ -169,7 +169,8 @@ def fetch_media(media_id: str) -> str:
 
 def drop_old_media() -> int:
     """Remove the files of messages whose retention has ended."""
-    kept = timedelta(days=settings.MEDIA_RETENTION_DAYS)
+    # What staff attach is kept for a day in any case: within it, it is sent.
+    kept = timedelta(days=max(settings.MEDIA_RETENTION_DAYS, 1))
     return media_drop(media_folder(), before=timezone.now() - kept)
 
 

@@ -10,7 +10,15 @@ from django.db.models import F
 
 from memoryproject.foundation.retrieval.fragments import RUN, Fragments
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn, TurnReplay
+from sessions_app.models import (
+    InboundDelivery,
+    MediaFile,
+    Message,
+    Note,
+    OutboundPart,
+    Turn,
+    TurnReplay,
+)
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
 from sessions_app.recall.facade import MAX_NEIGHBOUR_LENGTH
@@ -73,6 +81,8 @@ def unstored_forget(turn: Turn) -> None:
     if turn.provider_message_id:
         deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
+    # Without a turn it is an order to remove the file.
+    MediaFile.objects.filter(turn=turn).update(turn=None)
     context = {key: value for key, value in turn.context.items() if key != "media"}
     Turn.objects.filter(pk=turn.pk).update(unstored_text="", unstored_reply="", context=context)
     TurnReplay.objects.filter(turn=turn).update(prompt=[], recalled=[])

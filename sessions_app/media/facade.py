@@ -2,20 +2,36 @@
 
 from sessions_app.media.fetch import MediaDependencies, media_abandoned, media_fetch
 from sessions_app.media.media_store import (
+    attachment_of,
+    attachment_store,
     media_detach,
     media_drop,
+    media_place,
     media_row_create,
     ordered_files_remove,
     strays_remove,
 )
+from sessions_app.media.outgoing_types import (
+    EXTENSIONS,
+    OutgoingType,
+    outgoing_type,
+    sent_name,
+)
 
 __all__ = [
+    "EXTENSIONS",
     "MediaDependencies",
+    "OutgoingType",
+    "attachment_of",
+    "attachment_store",
     "media_abandoned",
     "media_detach",
     "media_drop",
     "media_fetch",
+    "media_place",
     "media_row_create",
     "ordered_files_remove",
+    "outgoing_type",
+    "sent_name",
     "strays_remove",
 ]

@@ -13,7 +13,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from sessions_app.models import MediaFile, Message
+from memories_app.documents.facade import IncomingFile
+from sessions_app.models import MediaFile, Message, Turn
 from sessions_app.models.stored_media import MediaState
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,31 @@ def media_row_create(message: Message) -> MediaFile | None:
     return MediaFile.objects.create(message=message)
 
 
+def attachment_store(
+    file: IncomingFile, *, folder: Path, content_type: str, **owner: Message | Turn
+) -> MediaFile:
+    """Keep a file that staff send; ``owner`` is its ``message``, or its ``turn``. Raises OSError.
+
+    Call it in the transaction that stores the owner. Where that is rolled back, the sweep removes
+    the file.
+    """
+    row = MediaFile.objects.create(
+        **owner,
+        state=MediaState.STORED,
+        content_type=content_type,
+        size=file.size,
+        sha256=file.sha256,
+    )
+    file.put(media_place(folder, row.pk))
+    return row
+
+
+def attachment_of(turn: Turn) -> MediaFile | None:
+    """Return the file that a turn by staff sends; None once it is removed."""
+    owner = Q(turn=turn) | Q(message=turn.reply_id) if turn.reply_id else Q(turn=turn)
+    return MediaFile.objects.filter(owner, state=MediaState.STORED).first()
+
+
 def media_detach(message_ids: Collection[UUID]) -> int:
     """Order the removal of these messages' files; return how many were on the disk.
 
@@ -53,7 +79,8 @@ def ordered_files_remove(folder: Path) -> int:
 
     A killed process leaves rows, and the next run goes on with them.
     """
-    return _remove(folder, MediaFile.objects.filter(message__isnull=True), delete=True)
+    ordered = MediaFile.objects.filter(message__isnull=True, turn__isnull=True)
+    return _remove(folder, ordered, delete=True)
 
 
 def media_drop(folder: Path, *, before: datetime) -> int:

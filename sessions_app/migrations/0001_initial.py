@@ -654,7 +654,7 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
                 ('media_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='media id')),
                 ('state', models.CharField(choices=[('pending', 'being fetched'), ('stored', 'stored'), ('refused', 'refused'), ('failed', 'failed'), ('removed', 'removed')], default='pending', max_length=16, verbose_name='state')),
-                ('content_type', models.CharField(blank=True, max_length=64, verbose_name='content type')),
+                ('content_type', models.CharField(blank=True, max_length=128, verbose_name='content type')),
                 ('size', models.PositiveIntegerField(default=0, verbose_name='size')),
                 ('sha256', models.CharField(blank=True, max_length=64, verbose_name='SHA-256')),
                 ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
@@ -662,6 +662,7 @@ class Migration(migrations.Migration):
                 ('error_code', models.CharField(blank=True, max_length=32, verbose_name='error')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
                 ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='media_file', to='sessions_app.message', verbose_name='message')),
+                ('turn', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='unstored_file', to='sessions_app.turn', verbose_name='answer')),
             ],
             options={
                 'verbose_name': 'media file',
@@ -683,7 +684,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='mediafile',
-            index=models.Index(condition=models.Q(('message__isnull', True)), fields=['media_id'], name='media_to_remove'),
+            index=models.Index(condition=models.Q(('message__isnull', True), ('turn__isnull', True)), fields=['media_id'], name='media_to_remove'),
         ),
         migrations.CreateModel(
             name='TurnReplay',

@@ -1,4 +1,4 @@
-"""The file of a message: fetched from the provider by a worker, kept for a time."""
+"""The file of a message: fetched from the provider, or attached by staff; kept for a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.messages import Message
+from sessions_app.models.turns import Turn
 
 
 class MediaState(models.TextChoices):
@@ -29,7 +30,9 @@ class MediaFile(LeasedWork):
     """The file of one message. Its name on the disk is ``media_id``.
 
     The row outlives its message: without one it is an order to remove the file from the disk, and
-    goes once that is done. ``content_type`` is what the bytes are, not what somebody said.
+    goes once that is done. ``turn`` is set in its place for a file that staff send where memory is
+    off: there is no message, and the file is kept until it is sent. ``content_type`` is what the
+    bytes are, not what somebody said.
     """
 
     media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)
@@ -40,10 +43,17 @@ class MediaFile(LeasedWork):
         on_delete=models.SET_NULL,
         related_name="media_file",
     )
+    turn = models.OneToOneField(
+        Turn,
+        verbose_name=_("answer"),
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="unstored_file",
+    )
     state = models.CharField(
         _("state"), max_length=16, choices=MediaState.choices, default=MediaState.PENDING
     )
-    content_type = models.CharField(_("content type"), max_length=64, blank=True)
+    content_type = models.CharField(_("content type"), max_length=128, blank=True)
     size = models.PositiveIntegerField(_("size"), default=0)
     sha256 = models.CharField(_("SHA-256"), max_length=64, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
@@ -66,7 +76,9 @@ class MediaFile(LeasedWork):
             ),
             models.Index(fields=["created_at"], condition=Q(state="stored"), name="media_kept"),
             models.Index(
-                fields=["media_id"], condition=Q(message__isnull=True), name="media_to_remove"
+                fields=["media_id"],
+                condition=Q(message__isnull=True, turn__isnull=True),
+                name="media_to_remove",
             ),
         ]
 

@@ -44,6 +44,8 @@ class TurnState(models.TextChoices):
 QUOTES = "quotes"
 # The key of a turn's context for the name and the language of the template that it sends.
 TEMPLATE = "template"
+# The key of a turn's context for the kind of the file that a reply by staff sends.
+SENDS_FILE = "sends_file"
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
 WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
 # States that may still be answered: a held turn is answered if staff say so.

@@ -8,7 +8,7 @@ class ReplyRefusedError(Exception):
 
 
 class EmptyReplyError(ReplyRefusedError):
-    """There are no words in the reply."""
+    """There are no words in the reply, and no file."""
 
 
 class TooLongError(ReplyRefusedError):
@@ -25,6 +25,23 @@ class QuoteGoneError(ReplyRefusedError):
 
 class KeyUsedError(ReplyRefusedError):
     """Another text was sent with this key."""
+
+
+class EmptyFileError(ReplyRefusedError):
+    """There is nothing in the file."""
+
+
+class FileTypeError(ReplyRefusedError):
+    """The file is none that WhatsApp takes."""
+
+
+class FileTooLargeError(ReplyRefusedError):
+    """The provider takes files of this ``kind`` up to ``most`` bytes."""
+
+    def __init__(self, kind: str, most: int) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.most = most
 
 
 class NoTemplatesError(ReplyRefusedError):

@@ -13,10 +13,12 @@ from django.db import transaction
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import NewMessage, session_open
 from sessions_app.inbound.facade import IntakeRules
+from sessions_app.media.facade import attachment_of
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import SENDS_FILE, TurnState
+from sessions_app.takeover.attachment import Attachment
 from sessions_app.takeover.own_number import OwnNumber
 from sessions_app.takeover.reply_errors import KeyUsedError
 from sessions_app.turns.facade import chat_pause, parts_store, pause_in_force
@@ -40,7 +42,8 @@ class Writer:
 class Written:
     """What is stored and sent.
 
-    ``text`` stands in the conversation, ``parts`` are sent. ``asked_at``: when the person last
+    ``text`` stands in the conversation, ``parts`` are sent, the first one with ``attachment``, if
+    there is one. ``asked_at``: when the person last
     wrote, or now where no window holds. ``context`` and ``metadata``: what the turn and the message
     hold beyond what each reply by staff holds. ``details`` go to the audit log.
     """
@@ -52,6 +55,7 @@ class Written:
     context: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    attachment: Attachment | None = None
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,11 @@ class HandReply:
     paused_until: datetime | None = None
 
 
-def sent_before(*, key: UUID, chat: Chat, text: str) -> HandReply | None:
+def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandReply | None:
     """Return the earlier turn of a form that was posted twice; None for a new key.
 
-    Raises KeyUsedError where the key sent something else.
+    ``sha256``: of the file that is sent with the text. Raises KeyUsedError where the key sent
+    something else.
     """
     sent = Turn.objects.select_related("reply").filter(turn_id=key).first()
     if sent is None:
@@ -78,6 +83,9 @@ def sent_before(*, key: UUID, chat: Chat, text: str) -> HandReply | None:
     sent_text = sent.reply.content if sent.reply else sent.unstored_reply
     # A text that was erased by now can't be compared.
     if not sent.by_hand or sent.chat_id != chat.pk or (sent_text and sent_text != text):
+        raise KeyUsedError
+    file = attachment_of(sent)
+    if bool(sha256) != (SENDS_FILE in sent.context) or (file and file.sha256 != sha256):
         raise KeyUsedError
     return HandReply(sent, fresh=False)
 
@@ -96,6 +104,9 @@ def reply_turn_store(
         chat_pause(chat_id=chat.pk, until=until, by=by_id, actor=actor, now=writer.now)
     turn = _turn(chat, by, key, written, writer)
     parts_store(turn, written.parts)
+    if written.attachment is not None:
+        owner: dict[str, Any] = {"message": turn.reply} if turn.reply else {"turn": turn}
+        written.attachment.keep(**owner)
     audit_record(
         action=action,
         actor=writer.actor,
@@ -113,12 +124,17 @@ def reply_turn_store(
 def _turn(chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer) -> Turn:
     role = writer.rules.chat_memory.role_in(chat)
     stored: dict[str, Any]
+    context: dict[str, Any] = {"kind": written.kind if written.attachment else "text"}
+    if written.attachment is not None:
+        context[SENDS_FILE] = written.attachment.kind
     if writer.rules.remember(chat):
         reply = _message(chat, by, role, written, writer)
         stored = {"reply": reply, "session": reply.session}
     else:
         # As with the assistant's answers: kept until it is sent.
         stored = {"unstored_reply": written.text}
+        if written.attachment is not None:
+            context["media"] = written.attachment.media
     return turn_create(
         turn_id=key,
         chat=chat,
@@ -128,7 +144,7 @@ def _turn(chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer
         number_id=by.number_id,
         user_role=role,
         asked_at=written.asked_at,
-        context={"kind": "text", AUTHOR: writer.author_id, **written.context},
+        context={**context, AUTHOR: writer.author_id, **written.context},
         **stored,
     )
 
@@ -146,6 +162,7 @@ def _message(chat: Chat, by: OwnNumber, role: str, written: Written, writer: Wri
         provider=by.provider,
         number_id=by.number_id,
         was_received=False,
+        media=written.attachment.media if written.attachment else {},
         metadata={"by_hand": True, AUTHOR: writer.author_id, **written.metadata},
     )
     (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)

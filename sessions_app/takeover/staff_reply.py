@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
 from sessions_app.conversations.facade import has_window, last_heard
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat
 from sessions_app.models.turns import QUOTES
+from sessions_app.takeover.attachment import Posted, attached, parts_of
 from sessions_app.takeover.own_number import OwnNumber, number_of
 from sessions_app.takeover.quotes import quotable
 from sessions_app.takeover.reply_errors import (
@@ -52,8 +53,12 @@ def chat_reply(
     otherwise: OwnNumber,
     enqueue: Callable[[UUID], None],
     now: datetime,
+    file: Posted | None = None,
+    folder: Path = Path(),
 ) -> HandReply:
     """Store the text as an assistant message and hand it to the chat's provider.
+
+    ``file`` goes with it, and is kept in ``folder``.
 
     ``quote`` is the id of a message of the chat that the reply quotes, or empty. The reply goes by
     ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key`` sends
@@ -62,13 +67,16 @@ def chat_reply(
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
     """
-    if not text.strip():
+    if file is None and not text.strip():
         raise EmptyReplyError
     if len(text) > MAX_LENGTH:
         raise TooLongError
-    with transaction.atomic():
+    text = text if text.strip() else ""
+    provider = providers[number_of(Chat.objects.get(pk=chat_id), otherwise).provider]
+    with attached(file, provider=provider, folder=folder) as attachment, transaction.atomic():
         chat = chat_locked(chat_id)
-        earlier = sent_before(key=key, chat=chat, text=text)
+        sha256 = attachment.file.sha256 if attachment else ""
+        earlier = sent_before(key=key, chat=chat, text=text, sha256=sha256)
         if earlier is not None:
             return earlier
         by = number_of(chat, otherwise)
@@ -76,10 +84,13 @@ def chat_reply(
         quoted = _quoted(chat, by, quote)
         written = Written(
             text=text,
-            parts=split_text(text, providers[by.provider].text_limit) or [text],
+            parts=parts_of(text, attachment, providers[by.provider]),
             asked_at=asked_at,
+            kind=attachment.kind if attachment else "text",
             context={QUOTES: quoted} if quoted else {},
             metadata={"reply_to_id": quoted} if quoted else {},
+            details={"file": attachment.kind} if attachment else {},
+            attachment=attachment,
         )
         return reply_turn_store(
             action="takeover.reply",

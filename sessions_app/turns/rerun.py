@@ -14,7 +14,8 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import has_window, last_heard
-from sessions_app.models import Chat, Turn
+from sessions_app.media.facade import attachment_of
+from sessions_app.models import Chat, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TEMPLATE, TurnState
@@ -25,6 +26,7 @@ from sessions_app.turns.pauses import (
     pause_in_force,
     turn_unhold,
 )
+from sessions_app.turns.send import sends_file
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"
@@ -106,12 +108,17 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     unsent = [part for part in parts if part.state != PartState.SENT]
     if not unsent:
         raise NotInTroubleError
-    if not all(part.content for part in unsent):
+    if not all(_is_sendable(turn, part) for part in unsent):
         raise WordsGoneError
     # A new message from the person has opened the window again.
     if _has_window(turn) and now - max(turn.asked_at, last_heard(chat) or turn.asked_at) > max_age:
         raise TooLateError
     return SEND
+
+
+def _is_sendable(turn: Turn, part: OutboundPart) -> bool:
+    """Return whether a part still has what it sends."""
+    return attachment_of(turn) is not None if sends_file(turn, part) else bool(part.content)
 
 
 def _has_window(turn: Turn) -> bool:

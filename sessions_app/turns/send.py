@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from django.db import transaction
 from django.utils import timezone
@@ -24,7 +25,8 @@ from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import QUOTES, TEMPLATE, TurnState
+from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
+from sessions_app.turns.sent_files import file_send
 from sessions_app.turns.statuses import early_statuses_take, part_locked, reply_refresh
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
@@ -45,12 +47,13 @@ def reply_send(
     provider: WhatsAppProvider,
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
+    media_folder: Path | None = None,
 ) -> None:
     """Send the parts of a turn's answer that are still waiting.
 
     A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
     as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
-    the sweeper decides.
+    the sweeper decides. ``media_folder``: where the files that staff send lie.
 
     Raises LeaseLostError.
     """
@@ -58,7 +61,7 @@ def reply_send(
     parts = list(turn.parts.filter(state=PartState.WAITING).order_by("number"))
     for part in parts:
         try:
-            result = _send_part(lease, provider, part, to, sleep)
+            result = _send_part(lease, provider, part, to, sleep, media_folder)
         except SendError as error:
             _part_failed(lease, part, error, max_age)
             return
@@ -67,6 +70,11 @@ def reply_send(
     if not parts:
         with transaction.atomic():
             turn_update_state(turn=lease.turn())
+
+
+def sends_file(turn: Turn, part: OutboundPart) -> bool:
+    """Return whether a part of a turn is its file, with the part's text as its caption."""
+    return SENDS_FILE in turn.context and part.number == 1
 
 
 def recipient_of(turn: Turn) -> Recipient:
@@ -92,6 +100,7 @@ def _send_part(
     part: OutboundPart,
     to: Recipient,
     sleep: Callable[[float], None],
+    media_folder: Path | None,
 ) -> SendResult:
     """Send one part, with the quick retries.
 
@@ -102,6 +111,16 @@ def _send_part(
     for delay in (*RETRY_DELAYS, None):
         turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         try:
+            if sends_file(turn, part):
+                return file_send(
+                    lease=lease,
+                    provider=provider,
+                    turn=turn,
+                    part=part,
+                    to=to,
+                    reply_to=_quote(turn, part, to),
+                    folder=media_folder,
+                )
             return _send(provider, turn, part, to)
         except SendError as error:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:

@@ -58,6 +58,7 @@ class Dependencies:
     ``context_limit`` remembers how much the chat model reads. Without ``files`` documents and
     recordings aren't read. ``transcripts``: the backups that forgetting sweeps. ``learn`` hands a
     chat to a worker that learns from its turns; without it nothing is learned automatically.
+    ``media_folder``: where the files of messages lie; without it no file is sent.
     """
 
     chat_model: ChatModel
@@ -71,4 +72,5 @@ class Dependencies:
     transcripts: Backups | None = None
     learn: Callable[[UUID], None] | None = None
     limits: UsageLimits = field(default_factory=UsageLimits)
+    media_folder: Path | None = None
     sleep: Callable[[float], None] = time.sleep

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -146,4 +150,63 @@ def test_a_message_is_quoted_by_its_arrow_and_by_the_key(
         box.press("Control+Enter")
     expect(staff.locator(".bubble.out").last.locator(".quoted")).to_have_text("Is it open?")
     expect(quoting).to_be_hidden()
+    assert visit.troubles() == []
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(300)
+GIVE = """([how, name, size]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array(size).fill(7)], name, { type: "image/png" }));
+  const box = document.getElementById("takeover-text");
+  const event = how === "drop"
+    ? new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true })
+    : new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  box.dispatchEvent(event);
+}"""
+
+
+def test_a_file_is_attached_taken_away_and_sent_with_its_caption(
+    visit: Visit, staff: Page, world: World, settings: Any, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    world.dependencies = replace(world.dependencies, media_folder=tmp_path / "media")
+    world.say(CLIENT, "What does it look like?")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    box = staff.get_by_label("Reply as staff")
+    attached = staff.locator(".attached")
+    field = staff.get_by_label("Attach a file")
+    field.set_input_files({"name": "lamp.png", "mimeType": "image/png", "buffer": PICTURE})
+    expect(attached).to_contain_text("lamp.png")
+    assert looked_at(staff) == []
+    staff.get_by_role("button", name="Remove the file").click()
+    expect(attached).to_be_hidden()
+    box.press("Control+Enter")
+    assert not Turn.objects.filter(by_hand=True).exists()
+    field.set_input_files({"name": "lamp.png", "mimeType": "image/png", "buffer": PICTURE})
+    box.fill("Like this")
+    with staff.expect_navigation():
+        box.press("Control+Enter")
+    world.work()
+    (sent,) = world.provider.sent_files.values()
+    assert (sent.kind, sent.filename, sent.content) == ("image", "lamp.png", PICTURE)
+    assert world.provider.sent[-1].text == "Like this"
+    expect(staff.locator(".bubble.out").last.locator(".media img")).to_have_count(1)
+    assert visit.troubles() == []
+
+
+@pytest.mark.parametrize("how", ["drop", "paste"])
+def test_a_picture_is_dropped_or_pasted_and_one_that_is_too_large_is_refused_at_once(
+    visit: Visit, staff: Page, world: World, how: str
+) -> None:
+    world.say(CLIENT, "Hi")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    staff.get_by_label("Reply as staff").fill("Typed")
+    staff.evaluate(GIVE, [how, "large.png", 5 * 1024 * 1024 + 1])
+    expect(staff.locator(".attach-problem")).to_contain_text("up to 5 MB")
+    expect(staff.locator(".attached")).to_be_hidden()
+    staff.evaluate(GIVE, [how, "small.png", 300])
+    expect(staff.locator(".attached")).to_contain_text("small.png")
+    expect(staff.locator(".attach-problem")).to_be_hidden()
+    expect(staff.get_by_label("Reply as staff")).to_have_value("Typed")
+    assert staff.evaluate("document.getElementById('takeover-file').files.length") == 1
     assert visit.troubles() == []

@@ -4,6 +4,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,7 +12,7 @@ import pytest
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
+from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, Recipient, SendError
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 
 PHONE = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123", bsuid="US.1")
@@ -287,3 +288,75 @@ def test_the_token_is_nowhere_to_be_read(
     provider_for(graph).send_text(to=PHONE, text="hello", callback_id="1")
 
     assert "secret-token" not in caplog.text + str(error) + repr(provider_for(graph))
+
+
+def a_file(tmp_path: Path, content: bytes = b"%PDF-1.7", **changes: Any) -> OutgoingFile:
+    place = tmp_path / "file"
+    place.write_bytes(content)
+    file = OutgoingFile("document", "application/pdf", "חשבון.pdf", lambda: place.open("rb"))
+    return replace(file, **changes)
+
+
+def test_a_file_is_uploaded_and_then_named(graph: GraphServer, tmp_path: Path) -> None:
+    result = provider_for(graph).send_file(
+        to=PHONE, file=a_file(tmp_path), caption="bill", callback_id="turn-1", reply_to="wamid.Q"
+    )
+
+    upload, message = graph.requests
+    assert upload.path == f"/v24.0/{graph.phone_number_id}/media"
+    [sent] = graph.sent
+    assert sent.pop("id") == result.provider_message_id
+    media_id = sent["document"]["id"]
+    assert graph.files[media_id].content == b"%PDF-1.7"
+    assert sent == {
+        "messaging_product": "whatsapp",
+        "recipient_type": "individual",
+        "to": "15550100123",
+        "type": "document",
+        "document": {"id": media_id, "caption": "bill", "filename": "חשבון.pdf"},
+        "context": {"message_id": "wamid.Q"},
+        "biz_opaque_callback_data": "turn-1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "permanent"),
+    [
+        (Fault(no_answer="reset", carried_out=True), False),
+        (Fault(answer=Answer(502, {})), False),
+        (Fault(answer=graph_error(131000, "Something went wrong", status=500)), False),
+        (Fault(answer=graph_error(100, "Invalid parameter")), True),
+        (Fault(answer=Answer(200, {})), False),
+    ],
+)
+def test_a_failed_upload_reaches_nobody(
+    graph: GraphServer, tmp_path: Path, fault: Fault, permanent: bool
+) -> None:
+    graph.fail_next(fault)
+    with pytest.raises(SendError) as caught:
+        provider_for(graph).send_file(to=PHONE, file=a_file(tmp_path), caption="", callback_id="1")
+
+    assert (caught.value.permanent, caught.value.outcome_unknown) == (permanent, False)
+    assert graph.sent == []
+
+
+def test_a_file_that_meta_does_not_take_is_refused_by_the_stand_in(
+    graph: GraphServer, tmp_path: Path
+) -> None:
+    for changes in (
+        {"content_type": "application/zip"},
+        {"content_type": "image/png"},
+        {"content": b""},
+    ):
+        with pytest.raises(SendError) as caught:
+            provider_for(graph).send_file(
+                to=PHONE, file=a_file(tmp_path, **changes), caption="", callback_id="1"
+            )
+        assert caught.value.permanent
+    assert graph.sent == []
+
+
+def test_a_file_that_is_gone_is_an_error_of_the_disk(graph: GraphServer, tmp_path: Path) -> None:
+    file = replace(a_file(tmp_path), open=lambda: (tmp_path / "gone").open("rb"))
+    with pytest.raises(FileNotFoundError):
+        provider_for(graph).send_file(to=PHONE, file=file, caption="", callback_id="1")

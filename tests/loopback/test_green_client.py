@@ -3,13 +3,14 @@
 import logging
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoryproject.foundation.integrations.loopback.green import GreenServer, quota_error
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
+from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, Recipient, SendError
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 
 TOKEN = "d75b3a66374942c5b3c019c698abc2067e151558acbd412345"
@@ -173,3 +174,45 @@ def test_the_token_is_nowhere_to_be_read(
     shown = "".join("".join(traceback.format_exception(error)) for error in errors)
     assert TOKEN not in caplog.text + shown + repr(provider)
     assert "HTTP Request: POST" in caplog.text
+
+
+def test_a_file_goes_out(green: GreenServer, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_bytes(b"pixels")
+    file = OutgoingFile("image", "image/png", "מנורה.png", lambda: place.open("rb"))
+    result = provider_for(green).send_file(
+        to=PHONE, file=file, caption="שלום 👋", callback_id="1", reply_to="Q1"
+    )
+
+    [sent] = green.sent
+    assert green.files[sent.pop("file")].content == b"pixels"
+    assert sent == {
+        "chatId": PHONE.whatsapp_chat,
+        "fileName": "מנורה.png",
+        "caption": "שלום 👋",
+        "quotedMessageId": "Q1",
+        "idMessage": result.provider_message_id,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome_unknown"),
+    [
+        (Fault(no_answer="reset", carried_out=True), True),
+        (Fault(answer=Answer(500, {})), True),
+        (Fault(answer=Answer(429, {})), False),
+    ],
+)
+def test_a_file_of_which_no_answer_came_may_have_gone_out(
+    green: GreenServer, tmp_path: Path, fault: Fault, outcome_unknown: bool
+) -> None:
+    place = tmp_path / "file"
+    place.write_bytes(b"pixels")
+    green.fail_next(fault)
+    file = OutgoingFile("image", "image/png", "a.png", lambda: place.open("rb"))
+    with pytest.raises(SendError) as caught:
+        provider_for(green).send_file(to=PHONE, file=file, caption="", callback_id="1")
+
+    assert caught.value.outcome_unknown == outcome_unknown
+    assert not caught.value.permanent
+    assert TOKEN not in str(caught.value)

@@ -158,6 +158,8 @@ SENDING = {
     "send_text_length": _("a text has 1 to %(most)s characters"),
     "send_no_id": _("the provider took the message without an id"),
     "send_no_template": _("the provider sends no templates"),
+    "send_no_files": _("the provider sends no files"),
+    "send_file_gone": _("the file is not stored any more"),
     "send_no_cloud_address": _("the chat has no address that the Cloud API knows"),
     "send_no_green_address": _("the chat has no address that Green API knows"),
     "send_bad_url": _("the provider's URL can't be used (%(kind)s)"),

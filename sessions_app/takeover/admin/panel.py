@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.whatsapp.base import FileProvider
 from sessions_app.conversations.facade import has_window, window_closes
+from sessions_app.media.facade import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
@@ -52,7 +56,8 @@ class Panel:
     ``reply_provider``: the provider that sends a reply to a chat that came by no provider, empty
     where a reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused
     text, and the reason. ``quote``: the message that the reply quotes. ``template``: the refused
-    template.
+    template. ``file_limits``: the largest size in bytes of each kind of file; empty where the
+    provider takes none.
     """
 
     chat: Chat
@@ -70,6 +75,12 @@ class Panel:
     quote: Message | None = None
     takes_templates: bool = False
     template: TemplateTyped = TemplateTyped()
+    file_limits: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def file_types(self) -> str:
+        """Return what the field for a file offers, as its attribute ``accept``."""
+        return ",".join(f".{each}" for extensions in EXTENSIONS.values() for each in extensions)
 
     @property
     def most_counted(self) -> bool:
@@ -114,6 +125,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
         reply_provider=_reply_provider(chat),
         quote=quotable(chat, by, quote) if may_act else None,
         takes_templates=takes_templates(by),
+        file_limits=_file_limits(by),
     )
 
 
@@ -149,6 +161,11 @@ def conversation_of(chat: Chat) -> str:
 def max_age() -> timedelta:
     """Return for how long after the person's last message staff may write."""
     return timedelta(hours=settings.MAX_ANSWER_AGE_HOURS)
+
+
+def _file_limits(by: OwnNumber) -> Mapping[str, int]:
+    provider = configured_providers()[by.provider]
+    return provider.file_limits if isinstance(provider, FileProvider) else {}
 
 
 def _reply_provider(chat: Chat) -> str | None:

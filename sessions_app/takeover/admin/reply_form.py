@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import BinaryIO, cast
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -13,12 +15,17 @@ from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.media.dependencies import media_folder
 from sessions_app.models import Chat
 from sessions_app.takeover.admin.panel import TemplateTyped
+from sessions_app.takeover.attachment import Posted
 from sessions_app.takeover.dependencies import default_number
 from sessions_app.takeover.reply_errors import (
     BadTemplateError,
+    EmptyFileError,
     EmptyReplyError,
+    FileTooLargeError,
+    FileTypeError,
     KeyUsedError,
     NoTemplatesError,
     QuoteGoneError,
@@ -57,7 +64,17 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
         otherwise=default_number(),
         enqueue=enqueue_chat,
         now=timezone.now(),
+        file=_file_posted(request),
+        folder=media_folder(),
     )
+
+
+def _file_posted(request: HttpRequest) -> Posted | None:
+    """Return the file of the form. Browsers post an empty field where none was chosen."""
+    file = request.FILES.get("file")
+    if file is None or file.file is None:
+        return None
+    return Posted(cast(BinaryIO, file.file), file.name or "", file.size or 0)
 
 
 def template_typed(request: HttpRequest) -> TemplateTyped:
@@ -108,6 +125,8 @@ def refusal_text(refused: ReplyRefusedError) -> str:
             "The reply is too long: at most %(most)s characters are sent.",
             MAX_LENGTH,
         ) % {"most": MAX_LENGTH}
+    if isinstance(refused, EmptyFileError | FileTypeError | FileTooLargeError):
+        return _bad_file_text(refused)
     if isinstance(refused, WindowClosedError):
         return _("It wasn't sent: WhatsApp's window is closed until the person writes again.")
     if isinstance(refused, QuoteGoneError):
@@ -119,6 +138,19 @@ def refusal_text(refused: ReplyRefusedError) -> str:
     if isinstance(refused, KeyUsedError):
         return _("This form has sent another reply already. Send this one, too, if you mean it.")
     return _("The form was broken. Here is your text in a new one.")
+
+
+def _bad_file_text(refused: EmptyFileError | FileTypeError | FileTooLargeError) -> str:
+    if isinstance(refused, EmptyFileError):
+        return _("It wasn't sent: the file is empty. Your text is kept.")
+    if isinstance(refused, FileTooLargeError):
+        return _(
+            "It wasn't sent: WhatsApp takes files of this kind up to %(most)s. Your text is kept."
+        ) % {"most": filesizeformat(refused.most)}
+    return _(
+        "It wasn't sent: WhatsApp takes pictures (JPEG, PNG), videos (MP4, 3GP), audio (MP3, M4A, "
+        "AAC, AMR, Ogg with Opus), PDF, text and office files. Your text is kept."
+    )
 
 
 def _bad_template_text(field: str) -> str:

@@ -133,7 +133,7 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 
 def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """Send a reply by POST ``text``, ``quote`` and ``key``; each form has its own key."""
+    """Send a reply by POST ``text``, ``file``, ``quote`` and ``key``; each form has its own key."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     chat = chat_to_act_on(request, chat_id)

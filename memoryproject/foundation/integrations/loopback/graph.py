@@ -13,22 +13,23 @@ import time
 import uuid
 from typing import Any
 
+from memoryproject.foundation.integrations.loopback.graph_messages import (
+    FILE_TYPES,
+    fits_types,
+    message_refusal,
+    template_values,
+)
+from memoryproject.foundation.integrations.loopback.graph_messages import (
+    graph_error as graph_error,
+)
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.posted_form import posted_form
 from memoryproject.foundation.integrations.loopback.provider import ProviderServer
 from memoryproject.foundation.integrations.loopback.webhooks import signed_headers
 
-_MAX_TEXT = 4096
-_UNFIT = re.compile(r"[\n\t]| {5}")
 _PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/messages")
+_UPLOAD_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/media")
 _FILE_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)")
-
-
-def graph_error(code: int, message: str, *, status: int = 400, details: str = "") -> Answer:
-    """Return a response in the format of Graph API's errors."""
-    error: dict[str, Any] = {"message": message, "type": "OAuthException", "code": code}
-    if details:
-        error["error_data"] = {"messaging_product": "whatsapp", "details": details}
-    return Answer(status, {"error": {**error, "fbtrace_id": "LoopbackTrace"}})
 
 
 class GraphServer(ProviderServer):
@@ -62,13 +63,15 @@ class GraphServer(ProviderServer):
     def handle(self, request: Request) -> Answer:
         if request.method == "GET":
             return self._file(request)
+        if _UPLOAD_PATH.fullmatch(request.path):
+            return self._upload(request)
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
         body = request.body or {}
         if body.get("status") == "read":
             return self._mark_read(body)
-        refusal = _message_refusal(body) or self._template_refusal(body)
+        refusal = message_refusal(body) or self._template_refusal(body) or self._unknown_file(body)
         return refusal if refusal is not None else self._accept(body)
 
     def _refusal(self, request: Request) -> Answer | None:
@@ -79,6 +82,34 @@ class GraphServer(ProviderServer):
             return graph_error(190, "Invalid OAuth access token", status=401)
         if request.body is None or request.body.get("messaging_product") != "whatsapp":
             return graph_error(100, "(#100) The parameter messaging_product is required.")
+        return None
+
+    def _upload(self, request: Request) -> Answer:
+        """Keep a file for the messages that name it."""
+        path = _UPLOAD_PATH.fullmatch(request.path)
+        if path is None or path.group(1) != self.phone_number_id:
+            return graph_error(100, "Unsupported post request. Object does not exist")
+        if request.headers.get("authorization") != f"Bearer {self.access_token}":
+            return graph_error(190, "Invalid OAuth access token", status=401)
+        form = posted_form(request)
+        if form is None or form.content is None:
+            return graph_error(100, "(#100) The parameter file is required.")
+        if form.fields.get("messaging_product") != "whatsapp":
+            return graph_error(100, "(#100) The parameter messaging_product is required.")
+        if not fits_types(form):
+            details = f"Param file has no supported type and size: '{form.content_type}'"
+            return graph_error(100, "(#100) Invalid parameter", details=details)
+        return Answer(200, {"id": self.add_file(form.content, form.content_type)})
+
+    def _unknown_file(self, body: dict[str, Any]) -> Answer | None:
+        """Return the reason to refuse a message whose file isn't here, or is of another kind."""
+        if body["type"] not in FILE_TYPES:
+            return None
+        stored = self.files.get(str(body[body["type"]].get("id")))
+        if stored is None:
+            return graph_error(131009, "(#131009) Media ID does not exist")
+        if stored.mime_type not in FILE_TYPES[body["type"]][1]:
+            return graph_error(131053, "(#131053) Media upload error")
         return None
 
     def _file(self, request: Request) -> Answer:
@@ -133,7 +164,7 @@ class GraphServer(ProviderServer):
         if expected is None:
             details = f"template name ({about['name']}) does not exist in the translation"
             return graph_error(132001, "(#132001) Template name does not exist", details=details)
-        found = len(_template_values(about))
+        found = len(template_values(about))
         if found != expected:
             details = f"number of localizable_params ({found}) does not match {expected}"
             return graph_error(132000, "(#132000) Number of parameters differs", details=details)
@@ -194,53 +225,3 @@ def new_wamid(address: str) -> str:
     unique = uuid.uuid4().hex[:18].upper().encode()
     content = b"\x1d\x18" + address.encode()[:40] + b"\x15\x02\x00\x11\x18\x12" + unique + b"\x00"
     return "wamid." + base64.b64encode(content).decode()
-
-
-def _is_quote(context: Any) -> bool:
-    return isinstance(context, dict) and str(context.get("message_id", "")).startswith("wamid.")
-
-
-def _message_refusal(body: dict[str, Any]) -> Answer | None:
-    """Return the Cloud API's reason to refuse the message; None if it would accept it."""
-    if not (body.get("to") or body.get("recipient")):
-        return graph_error(100, "(#100) The parameter to is required.")
-    if "context" in body and not _is_quote(body["context"]):
-        details = "The parameter context['message_id'] names no message."
-        return graph_error(131009, "(#131009) Parameter value is not valid", details=details)
-    if body.get("type") == "template":
-        return _malformed_template(body.get("template"))
-    if body.get("type") != "text":
-        return graph_error(131051, "(#131051) Unsupported message type")
-    text = body.get("text")
-    written = text.get("body") if isinstance(text, dict) else None
-    if not isinstance(written, str) or not written:
-        return graph_error(100, "(#100) The parameter text['body'] is required.")
-    if len(written) > _MAX_TEXT:
-        return graph_error(
-            100, f"(#100) Param text['body'] must be at most {_MAX_TEXT} characters long."
-        )
-    return None
-
-
-def _malformed_template(about: Any) -> Answer | None:
-    """Return the reason to refuse a template that no account could send."""
-    language = about.get("language") if isinstance(about, dict) else None
-    if not isinstance(about, dict) or not about.get("name"):
-        return graph_error(100, "(#100) The parameter template['name'] is required.")
-    if not isinstance(language, dict) or not language.get("code"):
-        return graph_error(100, "(#100) The parameter template['language'] is required.")
-    for value in _template_values(about):
-        text = value.get("text") if isinstance(value, dict) else None
-        if not text or _UNFIT.search(str(text)):
-            return graph_error(132018, "(#132018) Param text cannot have new-line/tab characters")
-    return None
-
-
-def _template_values(about: dict[str, Any]) -> list[Any]:
-    """Return the values of the body's variables."""
-    return [
-        value
-        for component in about.get("components", [])
-        if component.get("type") == "body"
-        for value in component.get("parameters", [])
-    ]

@@ -12,10 +12,18 @@ import uuid
 from typing import Any
 
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.posted_form import Form, posted_form
 from memoryproject.foundation.integrations.loopback.provider import ProviderServer
 from memoryproject.foundation.integrations.loopback.webhooks import token_headers
 
 _MAX_TEXT = 20_000
+_MAX_FILE = 100 * 1024 * 1024
+# Green API chooses how WhatsApp shows a file by the extension of its name.
+_SHOWN = {
+    "imageMessage": ("jpg", "jpeg", "png"),
+    "videoMessage": ("mp4", "3gp"),
+    "audioMessage": ("mp3", "ogg", "m4a", "aac", "amr"),
+}
 _PATH = re.compile(r"/waInstance([^/]+)/([A-Za-z]+)/([^/]+)")
 _CHAT = re.compile(r"[0-9A-Za-z-]+@(c\.us|g\.us|lid)")
 
@@ -80,13 +88,16 @@ class GreenServer(ProviderServer):
         instance, method, token = path.groups()
         if instance != self.id_instance or token != self.token:
             return green_error(401, "Unauthorized", path=request.path)
-        body = request.body
+        form = posted_form(request) if method == "sendFileByUpload" else None
+        body = form.fields if form else request.body
         if body is None or not _CHAT.fullmatch(str(body.get("chatId", ""))):
             return green_error(
                 400, "Validation failed. Details: 'chatId' is required", path=request.path
             )
         if method == "sendMessage":
             return self._send(body, request.path)
+        if form is not None:
+            return self._send_file(form, request.path)
         if method == "readChat":
             self.reads.append(str(body.get("idMessage", "")))
             return Answer(200, {"setRead": True})
@@ -129,6 +140,38 @@ class GreenServer(ProviderServer):
             self.report(self.status_payload(message_id, status, body["chatId"]))
         return Answer(200, {"idMessage": message_id})
 
+    def _send_file(self, form: Form, path: str) -> Answer:
+        reason = ""
+        extension = form.fields.get("fileName", form.filename).rpartition(".")[2].lower()
+        if not form.content:
+            reason = "'file' is required"
+        elif len(form.content) > _MAX_FILE:
+            reason = "'file' is larger than 100 MB"
+        elif not extension:
+            reason = "'fileName' must have an extension"
+        elif len(form.fields.get("caption", "")) > _MAX_TEXT:
+            reason = f"'caption' length must be less than or equal to {_MAX_TEXT}"
+        if reason:
+            return green_error(400, f"Validation failed. Details: {reason}", path=path)
+        message_id = uuid.uuid4().hex[:20].upper()
+        file_id = self.add_file(form.content or b"", form.content_type)
+        self.sent.append({**form.fields, "idMessage": message_id, "file": file_id})
+        shown = [kind for kind, extensions in _SHOWN.items() if extension in extensions]
+        data: dict[str, Any] = {
+            "typeMessage": shown[0] if shown else "documentMessage",
+            "fileMessageData": {
+                "downloadUrl": self.file_url(file_id),
+                "caption": form.fields.get("caption", ""),
+                "fileName": form.fields.get("fileName", form.filename),
+                "mimeType": form.content_type,
+            },
+        }
+        chat_id = form.fields["chatId"]
+        self.report(self._own_send(message_id, chat_id, data))
+        for status in self.statuses:
+            self.report(self.status_payload(message_id, status, chat_id))
+        return Answer(200, {"idMessage": message_id, "urlFile": self.file_url(file_id)})
+
     def webhook_headers(self, body: bytes) -> dict[str, str]:
         return token_headers(self.webhook_token)
 
@@ -151,10 +194,13 @@ class GreenServer(ProviderServer):
             data["typeMessage"] = "quotedMessage"
             extended["stanzaId"] = quoted
             data["quotedMessage"] = {"stanzaId": quoted, "participant": message["chatId"]}
+        return self._own_send(message_id, message["chatId"], data)
+
+    def _own_send(self, message_id: str, chat_id: str, data: dict[str, Any]) -> dict[str, Any]:
         return {
             **self._about(message_id, "outgoingAPIMessageReceived"),
             "senderData": {
-                "chatId": message["chatId"],
+                "chatId": chat_id,
                 "chatName": "",
                 "sender": self.wid,
                 "senderName": "",

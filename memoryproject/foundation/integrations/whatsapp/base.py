@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
 
@@ -83,6 +84,43 @@ class TemplateProvider(Protocol):
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one template. Raises SendError."""
+        ...
+
+
+@dataclass(frozen=True)
+class OutgoingFile:
+    """A file to send. ``kind``: image, video, audio or document; ``open`` opens it for reading.
+
+    The extension of ``filename`` fits ``content_type``: Green API chooses the kind by it.
+    """
+
+    kind: str
+    content_type: str
+    filename: str
+    open: Callable[[], BinaryIO]
+
+
+@runtime_checkable
+class FileProvider(Protocol):
+    """A provider that sends files.
+
+    ``file_limits``: the largest size in bytes of each kind. ``caption_limits``: the longest caption
+    of each kind, counted as ``text_limit`` is; a kind that isn't there takes none.
+    """
+
+    file_limits: Mapping[str, int]
+    caption_limits: Mapping[str, int]
+
+    def send_file(
+        self,
+        *,
+        to: Recipient,
+        file: OutgoingFile,
+        caption: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Send one file, with a caption or "". Raises SendError and OSError."""
         ...
 
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendResult
+from memoryproject.foundation.integrations.whatsapp.base import (
+    OutgoingFile,
+    Recipient,
+    SendResult,
+)
+
+_MEGABYTE = 1024 * 1024
 
 
 class ConsoleProvider:
@@ -16,11 +23,27 @@ class ConsoleProvider:
 
     name = "console"
     text_limit = 4096
+    file_limits: Mapping[str, int] = dict.fromkeys(
+        ("image", "video", "audio", "document"), 100 * _MEGABYTE
+    )
+    caption_limits: Mapping[str, int] = dict.fromkeys(file_limits, text_limit)
 
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
     ) -> SendResult:
         """Return a new id for each message."""
+        return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
+
+    def send_file(
+        self,
+        *,
+        to: Recipient,
+        file: OutgoingFile,
+        caption: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Return a new id for each file."""
         return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
 
     def mark_read(

@@ -1,4 +1,4 @@
-"""Post JSON to a provider, and separate failures that are safe to repeat from the others."""
+"""Post JSON and files to a provider; tell failures that are safe to repeat from the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, SendError
 from memoryproject.foundation.outside_services.guards import (
     PAUSE_SECONDS,
     REFUSED_WEIGHT,
@@ -60,14 +60,61 @@ def post_json(
     ``refuses_account``: the answer says that our token or account isn't accepted any more.
     """
 
-    def post() -> httpx.Response:
-        response = _ask(
+    return _guarded(
+        lambda: _ask(
             "POST",
             url,
             lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
             timeout=timeout,
             transport=transport,
-        )
+        ),
+        guard,
+        refuses_account,
+    )
+
+
+def post_file(
+    url: str,
+    fields: Mapping[str, str],
+    file: OutgoingFile,
+    *,
+    headers: Mapping[str, str] | None = None,
+    timeout: float,
+    transport: httpx.BaseTransport | None = None,
+    guard: Guard | None = None,
+    refuses_account: Callable[[httpx.Response], bool] = lambda _response: False,
+) -> httpx.Response:
+    """Post a form with a file, in the field ``file``; otherwise like post_json.
+
+    The file is read as it is sent. ``timeout`` is for each block, and for the answer. Raises
+    OSError where the file can't be opened, and SendError.
+    """
+
+    def post() -> httpx.Response:
+        with file.open() as opened:
+            part = {"file": (file.filename, opened, file.content_type)}
+            return _ask(
+                "POST",
+                url,
+                lambda client: client.post(
+                    url, data=dict(fields), files=part, headers=dict(headers or {})
+                ),
+                timeout=timeout,
+                transport=transport,
+            )
+
+    return _guarded(post, guard, refuses_account)
+
+
+def _guarded(
+    ask: Callable[[], httpx.Response],
+    guard: Guard | None,
+    refuses_account: Callable[[httpx.Response], bool],
+) -> httpx.Response:
+    """Call through the guard, which hears of answers that a healthy service doesn't give."""
+
+    def post() -> httpx.Response:
+        response = ask()
         if response.status_code == HTTPStatus.UNAUTHORIZED or refuses_account(response):
             raise _SickAnswer(response, REFUSED_WEIGHT)
         if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memoryproject.foundation.integrations.whatsapp.base import (
+    OutgoingFile,
     Recipient,
     SendError,
     SendResult,
@@ -14,6 +16,8 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+
+_KINDS = ("image", "video", "audio", "document")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,16 @@ class SentText:
     callback_id: str
     reply_to: str | None
     provider_message_id: str
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """One file as the provider got it; its caption is in ``sent``."""
+
+    kind: str
+    content_type: str
+    filename: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -41,13 +55,17 @@ class RecordingProvider:
 
     ``sent`` and ``read`` hold the calls in order; ``attempts`` counts all attempts, including
     failed ones. ``name`` and ``text_limit`` may be those of another provider. ``files`` holds the
-    files for fetch_media, by their media id or URL; ``fetched`` names each attempt.
+    files for fetch_media, by their media id or URL; ``fetched`` names each attempt. ``sent_files``
+    holds the files that were sent, by the ids of their messages.
     """
 
     def __init__(self, *, name: str = "recording", text_limit: int = 4096) -> None:
         self.name = name
         self.text_limit = text_limit
+        self.file_limits: Mapping[str, int] = dict.fromkeys(_KINDS, 16 * 1024 * 1024)
+        self.caption_limits: Mapping[str, int] = {"image": 1024, "video": 1024, "document": 1024}
         self.sent: list[SentText] = []
+        self.sent_files: dict[str, SentFile] = {}
         self.read: list[ReadMark] = []
         self.attempts = 0
         self.fetched: list[str] = []
@@ -77,6 +95,23 @@ class RecordingProvider:
             if failure is not None:
                 raise failure
         return SendResult(provider_message_id=message_id)
+
+    def send_file(
+        self,
+        *,
+        to: Recipient,
+        file: OutgoingFile,
+        caption: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Record one file, and its caption as a text; or raise the next of the failures."""
+        with file.open() as opened:
+            content = opened.read()
+        result = self.send_text(to=to, text=caption, callback_id=callback_id, reply_to=reply_to)
+        kept = SentFile(file.kind, file.content_type, file.filename, content)
+        self.sent_files[result.provider_message_id] = kept
+        return result
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Record one template, as its name and its values."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
+    OutgoingFile,
     Recipient,
     SendError,
     SendResult,
@@ -33,6 +35,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_le
 from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,
+    post_file,
     post_json,
     retry_after,
 )
@@ -40,6 +43,11 @@ from memoryproject.foundation.outside_services.guards import Guard
 
 if TYPE_CHECKING:
     import httpx
+
+
+_MEGABYTE = 1024 * 1024
+# Meta works on a file before it answers.
+_UPLOAD_TIMEOUT = 60.0
 
 
 class CloudProvider:
@@ -51,6 +59,14 @@ class CloudProvider:
 
     name = "cloud"
     text_limit = 4096
+    # Meta, "Supported media types".
+    file_limits: Mapping[str, int] = {
+        "image": 5 * _MEGABYTE,
+        "video": 16 * _MEGABYTE,
+        "audio": 16 * _MEGABYTE,
+        "document": 100 * _MEGABYTE,
+    }
+    caption_limits: Mapping[str, int] = {"image": 1024, "video": 1024, "document": 1024}
 
     def __init__(
         self,
@@ -86,6 +102,59 @@ class CloudProvider:
         if reply_to:
             payload["context"] = {"message_id": reply_to}
         return self._send(payload)
+
+    def send_file(
+        self,
+        *,
+        to: Recipient,
+        file: OutgoingFile,
+        caption: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Upload one file and send a message with it. Raises SendError and OSError."""
+        addressed = _addressed(to)
+        about = {"id": self._upload(file)}
+        if caption:
+            about["caption"] = caption
+        if file.kind == "document":
+            about["filename"] = file.filename
+        payload: dict[str, Any] = {
+            "messaging_product": "whatsapp",
+            **addressed,
+            "type": file.kind,
+            file.kind: about,
+            "biz_opaque_callback_data": callback_id,
+        }
+        if reply_to:
+            payload["context"] = {"message_id": reply_to}
+        return self._send(payload)
+
+    def _upload(self, file: OutgoingFile) -> str:
+        """Return the id of the uploaded file. An upload alone reaches nobody: it may be repeated.
+
+        Raises SendError and OSError.
+        """
+        try:
+            response = post_file(
+                f"{self._api_url}/{self.phone_number_id}/media",
+                {"messaging_product": "whatsapp", "type": file.content_type},
+                file,
+                headers={"Authorization": f"Bearer {self._access_token}"},
+                timeout=max(self._timeout, _UPLOAD_TIMEOUT),
+                transport=self._transport,
+                guard=self._guard,
+                refuses_account=_refuses_account,
+            )
+            if not response.is_success:
+                raise error_of(response)
+        except SendError as error:
+            error.outcome_unknown = False
+            raise
+        media_id = first_text(answer_object(response), "id")
+        if not media_id:
+            raise SendError(ErrorText("send_no_id"))
+        return media_id
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one approved template, with the values of its body's variables. Raises SendError."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.foundation.integrations.whatsapp.base import (
+    OutgoingFile,
+    Recipient,
+    SendError,
+    SendResult,
+)
 from memoryproject.foundation.integrations.whatsapp.downloading import (
     Source,
     download,
@@ -26,6 +32,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,
     get_json,
+    post_file,
     post_json,
     retry_after,
 )
@@ -41,6 +48,9 @@ if TYPE_CHECKING:
 _QUOTA = 466
 _STAFF_STATUSES = (401, 403, 404, _QUOTA)
 _TYPING_MILLISECONDS = 5000
+_MAX_FILE = 100 * 1024 * 1024
+# Green API stores the file before it answers.
+_UPLOAD_TIMEOUT = 60.0
 
 
 class GreenProvider:
@@ -52,6 +62,11 @@ class GreenProvider:
 
     name = "green"
     text_limit = 20_000
+    # Green API, "SendFileByUpload": captions are for pictures and videos.
+    file_limits: Mapping[str, int] = dict.fromkeys(
+        ("image", "video", "audio", "document"), _MAX_FILE
+    )
+    caption_limits: Mapping[str, int] = {"image": 20_000, "video": 20_000}
 
     def __init__(
         self,
@@ -85,6 +100,40 @@ class GreenProvider:
         if reply_to:
             payload["quotedMessageId"] = reply_to
         message_id = first_text(self._post("sendMessage", payload), "idMessage")
+        if not message_id:
+            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
+        return SendResult(provider_message_id=message_id)
+
+    def send_file(
+        self,
+        *,
+        to: Recipient,
+        file: OutgoingFile,
+        caption: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Send one file. Raises SendError and OSError.
+
+        WhatsApp shows it by the extension of its name.
+        """
+        fields = {"chatId": _chat_id(to), "fileName": file.filename}
+        if caption:
+            fields["caption"] = caption
+        if reply_to:
+            fields["quotedMessageId"] = reply_to
+        response = post_file(
+            f"{self._base}/sendFileByUpload/{self._token}",
+            fields,
+            file,
+            timeout=max(self._timeout, _UPLOAD_TIMEOUT),
+            transport=self._transport,
+            guard=self._guard,
+            refuses_account=_refuses_account,
+        )
+        if not response.is_success:
+            raise self._error_of(response)
+        message_id = first_text(answer_object(response), "idMessage")
         if not message_id:
             raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=message_id)
@@ -151,7 +200,7 @@ class GreenProvider:
             timeout=self._timeout,
             transport=self._transport,
             guard=self._guard,
-            refuses_account=lambda response: response.status_code in _STAFF_STATUSES,
+            refuses_account=_refuses_account,
         )
         if not response.is_success:
             raise self._error_of(response)
@@ -170,6 +219,10 @@ class GreenProvider:
             alert=status in _STAFF_STATUSES,
             code=status,
         )
+
+
+def _refuses_account(response: httpx.Response) -> bool:
+    return response.status_code in _STAFF_STATUSES
 
 
 # Ids of Meta, and chats of nobody on WhatsApp.

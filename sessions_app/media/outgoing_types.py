@@ -1,0 +1,117 @@
+"""Tell by its content whether a file is one that WhatsApp takes, and of which kind."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from sessions_app.media.file_types import HEAD, type_of
+
+OFFICE = "application/vnd.openxmlformats-officedocument."
+# Meta, "Supported media types". The first extension is given to a file that has another one.
+EXTENSIONS: Mapping[str, tuple[str, ...]] = {
+    "image/jpeg": ("jpg", "jpeg"),
+    "image/png": ("png",),
+    "video/mp4": ("mp4",),
+    "video/3gpp": ("3gp",),
+    "audio/aac": ("aac",),
+    "audio/amr": ("amr",),
+    "audio/mpeg": ("mp3",),
+    "audio/mp4": ("m4a",),
+    "audio/ogg": ("ogg",),
+    "application/pdf": ("pdf",),
+    "text/plain": ("txt",),
+    "application/msword": ("doc",),
+    "application/vnd.ms-excel": ("xls",),
+    "application/vnd.ms-powerpoint": ("ppt",),
+    f"{OFFICE}wordprocessingml.document": ("docx",),
+    f"{OFFICE}spreadsheetml.sheet": ("xlsx",),
+    f"{OFFICE}presentationml.presentation": ("pptx",),
+}
+# Files of older office programs begin alike: their names tell them apart.
+_OLD_OFFICE = {
+    "doc": "application/msword",
+    "xls": "application/vnd.ms-excel",
+    "ppt": "application/vnd.ms-powerpoint",
+}
+_OLD_START = bytes.fromhex("d0cf11e0a1b11ae1")
+_PARTS = {
+    "word/document.xml": f"{OFFICE}wordprocessingml.document",
+    "xl/workbook.xml": f"{OFFICE}spreadsheetml.sheet",
+    "ppt/presentation.xml": f"{OFFICE}presentationml.presentation",
+}
+# The first page of an Ogg file with one channel of Opus: the only sound in it that WhatsApp takes.
+_OPUS = re.compile(rb"OggS.{24}OpusHead", re.DOTALL)
+_TEXT_BLOCK = 64 * 1024
+MAX_NAME = 100
+_UNFIT = re.compile(r'[\x00-\x1f\x7f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069/\\:"]+')
+
+
+@dataclass(frozen=True)
+class OutgoingType:
+    """``kind``: image, video, audio or document, as WhatsApp shows it."""
+
+    kind: str
+    content_type: str
+
+
+def outgoing_type(file: BinaryIO, name: str) -> OutgoingType | None:
+    """Return the type of a file by its content; None for one that WhatsApp doesn't take.
+
+    The name decides only among types that begin alike. The file is read from its beginning.
+    """
+    file.seek(0)
+    head = file.read(64)
+    extension = name.rpartition(".")[2].lower()
+    found = type_of(head[:HEAD], kind="audio" if extension == "m4a" else "")
+    if found == "application/zip":
+        found = _office_type(file)
+    elif found == "audio/ogg" and not _OPUS.match(head):
+        return None
+    elif not found and head.startswith(_OLD_START):
+        found = _OLD_OFFICE.get(extension, "")
+    elif not found and _is_text(file):
+        found = "text/plain"
+    if found not in EXTENSIONS:
+        return None
+    kind = found.partition("/")[0]
+    return OutgoingType(kind if kind in ("image", "video", "audio") else "document", found)
+
+
+def sent_name(name: str, content_type: str) -> str:
+    """Return the name under which a file is sent; its extension fits the type."""
+    cleaned = _UNFIT.sub(" ", name.rpartition("/")[2]).strip(" .")
+    stem, dot, extension = cleaned.rpartition(".")
+    fitting = EXTENSIONS[content_type]
+    if not dot or extension.lower() not in fitting:
+        stem, extension = cleaned, fitting[0]
+    return f"{stem[:MAX_NAME].strip() or 'file'}.{extension.lower()}"
+
+
+def _office_type(file: BinaryIO) -> str:
+    """Return the type of an archive, "" for one that isn't an office program's document."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError):
+        return ""
+    found = [content_type for part, content_type in _PARTS.items() if part in names]
+    return found[0] if found and "[Content_Types].xml" in names else ""
+
+
+def _is_text(file: BinaryIO) -> bool:
+    """Return whether the whole file is text in UTF-8."""
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        while block := file.read(_TEXT_BLOCK):
+            if "\x00" in decoder.decode(block):
+                return False
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
