@@ -19,7 +19,7 @@ from memories_app.store.locked_memory import (
     memory_locked,
     refuse_duplicate,
 )
-from memories_app.store.move_scope import memories_move
+from memories_app.store.move_scope import facts_shared, memories_move
 from memories_app.store.patch import MadeAhead, memory_patch
 from memories_app.store.propose import alike_key, proposal_add, proposal_reopen, replacement_propose
 from memories_app.store.remember import (
@@ -51,6 +51,7 @@ __all__ = [
     "alike_key",
     "content_hash",
     "content_set",
+    "facts_shared",
     "is_forgotten",
     "keyed_hash",
     "memories_delete",

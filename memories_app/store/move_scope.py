@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, RevisionReason, SourceDocument, Visibility
@@ -22,9 +23,8 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     """
     scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
     scopes_lock(scopes)
-    facts = Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True)
-    there = {memory.fact_key: memory for memory in facts.filter(scope=scopes[1])}
-    moved = facts.filter(scope=scopes[0])
+    there = {memory.fact_key: memory for memory in _facts(scopes[1])}
+    moved = _facts(scopes[0])
     for memory in moved.filter(fact_key__in=list(there)):
         kept = there[memory.fact_key]
         revisions_add([memory], reason=RevisionReason.MERGED, actor=SYSTEM)
@@ -41,6 +41,17 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     Memory.objects.filter(pk__in=moved_ids).update(chat_id=to_chat)
     memories_moved(memory_ids=moved_ids)
     return len(moved_ids)
+
+
+def facts_shared(*, one: UUID, other: UUID) -> int:
+    """Return how many facts two chats both know: a merge makes one memory of each."""
+    scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (one, other)]
+    return _facts(scopes[0]).filter(fact_key__in=_facts(scopes[1]).values("fact_key")).count()
+
+
+def _facts(scope: str) -> QuerySet[Memory]:
+    """Return the memories in force of one scope, without the passages of documents."""
+    return Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True, scope=scope)
 
 
 def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:

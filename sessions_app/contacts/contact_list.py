@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils.timesince import timesince
 
 from memories_app.models import MemoryStatus
@@ -62,6 +62,14 @@ def contacts_found(query: str, *, access: str = "", today: date) -> QuerySet[Cha
     if access:
         people = chats_with_access(people, access, today=today)
     return people.select_related("activity").order_by("-activity__last_at", "-activity__chat_id")
+
+
+def alike_contacts(chat: Chat) -> QuerySet[Chat]:
+    """Return the people who have one of this contact's names, the latest first."""
+    people = Chat.objects.filter(is_group=False, activity__isnull=False)
+    names = [name for name in {chat.staff_name, chat.client_name} if name]
+    alike = people.filter(Q(staff_name__in=names) | Q(client_name__in=names))
+    return alike.select_related("activity").order_by("-activity__last_at", "-activity__chat_id")
 
 
 def contact_pages(people: QuerySet[Chat]) -> BoundedPaginator:

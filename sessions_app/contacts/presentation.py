@@ -13,12 +13,15 @@ from sessions_app.contacts.admin.contact_page import contact_page
 from sessions_app.contacts.admin.edit_page import edit_page
 from sessions_app.contacts.admin.export_page import export_page
 from sessions_app.contacts.admin.list_page import contacts_page
+from sessions_app.contacts.admin.merge_pages import merge_find_page, merge_page
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
     ("", contacts_page, "contacts"),
     ("<uuid:chat_id>/", contact_page, "contact"),
     ("<uuid:chat_id>/edit/", edit_page, "contact_edit"),
     ("<uuid:chat_id>/export/", export_page, "contact_export"),
+    ("<uuid:chat_id>/merge/", merge_find_page, "contact_merge_find"),
+    ("<uuid:chat_id>/merge/<uuid:other_id>/", merge_page, "contact_merge"),
 )
 
 

@@ -14,7 +14,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party, party_of
+from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
+from sessions_app.conversations.chat_party import party_of
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 

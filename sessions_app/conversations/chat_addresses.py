@@ -13,6 +13,7 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Literal, overload
+from uuid import UUID
 
 from django.db import connection
 
@@ -110,15 +111,16 @@ def chat_for_party(
         return None
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
+    origin = next((link.origin for link in known.values() if link.chat_id == chat.pk), None)
     # A message from before the person left an address doesn't link it to them again.
     left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
         link = known.get(address)
         is_linked = link is not None and (link.chat_id, link.provider) == (chat.pk, provider)
         if address not in left and not is_linked:
-            _link(chat, provider=provider, address=address)
+            _link(chat, provider=provider, address=address, origin=origin)
     if party.phone and f"{party.phone}@c.us" not in left:
-        _take_phone(chat, party.phone, at)
+        _take_phone(chat, party.phone, at, origin)
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)
 
 
@@ -135,13 +137,14 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     if moved is not None:
         return moved
     chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
+    origin = chat.addresses.filter(address__in=gone).values_list("origin", flat=True).first()
     for address in come:
         for link in ChatAddress.objects.filter(address=address).exclude(chat=chat):
             if _began_after(link.chat, at):
                 chat = _merge(chat, link.chat)
             else:
                 _detach(link)
-        _link(chat, provider=provider, address=address)
+        _link(chat, provider=provider, address=address, origin=origin)
     # A new number leaves the old number behind, a new id the old id; not one the other.
     replaced = {address.partition("@")[2] for address in come}
     left = [
@@ -149,7 +152,7 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     ]
     ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
     if new.phone:
-        _take_phone(chat, new.phone, at)
+        _take_phone(chat, new.phone, at, origin)
     logger.info("Chat %s moved to a new address.", chat.id)
     return chat
 
@@ -186,8 +189,10 @@ def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
 
 
 def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
-    """Return whether the chat of this link is known under another business-scoped id."""
-    others = link.chat.addresses.filter(address__endswith="@bsuid", left_at__isnull=True)
+    """Return whether the person of this link is known under another business-scoped id."""
+    others = link.chat.addresses.filter(
+        address__endswith="@bsuid", left_at__isnull=True, origin=link.origin
+    )
     return others.exists() and not others.filter(address=bsuid).exists()
 
 
@@ -236,21 +241,24 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
     return chat
 
 
-def _link(chat: Chat, *, provider: str, address: str) -> None:
+def _link(chat: Chat, *, provider: str, address: str, origin: UUID | None = None) -> None:
     linked = chat.addresses.filter(provider=provider, address=address, left_at__isnull=True)
     if linked.exists():
         return
     ChatAddress.objects.update_or_create(
-        provider=provider, address=address, defaults={"chat": chat, "left_at": None}
+        provider=provider,
+        address=address,
+        defaults={"chat": chat, "left_at": None, "origin": origin},
     )
 
 
-def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
-    """Make the phone the chat's main address; the person left the other phones."""
+def _take_phone(chat: Chat, phone: str, at: datetime, origin: UUID | None) -> None:
+    """Make the phone the chat's main address; the person left the other phones of its origin."""
     address = f"{phone}@c.us"
     if chat.whatsapp_chat == address:
         return
-    phones = chat.addresses.filter(address__endswith="@c.us", left_at__isnull=True)
+    current = chat.addresses.filter(left_at__isnull=True, origin=origin)
+    phones = current.filter(address__endswith="@c.us")
     phones.exclude(address=address).update(left_at=at)
     chat.whatsapp_chat = address
     chat.client_phone = phone
@@ -288,13 +296,3 @@ def _group_address(group_id: str) -> str:
 def _phone_of(address: str) -> str:
     number, _, domain = address.partition("@")
     return number if domain == "c.us" and number.isdigit() else ""
-
-
-def party_of(whatsapp_chat: str) -> Party:
-    """Return the party behind an address in ``whatsapp_chat`` form."""
-    name, _, domain = whatsapp_chat.partition("@")
-    if domain == "c.us" and name.isdigit():
-        return Party(phone=name)
-    if domain == "bsuid":
-        return Party(bsuid=name)
-    return Party(other=whatsapp_chat)

@@ -18,7 +18,6 @@ from sessions_app.conversations.chat_addresses import (
     chat_for_group,
     chat_for_party,
     chat_known,
-    party_of,
 )
 from sessions_app.conversations.chat_form import (
     FORM,
@@ -30,6 +29,7 @@ from sessions_app.conversations.chat_form import (
     text_of_parts,
 )
 from sessions_app.conversations.chat_options import chat_option
+from sessions_app.conversations.chat_party import party_of
 from sessions_app.conversations.chat_queries import (
     addressed,
     called,

@@ -1,6 +1,5 @@
 """Public face of taking messages in: what other packages may use."""
 
-from sessions_app.inbound.merge_chats import chats_merge
 from sessions_app.inbound.receive import events_receive, raw_deliveries_drop
 from sessions_app.inbound.retry_deliveries import (
     deliveries_due,
@@ -11,7 +10,6 @@ from sessions_app.inbound.take_message import IntakeRules
 
 __all__ = [
     "IntakeRules",
-    "chats_merge",
     "deliveries_due",
     "delivery_retry",
     "events_receive",

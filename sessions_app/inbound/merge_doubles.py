@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from sessions_app.conversations.facade import addresses_lock, chat_find, party_of
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.facade import chat_merge
 from sessions_app.models import Chat, ChatAddress
 
 # The name of a chat whose addresses all went to other people.

@@ -67,9 +67,14 @@ def _order(place: Place) -> tuple[object, ...]:
     return (place.began_at, place.session_id, place.order_num)
 
 
+def later_assignment(*chats: UUID) -> Assignment | None:
+    """Return the assignment that counts when these chats become one."""
+    both = Assignment.objects.filter(chat__in=chats).select_related("assignee")
+    return both.order_by("-assigned_at").first()
+
+
 def _assignment_move(from_chat: UUID, to_chat: UUID) -> None:
-    both = Assignment.objects.filter(chat__in=[from_chat, to_chat]).order_by("-assigned_at")
-    latest = both.first()
+    latest = later_assignment(from_chat, to_chat)
     if latest is not None and latest.chat_id == from_chat:
         Assignment.objects.filter(chat=to_chat).delete()
         Assignment.objects.filter(chat=from_chat).update(chat=to_chat)

@@ -17,7 +17,7 @@ from sessions_app.limits.figures import (
 )
 from sessions_app.limits.intake import ANSWERED, Entry, access_of, entry_count, entry_decide
 from sessions_app.limits.priority import is_known, known_chats_waiting
-from sessions_app.limits.standing import access_merge, standing_set
+from sessions_app.limits.standing import access_join, access_merge, standing_set
 from sessions_app.limits.usage_limits import (
     DAY_CODES,
     REASONS,
@@ -37,6 +37,7 @@ __all__ = [
     "REASONS",
     "UsageLimits",
     "Used",
+    "access_join",
     "access_merge",
     "access_of",
     "answer_check",

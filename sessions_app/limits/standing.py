@@ -54,13 +54,22 @@ def standing_set(
 def access_merge(*, old: Chat, young: Chat) -> None:
     """Merge the decisions and counters of two chats that become one.
 
-    Blocked wins over allowed, and a person who stopped the assistant in one chat has stopped it in
-    both. Call it with both chats locked, before the younger one is deleted.
+    Call it with both chats locked, before the younger one is deleted.
     """
     other = ChatAccess.objects.filter(chat=young).first()
     if other is None:
         return
     kept, _made = ChatAccess.objects.get_or_create(chat=old)
+    access_join(kept, other)
+    kept.save()
+
+
+def access_join(kept: ChatAccess, other: ChatAccess) -> None:
+    """Put what was decided and counted in ``other`` into ``kept``, without saving it.
+
+    Blocked wins over allowed, and a person who stopped the assistant in one chat has stopped it in
+    both.
+    """
     if other.standing == Standing.BLOCKED or not kept.standing:
         kept.standing, kept.reason = other.standing or kept.standing, other.reason or kept.reason
         kept.decided_at = other.decided_at or kept.decided_at
@@ -72,4 +81,3 @@ def access_merge(*, old: Chat, young: Chat) -> None:
     kept.hour_messages += other.hour_messages
     kept.hour_commands += other.hour_commands
     kept.hour_told = kept.hour_told or other.hour_told
-    kept.save()

@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'chat',
                 'verbose_name_plural': 'chats',
                 'ordering': ['-updated_at'],
-                'permissions': [('review_chat', 'Can label, note, assign and mark conversations as reviewed'), ('takeover_chat', 'Can pause the assistant and reply by hand')],
+                'permissions': [('review_chat', 'Can label, note, assign and mark conversations as reviewed'), ('takeover_chat', 'Can pause the assistant and reply by hand'), ('merge_chat', 'Can merge contacts and split them again')],
             },
         ),
         migrations.CreateModel(
@@ -182,6 +182,7 @@ class Migration(migrations.Migration):
                 ('provider', models.CharField(choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], max_length=16, verbose_name='provider')),
                 ('address', models.CharField(max_length=255, verbose_name='address')),
                 ('left_at', models.DateTimeField(blank=True, null=True, verbose_name='left at')),
+                ('origin', models.UUIDField(blank=True, editable=False, null=True, verbose_name='merged from')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
             ],
             options={

@@ -74,6 +74,7 @@ class Chat(models.Model):
         permissions: ClassVar = [
             ("review_chat", "Can label, note, assign and mark conversations as reviewed"),
             ("takeover_chat", "Can pause the assistant and reply by hand"),
+            ("merge_chat", "Can merge contacts and split them again"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["-updated_at"]),
@@ -100,7 +101,9 @@ class ChatAddress(models.Model):
     """One address of a chat's person at one provider, in ``whatsapp_chat`` form.
 
     ``left_at``: the time at which the person left it; later messages from it are somebody
-    else's.
+    else's. ``origin``: the chat from which staff brought it when they merged two contacts, None
+    for the chat's own. Addresses of one origin belong together: who writes from another phone has
+    left only the phones of the same origin.
     """
 
     chat = models.ForeignKey(
@@ -109,6 +112,7 @@ class ChatAddress(models.Model):
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
     address = models.CharField(_("address"), max_length=255)
     left_at = models.DateTimeField(_("left at"), null=True, blank=True)
+    origin = models.UUIDField(_("merged from"), null=True, blank=True, editable=False)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:

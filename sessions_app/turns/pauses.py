@@ -8,7 +8,7 @@ was stored before the pause still goes out.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -144,7 +144,7 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
     found = list(ChatPause.objects.filter(chat__in=[old, young]))
     if not found:
         return
-    longest = max(found, key=lambda pause: (pause.until is None, pause.until or now))
+    longest = longest_pause(found)
     ChatPause.objects.update_or_create(
         chat=old,
         defaults={
@@ -155,6 +155,11 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
     )
     if longest.holds(now):
         _turns_hold(old.pk)
+
+
+def longest_pause(pauses: Collection[ChatPause]) -> ChatPause:
+    """Return the pause that ends last."""
+    return max(pauses, key=lambda pause: (pause.until is None, pause.until or pause.since))
 
 
 def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:

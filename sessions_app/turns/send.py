@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -21,7 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     WhatsAppProvider,
 )
 from memoryproject.foundation.process.tracing import span
-from sessions_app.models import OutboundPart, Turn
+from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
@@ -78,20 +79,37 @@ def sends_file(turn: Turn, part: OutboundPart) -> bool:
 
 
 def recipient_of(turn: Turn) -> Recipient:
-    """Return where the answer goes, by the chat's address at the turn's provider."""
+    """Return where the answer goes at the turn's provider.
+
+    That is the chat's address. Where staff merged two contacts it is the one that the message came
+    from, as long as it is theirs.
+    """
     chat = turn.chat
     if chat.is_group:
         return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
     current = chat.addresses.filter(left_at__isnull=True, provider=turn.provider)
-    bsuid = current.filter(address__endswith="@bsuid").order_by("-created_at").first()
-    number, _, domain = chat.whatsapp_chat.partition("@")
+    links = list(current.order_by("-created_at"))
+    main, origin = chat.whatsapp_chat, None
+    if len({link.origin for link in links}) > 1:
+        main, origin = _asked_from(turn, links)
+        links = [link for link in links if link.origin == origin]
+    bsuid = next((link.address for link in links if link.address.endswith("@bsuid")), None)
+    number, _, domain = main.partition("@")
     known = number if domain == "bsuid" else None
     return Recipient(
-        chat.whatsapp_chat,
+        main,
         phone=number if domain == "c.us" and number.isdigit() else None,
         # A merge at this moment may have moved the addresses.
-        bsuid=bsuid.address.removesuffix("@bsuid") if bsuid else known,
+        bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
     )
+
+
+def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | None]:
+    """Return the address of the message and its origin, else those of the chat."""
+    origins = {link.address: link.origin for link in links}
+    sender = turn.message.sender if turn.message is not None else ""
+    main = sender if sender in origins else turn.chat.whatsapp_chat
+    return main, origins.get(main)
 
 
 def _send_part(

@@ -10,7 +10,7 @@ from django.test import Client
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import ApiToken, IdempotentAnswer
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ForgetReceipt, Message
 from tests.api.calling import Api, error_of
 from tests.api.test_chat import CLIENT, OTHER, say

@@ -7,7 +7,7 @@ from django.test import Client
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, Note
 from tests.dashboard.staff import staff_with
 from tests.forms import opened, save

@@ -29,7 +29,7 @@ from memoryproject.staff_site.dashboard.rollups import quarters_recount, rollups
 from memoryproject.staff_site.models import Day, Mark, Quarter
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ForgetReceipt, Message, Turn
 from sessions_app.schedules import schedules_install
 from sessions_app.turns.rerun import turn_rerun

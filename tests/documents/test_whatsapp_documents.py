@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.documents.base import DocumentLimits,
 from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Turn
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import FileDependencies

@@ -34,7 +34,7 @@ from sessions_app.forgetting.runs import (
     run_work,
     runs_abandoned,
 )
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, TurnReplay
 from tests.forgetting.dump import left_of
 from tests.forgetting.forgetting_tools import dependencies_of

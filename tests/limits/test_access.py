@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.limits.facade import standing_set
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, InboundDelivery, Message, MessageEmbedding, Turn
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import chat_answer

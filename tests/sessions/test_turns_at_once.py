@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.reply_store import reply_store

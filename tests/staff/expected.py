@@ -151,6 +151,9 @@ PAGES: Mapping[str, Page] = {
     "contact": Page(READ, args=_CHAT),
     "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     "contact_export": Page(MANAGE, args=_CHAT),
+    "contact_merge_find": Page(MANAGE, args=_CHAT),
+    # A contact can't be merged with itself: both lead back.
+    "contact_merge": Page(MANAGE, MANAGE, args={**_CHAT, "other_id": "sessions_app.chat"}),
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_viewers": Page(READ, None, args=_CHAT),

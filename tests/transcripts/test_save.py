@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.conversations.errors import ConversationNotFoundError
-from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.backups import MANIFEST

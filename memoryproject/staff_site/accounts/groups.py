@@ -35,6 +35,7 @@ _MANAGE = (
     "memories_app.*_memorydocument",
     "sessions_app.*_cannedreply",
     "sessions_app.forget",
+    "sessions_app.merge_chat",
 )
 _AUDIT = ("audit.view_*", "audit.export_auditevent")
 _ALL = (

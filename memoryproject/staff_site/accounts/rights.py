@@ -23,6 +23,7 @@ OWN_PERMISSIONS = {
     "forget": _("Erase memories, messages, sessions and people"),
     "rerun_turn": _("Answers: run a failed one again"),
     "review_chat": _("Conversations: label, note, assign and mark as reviewed"),
+    "merge_chat": _("Contacts: merge two, and split them again"),
     "takeover_chat": _("Conversations: pause the assistant and reply as staff"),
     "decide_mergeproposal": _("Memories: decide duplicates, contradictions and suggestions"),
     "export_memory": _("Memories: export"),

@@ -37,6 +37,7 @@ TEMPLATE = "admin/contacts/contact.html"
 EVENTS = 15
 READ_MESSAGES = "sessions_app.view_message"
 REVIEW = "sessions_app.review_chat"
+MERGE = (SEE, "sessions_app.merge_chat", READ_MESSAGES, "memories_app.view_memory")
 EXPORT = (READ_MESSAGES, "memories_app.view_memory", "memories_app.export_memory")
 # Each block: the right that it needs, and what reads it.
 BLOCKS: dict[str, tuple[str, Callable[[Chat], Any]]] = {
@@ -104,6 +105,7 @@ def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
         "conversation": conversation_address(key) if request.user.has_perm(READ_MESSAGES) else "",
         "may_export": request.user.has_perms(EXPORT),
         "may_edit": request.user.has_perm(REVIEW),
+        "may_merge": not chat.is_group and request.user.has_perms(MERGE),
         "may_forget": request.user.has_perm("sessions_app.forget"),
     }
 

@@ -18,6 +18,7 @@ from sessions_app.inbox.facade import review_move
 from sessions_app.limits.facade import access_merge, usage_merge
 from sessions_app.models import (
     Chat,
+    ChatActivity,
     ChatAddress,
     ChatSession,
     ForgetReceipt,
@@ -39,19 +40,26 @@ def chats_merge(*, one: Chat, other: Chat, **_signal: Any) -> Chat:
     return chat_merge(one, other)
 
 
-def chat_merge(one: Chat, other: Chat) -> Chat:
+def older_first(one: Chat, other: Chat) -> tuple[Chat, Chat]:
+    """Return the chat that stays in a merge, and the one that goes."""
+    old, young = sorted([one, other], key=lambda chat: (chat.created_at, chat.id))
+    return old, young
+
+
+def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     """Move everything of the younger chat into the older one and return the older one.
 
-    The newer active session stays active. Call it in a transaction that holds the lock of the
-    chats' addresses.
+    The newer active session stays active. ``by_staff``: no event has shown the addresses of both
+    together, so each keeps its origin, and the one of the chat that was active later becomes the
+    main one. Call it in a transaction that holds the lock of the chats' addresses.
     """
     if one.pk == other.pk:
         return one
-    old, young = sorted([one, other], key=lambda chat: (chat.created_at, chat.id))
+    old, young = older_first(one, other)
     # Before the sessions, so that staff can't pause or reply in one of the chats meanwhile.
-    list(
-        Chat.objects.select_for_update(no_key=True).filter(pk__in=[old.pk, young.pk]).order_by("pk")
-    )
+    rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=[old.pk, young.pk])
+    locked = {chat.pk: chat for chat in rows.order_by("pk")}
+    old, young = locked[old.pk], locked[young.pk]
     active = ChatSession.objects.select_for_update(no_key=True).filter(
         chat__in=[old, young], status=SessionStatus.ACTIVE
     )
@@ -60,6 +68,9 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     # A worker that is answering in the younger chat loses the lease and will not write.
     running = Turn.objects.filter(chat=young, state=TurnState.RUNNING)
     turns_move(running, TurnState.PENDING, lease_token=None, lease_until=None)
+    main = _reached_by(old, young, by_staff=by_staff)
+    if by_staff:
+        ChatAddress.objects.filter(chat=young, origin=None).update(origin=young.pk)
     review_move(from_chat=young.pk, to_chat=old.pk)
     # Turns before messages: the order in which a worker that is sending locks.
     moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)
@@ -82,11 +93,32 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
         old.memory_enabled = False
     old.client_name = old.client_name or young.client_name
     old.staff_name = old.staff_name or young.staff_name
-    main, phone = young.whatsapp_chat, young.client_phone
     young.delete()
-    if phone and not old.client_phone:
-        old.whatsapp_chat, old.client_phone = main, phone
+    for name, value in main.items():
+        setattr(old, name, value)
     old.save()
     activity_recount(chat_ids=[old.pk])
     logger.info("A chat was merged into %s: one person.", old.id)
     return old
+
+
+def _reached_by(old: Chat, young: Chat, *, by_staff: bool) -> dict[str, str]:
+    """Return the values of the merged chat's columns that say where it is reached."""
+    if not by_staff:
+        chat = young if young.client_phone and not old.client_phone else old
+        return {"whatsapp_chat": chat.whatsapp_chat, "client_phone": chat.client_phone}
+    chat = later_active(old, young)
+    return {
+        "whatsapp_chat": chat.whatsapp_chat,
+        "client_phone": chat.client_phone or old.client_phone or young.client_phone,
+        "provider": chat.provider,
+        "number_id": chat.number_id,
+    }
+
+
+def later_active(old: Chat, young: Chat) -> Chat:
+    """Return the chat in which something was said last."""
+    last = dict(
+        ChatActivity.objects.filter(chat__in=[old, young]).values_list("chat_id", "last_at")
+    )
+    return max(old, young, key=lambda chat: (last.get(chat.pk, chat.created_at), chat is old))

@@ -1,0 +1,19 @@
+"""Public face of merging and splitting contacts: what other packages may use."""
+
+from sessions_app.merging.contact_side import COUNTED, ContactSide
+from sessions_app.merging.errors import MergeError, SeenChangedError
+from sessions_app.merging.merge_chats import chat_merge, chats_merge
+from sessions_app.merging.merge_contacts import contacts_merge
+from sessions_app.merging.merge_preview import MergePreview, merge_preview
+
+__all__ = [
+    "COUNTED",
+    "ContactSide",
+    "MergeError",
+    "MergePreview",
+    "SeenChangedError",
+    "chat_merge",
+    "chats_merge",
+    "contacts_merge",
+    "merge_preview",
+]

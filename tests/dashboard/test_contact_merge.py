@@ -1,0 +1,290 @@
+"""Merging two contacts: finding the other one, the preview, and what the merged contact is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from sessions_app.conversations.facade import Reader, epoch_read
+from sessions_app.forgetting.execute import ForgetDependencies
+from sessions_app.forgetting.forget_objects import object_forget
+from sessions_app.models import Assignment, Chat, ChatAccess, ChatPause, Note
+from tests.dashboard.staff import staff_with
+from tests.forms import opened, save
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+
+pytestmark = pytest.mark.django_db
+RIGHTS = (
+    "sessions_app.view_chat",
+    "sessions_app.view_message",
+    "memories_app.view_memory",
+    "sessions_app.merge_chat",
+)
+GROUP = "120363000000000001"
+
+
+def find(chat: Chat, query: str = "") -> str:
+    return f"/admin/contacts/{chat.pk}/merge/" + (f"?q={query}" if query else "")
+
+
+def preview(one: Chat, other: Chat) -> str:
+    return f"/admin/contacts/{one.pk}/merge/{other.pk}/"
+
+
+def shown(client: Client, address: str) -> str:
+    answer = client.get(address, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def merge(client: Client, one: Chat, other: Chat, **values: Any) -> Chat:
+    answer = save(client, preview(one, other), {"name": "", **values})
+    assert answer.status_code == 302
+    return Chat.objects.get(addresses__address=CLIENT)
+
+
+@pytest.fixture
+def dana(world: World) -> Chat:
+    """The older of the two."""
+    world.say(CLIENT, "hello")
+    world.remember(CLIENT, "I like tea")
+    return world.chat(CLIENT)
+
+
+@pytest.fixture
+def work(world: World, dana: Chat) -> Chat:
+    """The number of the same person at work."""
+    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Dana at work")
+    world.remember(OTHER_CLIENT, "I like cake")
+    world.say(OTHER_CLIENT, "hello from work", party=party)
+    return world.chat(OTHER_CLIENT)
+
+
+def test_the_other_contact_is_found_by_name_and_number(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    assert find(dana) in shown(admin_client, f"/admin/contacts/{dana.pk}/")
+    link = preview(dana, work)
+    assert link in shown(admin_client, find(dana, "at work"))
+    assert link in shown(admin_client, find(dana, "5550100456"))
+    assert link not in shown(admin_client, find(dana, "nobody"))
+    assert preview(dana, dana) not in shown(admin_client, find(dana, "5550100123"))
+
+
+def test_contacts_of_the_same_name_are_offered(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    assert preview(dana, work) not in shown(admin_client, find(dana))
+    Chat.objects.filter(pk=dana.pk).update(staff_name="Dana at work")
+    assert preview(dana, work) in shown(admin_client, find(dana))
+
+
+def test_the_preview_shows_both_and_the_outcome(
+    admin_client: Client, world: World, dana: Chat, work: Chat
+) -> None:
+    world.remember(OTHER_CLIENT, "I like tea")
+    Note.objects.create(chat=work, author_name="noa", text="x", created_at=timezone.now())
+    ChatAccess.objects.create(chat=work, standing="blocked")
+    Chat.objects.filter(pk=work.pk).update(memory_enabled=False)
+    page = shown(admin_client, preview(work, dana))
+    rows = {label: [cell.strip() for cell in cells] for label, *cells in _table(page)}
+    assert rows["Messages"] == ["4", "6", "10"]
+    assert rows["Memories"] == ["1", "2", "2"]
+    assert rows["Notes"] == ["0", "1", "1"]
+    assert rows["Access"] == ["–", "blocked", "blocked"]
+    assert rows["Memory"] == ["as set for all", "off", "off"]
+    assert "1 memory of both says the same" in page
+    assert "two phone numbers" in page
+    assert "Both are in a conversation now" in page
+    assert Chat.objects.count() == 2, "nothing happens before it is confirmed"
+
+
+def _table(page: str) -> list[list[str]]:
+    body = page[page.index("<tbody>") : page.index("</tbody>")]
+    rows = re.findall(r"<tr>(.*?)</tr>", body, re.S)
+    return [
+        [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S)]
+        for row in rows
+    ]
+
+
+def test_the_merged_contact_holds_everything_of_both(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    merged = merge(admin_client, work, dana, name="Dana at work")
+    assert merged.pk == dana.pk, "the older one stays"
+    assert not Chat.objects.filter(pk=work.pk).exists()
+    assert merged.staff_name == "Dana at work"
+    assert merged.messages.count() == 8
+    assert Memory.objects.filter(chat_id=merged.pk).count() == 2
+    assert merged.sessions.filter(status="active").count() == 1
+    page = shown(admin_client, f"/admin/contacts/{merged.pk}/")
+    assert "I like tea" in page
+    assert "I like cake" in page
+
+
+def test_both_numbers_go_on_to_reach_the_merged_contact(
+    admin_client: Client, world: World, dana: Chat, work: Chat
+) -> None:
+    merged = merge(admin_client, dana, work)
+    for number in (CLIENT, OTHER_CLIENT, CLIENT):
+        world.say(number, "me again")
+        assert world.provider.sent[-1].to.whatsapp_chat == number
+    assert Chat.objects.count() == 1
+    assert merged.messages.count() == 14
+    assert "I like tea" in world.seen_by_model(OTHER_CLIENT, "Do I like tea?")
+    assert set(merged.addresses.values_list("left_at", flat=True)) == {None}
+
+
+def test_an_answer_goes_to_the_number_that_asked(
+    admin_client: Client, world: World, dana: Chat, work: Chat
+) -> None:
+    merge(admin_client, dana, work)
+    world.receive(message_from(CLIENT, "from home"))
+    world.receive(message_from(OTHER_CLIENT, "from work"))
+    world.work()
+    assert [part.to.phone for part in world.provider.sent[-2:]] == [
+        number.partition("@")[0] for number in (CLIENT, OTHER_CLIENT)
+    ]
+
+
+def test_ids_that_whatsapp_gives_each_number_stay_apart(
+    admin_client: Client, world: World, dana: Chat, work: Chat
+) -> None:
+    """The first id of a number is no sign that it changed hands, though the other one has one."""
+    phones = [number.partition("@")[0] for number in (CLIENT, OTHER_CLIENT)]
+    world.say(OTHER_CLIENT, "with an id", party=Party(phone=phones[1], bsuid="US.2"))
+    merge(admin_client, dana, work)
+    world.say(CLIENT, "with an id, too", party=Party(phone=phones[0], bsuid="US.1"))
+    assert Chat.objects.count() == 1
+    world.say(CLIENT, "a stranger has the number", party=Party(phone=phones[0], bsuid="US.3"))
+    assert Chat.objects.count() == 2
+
+
+def test_what_changed_since_the_preview_is_shown_again(
+    admin_client: Client, world: World, dana: Chat, work: Chat
+) -> None:
+    form = opened(admin_client, preview(dana, work))
+    world.say(OTHER_CLIENT, "one more")
+    answer = admin_client.post(preview(dana, work), {**form, "name": ""})
+    assert answer.status_code == 200
+    assert "changed meanwhile" in answer.content.decode()
+    assert Chat.objects.count() == 2
+    form = opened(admin_client, preview(dana, work))
+    assert admin_client.post(preview(dana, work), {**form, "name": ""}).status_code == 302
+
+
+def test_a_merge_by_somebody_else_meanwhile_is_told(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    form = opened(admin_client, preview(dana, work))
+    merge(admin_client, dana, work)
+    assert admin_client.post(preview(dana, work), form).status_code == 404
+
+
+def test_the_owner_and_groups_are_refused(
+    admin_client: Client, world: World, dana: Chat, settings: Any
+) -> None:
+    settings.GODFATHER_PHONE = frozenset({GODFATHER})
+    world.say(GODFATHER, "hello")
+    owner = world.chat(GODFATHER)
+    world.say(CLIENT, "hello", group_id=GROUP, mentions_us=True)
+    group = Chat.objects.get(is_group=True)
+    for other, problem in ((owner, "the owner"), (group, "group"), (dana, "same contact")):
+        page = shown(admin_client, preview(dana, other))
+        assert problem in page, other
+    assert find(group) not in shown(admin_client, f"/admin/contacts/{group.pk}/")
+    assert Chat.objects.count() == 3
+
+
+def test_it_is_in_both_trails(admin_client: Client, dana: Chat, work: Chat) -> None:
+    merge(admin_client, dana, work)
+    events = AuditEvent.objects.filter(action="chat.merge")
+    assert {event.actor for event in events} == {"admin"}
+    kept, gone = events.order_by("id")
+    assert kept.details["took"] == gone.chat
+    assert gone.details["into"] == kept.chat
+    page = shown(admin_client, f"/admin/contacts/{dana.pk}/")
+    assert page.count("Two contacts were merged") == 2, "both trails belong to the contact now"
+
+
+def test_receipts_are_found_by_both_numbers(
+    admin_client: Client, world: World, dana: Chat, work: Chat
+) -> None:
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    for chat in (dana, work):
+        memory = Memory.objects.get(chat_id=chat.pk)
+        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
+    merged = merge(admin_client, dana, work)
+    receipts = "/admin/sessions_app/forgetreceipt/"
+    for number in ("15550100123", "15550100456"):
+        assert "2 receipts" in shown(admin_client, f"{receipts}?q={number}"), number
+    world.say(OTHER_CLIENT, "the main number changes")
+    page = shown(admin_client, f"/admin/contacts/{merged.pk}/")
+    assert page.count("/admin/sessions_app/forgetreceipt/") >= 2
+
+
+def test_integrators_are_told_that_memories_moved(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    WebhookEndpoint.objects.create(
+        name="shop",
+        url="https://shop.example/hook",
+        event_types=["memory.changed"],
+        secret="x" * 32,
+    )
+    memory = Memory.objects.get(chat_id=work.pk)
+    merge(admin_client, dana, work)
+    told = WebhookDelivery.objects.get()
+    assert (told.data["memory_id"], told.chat_id) == (str(memory.pk), dana.pk)
+    assert told.data["fields"] == ["whatsapp_chat"]
+
+
+def test_who_answers_from_before_the_merge_begins_again(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    def counted(key: UUID) -> int:
+        return epoch_read(Reader(key)).count
+
+    before = [counted(chat.pk) for chat in (dana, work)]
+    merge(admin_client, dana, work)
+    assert [counted(chat.pk) for chat in (dana, work)] == [each + 1 for each in before]
+
+
+def test_the_longer_pause_and_the_later_assignee_stay(
+    admin_client: Client, dana: Chat, work: Chat
+) -> None:
+    noa = User.objects.create_user("noa", is_staff=True)
+    later = User.objects.create_user("later", is_staff=True)
+    Assignment.objects.create(chat=dana, assignee=noa, assigned_at=timezone.now())
+    Assignment.objects.create(chat=work, assignee=later, assigned_at=timezone.now())
+    ChatPause.objects.create(chat=work)
+    page = shown(admin_client, preview(dana, work))
+    rows = {label: cells for label, *cells in _table(page)}
+    assert [cell.strip() for cell in rows["Assigned to"]] == ["noa", "later", "later"]
+    assert [cell.strip() for cell in rows["Assistant"]] == ["answers", "paused", "paused"]
+    merged = merge(admin_client, dana, work)
+    assert merged.assignment.assignee == later
+    assert merged.pause.until is None
+
+
+def test_it_needs_its_own_right(dana: Chat, work: Chat) -> None:
+    reader = staff_with(*RIGHTS[:3])
+    for address in (find(dana), preview(dana, work)):
+        assert reader.get(address).status_code == 403
+    assert reader.post(preview(dana, work), {}).status_code == 403
+    assert find(dana) not in shown(reader, f"/admin/contacts/{dana.pk}/")
+    manager = staff_with(*RIGHTS, name="noa")
+    assert find(dana) in shown(manager, f"/admin/contacts/{dana.pk}/")
+    merge(manager, dana, work)
+    assert Chat.objects.count() == 1
