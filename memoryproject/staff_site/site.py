@@ -22,6 +22,7 @@ from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.costs_page import costs_page
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
+from sessions_app.global_search.presentation import search_address, search_urls
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
 MODELS = (
@@ -50,6 +51,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         if context["has_permission"]:
             context["staff_navigation"] = navigation(request, context["available_apps"])
             context["account_links"] = _account_links(request)
+            context["search_address"] = search_address(request.user)
         return context
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
@@ -82,9 +84,16 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"
         )
         costs = path("costs/", self.admin_view(costs_page), name="costs")
-        # Unfold's own search is for a box that our frame doesn't have.
+        # Unfold's own search finds lists; ours finds people, messages and memories.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
-        return [figures, costs, *contact_urls(self), *operations_urls(self), *others]
+        return [
+            figures,
+            costs,
+            *search_urls(self),
+            *contact_urls(self),
+            *operations_urls(self),
+            *others,
+        ]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -35,6 +35,7 @@ from sessions_app.conversations.chat_queries import (
     called,
     chat_at,
     chat_name,
+    number_searched,
     stored_names,
 )
 from sessions_app.conversations.conversation_message import (
@@ -210,6 +211,7 @@ __all__ = [
     "messages_before",
     "messages_found",
     "messages_left_out",
+    "number_searched",
     "own_metadata",
     "page_after",
     "page_around",

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import OperationalError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from memories_app.models import Memory
 from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
+from memoryproject.foundation.time_limit import time_limit
 from sessions_app.models import ForgottenKind, Message
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 
@@ -26,10 +24,6 @@ MIN_SCORE = 0.35
 MAX_SECONDS = 10
 
 MEMORY, MESSAGE = str(ForgottenKind.MEMORY), str(ForgottenKind.MESSAGE)
-
-
-class TooSlowError(Exception):
-    """The search takes too long: limit it to a chat or to dates."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
         found = _by_meaning(wanted, embedder)
         totals = {kind: sum(1 for each in found if each.kind == kind) for kind in wanted.kinds}
         return Matches(found[:MAX_SHOWN], totals)
-    with _time_limit():
+    with time_limit(MAX_SECONDS):
         shown: list[Match] = []
         totals = {}
         for kind, rows in _by_words(wanted).items():
@@ -99,26 +93,11 @@ def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[
     if wanted.by_meaning:
         return [(each.kind, each.key) for each in _by_meaning(wanted, embedder)][:most]
     keys: list[tuple[str, UUID]] = []
-    with _time_limit():
+    with time_limit(MAX_SECONDS):
         for kind, rows in _by_words(wanted).items():
             room = most - len(keys)
             keys += [(kind, key) for key in rows.values_list("pk", flat=True)[:room]]
     return keys
-
-
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    """Limit the time of the block's queries. Raises TooSlowError."""
-    try:
-        # Rolled back at the end: the block only reads, and the limit ends with the transaction.
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                limit = f"{MAX_SECONDS}s"
-                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
-            yield
-            transaction.set_rollback(True)
-    except OperationalError as error:
-        raise TooSlowError("It takes too long.") from error
 
 
 def _by_words(wanted: Wanted) -> dict[str, QuerySet[Any]]:

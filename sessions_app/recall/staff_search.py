@@ -94,6 +94,23 @@ def messages_with_parts(
     return wanted if late is None else wanted & Q(received_at__gte=late)
 
 
+def messages_searched(text: str, first: int, count: int) -> tuple[list[Message], bool]:
+    """Return the newest messages with these words in all chats, starting at ``first``.
+
+    If no word matches, a part of a word may; the second value says so.
+    """
+    messages = Message.objects.all()
+    found = newest_messages_found(messages, text, first, count)
+    if found:
+        return found, False
+    part = messages_with_parts(messages, text)
+    if part is None:
+        return [], False
+    newest = messages.filter(part).select_related("chat").defer("terms")
+    found = list(newest.order_by("-received_at", "-order_num")[first : first + count])
+    return found, bool(found)
+
+
 def snippet_of(content: str, text: str) -> Snippet:
     """Return the text around the first word that matches; else the beginning."""
     forms = set().union(*_wanted(text))

@@ -99,7 +99,7 @@ def test_the_list_is_searched_while_somebody_types(visit: Visit, staff: Page, wo
     world.say(OTHER_CLIENT, "Is the door open?")
     staff.goto(INBOX)
     expect(staff.locator(".chat")).to_have_count(2)
-    staff.keyboard.press("/")
+    staff.keyboard.press("f")
     staff.keyboard.type("0456")
     expect(staff.locator(".chat")).to_have_count(1, timeout=SOON)
     expect(staff).to_have_url(re.compile(r"\?q=0456"))

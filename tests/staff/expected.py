@@ -146,6 +146,7 @@ PAGES: Mapping[str, Page] = {
     "app_list": Page(AUDIT, AUDIT, args={"app_label": "audit"}),
     "dashboard_figures": Page(READ),
     "costs": Page(READ),
+    "global_search": Page(READ),
     # --- contacts
     "contacts": Page(READ),
     "contact": Page(READ, args=_CHAT),

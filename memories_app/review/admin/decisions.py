@@ -49,6 +49,7 @@ KEYS = (
     ("a", gettext_lazy("approve it, or all that are ticked")),
     ("r", gettext_lazy("reject it, or all that are ticked")),
     ("e", gettext_lazy("correct its text")),
+    ("/", gettext_lazy("search people, messages and memories")),
     ("?", gettext_lazy("show this list")),
 )
 

@@ -150,10 +150,10 @@
     b: () => (chosen() ? press("button[form=message-acts]", chosen()) : press("[data-key=b]")),
     n: note,
     q: answer,
-    "/": () => document.querySelector("input[name=q]").focus(),
+    f: () => document.querySelector(".talk-tools input[name=q]").focus(),
     "?": () => help.showModal(),
   };
-  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n", KeyQ: "q" };
+  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n", KeyQ: "q", KeyF: "f" };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") document.querySelector("aside:is(:target, :has(:target)) .close-about")?.click();
     const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");

@@ -96,12 +96,12 @@
   const KEYS = {
     j: () => go(1),
     k: () => go(-1),
-    "/": () => { field.focus(); field.select(); },
+    f: () => { field.focus(); field.select(); },
     "?": () => help.showModal(),
     ...(reviews && { e: change("reviewed"), a: change("assign:me"), s: snooze }),
   };
   const ARROWS = { ArrowDown: () => go(1), ArrowUp: () => go(-1) };
-  const PLACES = { KeyJ: "j", KeyK: "k", KeyE: "e", KeyA: "a", KeyS: "s" };
+  const PLACES = { KeyJ: "j", KeyK: "k", KeyE: "e", KeyA: "a", KeyS: "s", KeyF: "f" };
 
   function actOf(event) {
     if (ARROWS[event.key]) {

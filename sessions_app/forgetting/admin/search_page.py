@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.time_limit import TooSlowError
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
 from sessions_app.forgetting.admin.forms import SearchForm
@@ -23,7 +24,6 @@ from sessions_app.forgetting.find_matches import (
     MEMORY,
     MESSAGE,
     Matches,
-    TooSlowError,
     Wanted,
     matches_all,
     matches_find,

@@ -29,8 +29,7 @@ from sessions_app.presentation.links import conversation_address
 from sessions_app.recall.facade import (
     RECENT,
     Snippet,
-    messages_with_parts,
-    newest_messages_found,
+    messages_searched,
     snippet_of,
 )
 
@@ -166,12 +165,7 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
     Also returns the address of older ones, and whether only parts of their words match.
     """
     first = min(number_of(request.GET.get("hits", "")) or 0, MAX_HITS)
-    messages = Message.objects.all()
-    found = newest_messages_found(messages, wanted.query, first, HITS + 1)
-    in_part = not found
-    if in_part and (part := messages_with_parts(messages, wanted.query)) is not None:
-        newest = messages.filter(part).select_related("chat").defer("terms")
-        found = list(newest.order_by("-received_at", "-order_num")[first : first + HITS + 1])
+    found, in_part = messages_searched(wanted.query, first, HITS + 1)
     more = ""
     if len(found) > HITS and first + HITS <= MAX_HITS:
         parameters = request.GET.copy()
@@ -185,7 +179,7 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
         )
         for message in found[:HITS]
     ]
-    return hits, more, in_part and bool(hits)
+    return hits, more, in_part
 
 
 def _record(request: HttpRequest) -> None:

@@ -1,0 +1,26 @@
+"""Limit how long the queries of a search may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import OperationalError, connection, transaction
+
+
+class TooSlowError(Exception):
+    """The queries take too long: something narrower has to be asked for."""
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Limit the time of each query of the block, which only reads. Raises TooSlowError."""
+    try:
+        # Rolled back at the end: the limit ends with the transaction.
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{seconds}s"])
+            yield
+            transaction.set_rollback(True)
+    except OperationalError as error:
+        raise TooSlowError("It takes too long.") from error
