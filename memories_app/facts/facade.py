@@ -1,6 +1,13 @@
 """Public face of the rules about facts: what other packages may use."""
 
-from memories_app.facts.facts import Likeness, fact_key, is_replaced, likeness_of
+from memories_app.facts.facts import (
+    Likeness,
+    fact_key,
+    is_replaced,
+    kept_subject,
+    likeness_of,
+    subject_keys,
+)
 from memories_app.facts.similarity import Shape, shape_of
 from memories_app.facts.text_diff import Piece, word_diff
 from memories_app.facts.validation import (
@@ -28,12 +35,14 @@ __all__ = [
     "Shape",
     "fact_key",
     "is_replaced",
+    "kept_subject",
     "label_problems",
     "likeness_of",
     "metadata_problems",
     "problems_of",
     "shape_of",
     "storable_metadata",
+    "subject_keys",
     "tag_problems",
     "visibility_problems",
     "word_diff",

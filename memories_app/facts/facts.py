@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
 from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, read
 from memories_app.facts.frames import Frame, frames_of
 
+# Before the key of a subject; "s" and "f" are before those of a text.
+_SUBJECT = "t"
 _SPACES = re.compile(r"\s+")
 _ENDING = " .,;:!…"
 _LEFT_OUT = lexicon.ARTICLES | lexicon.FILLERS | lexicon.ENGLISH_COPULAS
@@ -44,6 +47,19 @@ class Likeness:
     def keys(self) -> list[str]:
         """Return the keys; texts that are relevant to each other share at least one."""
         return [f"s{self.sense}", *sorted({f"f{frame.key}" for frame in self.frames})]
+
+
+def subject_keys(subject: str) -> list[str]:
+    """Return the key of what a memory is about, as it stands beside the keys of its likeness.
+
+    There is none for an empty subject.
+    """
+    return [f"{_SUBJECT}{_short_hash(fact_key(subject))}"] if subject else []
+
+
+def kept_subject(keys: Iterable[str]) -> list[str]:
+    """Return the keys that don't come from the text: they stay when it changes."""
+    return [key for key in keys if key.startswith(_SUBJECT)]
 
 
 def likeness_of(content: str) -> Likeness:

@@ -32,7 +32,8 @@ class NewMemory:
 
     ``proposed``: it waits for staff and isn't recalled before their decision. ``supersedes``: it
     takes the place of memories that it contradicts. ``merges``: where it is known, its tags and
-    metadata are added to those of the known memory.
+    metadata are added to those of the known memory. ``subject``: what it is about, where a table or
+    another list says so; a newer text takes the place of the older one about the same subject.
     """
 
     content: str
@@ -50,6 +51,7 @@ class NewMemory:
     proposed: bool = False
     supersedes: bool = True
     merges: bool = False
+    subject: str = ""
 
 
 def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:

@@ -19,6 +19,7 @@ from memories_app.facts.facade import (
     likeness_of,
     metadata_problems,
     storable_metadata,
+    subject_keys,
     tag_problems,
 )
 from memories_app.models import (
@@ -103,6 +104,7 @@ class Storing:
         known = KnownFacts.load(
             scopes=[one.scope for one in prepared],
             likenesses=[one.likeness for one in prepared],
+            subjects=[one.new.subject for one in prepared],
             fact_keys=[one.fact_key for one in prepared],
             statuses=statuses,
         )
@@ -120,7 +122,7 @@ class Storing:
         memory = self._create(one)
         superseded = []
         if one.new.supersedes and not one.new.proposed:
-            for older in known.replaced(one.scope, one.likeness, self._now):
+            for older in known.replaced(one.scope, one.likeness, self._now, one.new.subject):
                 if older.pinned:
                     self._against_pinned.append((memory, older))
                 else:
@@ -150,7 +152,7 @@ class Storing:
             last_told_at=self._now,
             created_at=self._now,
             fact_key=one.fact_key,
-            likeness=one.likeness.keys,
+            likeness=[*one.likeness.keys, *subject_keys(new.subject)],
             terms=one.indexed.terms,
             term_count=one.indexed.length,
         )

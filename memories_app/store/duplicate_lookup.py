@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models.expressions import RawSQL
 
-from memories_app.facts.facade import Likeness, is_replaced, likeness_of
+from memories_app.facts.facade import Likeness, is_replaced, likeness_of, subject_keys
 from memories_app.models import Memory, MemoryStatus
 
 # A thousand texts have thousands of keys, and the planner often has old figures about the table: by
@@ -54,10 +54,13 @@ class KnownFacts:
         scopes: Iterable[str],
         likenesses: Iterable[Likeness],
         fact_keys: Iterable[str],
+        subjects: Iterable[str] = (),
         statuses: Collection[str] = (MemoryStatus.ACTIVE,),
     ) -> KnownFacts:
         """Load the memories that share a key with any of the texts."""
-        likeness_keys = sorted({key for likeness in likenesses for key in likeness.keys})
+        keys = {key for likeness in likenesses for key in likeness.keys}
+        keys |= {key for subject in subjects for key in subject_keys(subject)}
+        likeness_keys = sorted(keys)
         wanted = sorted(set(scopes))
         same_key = [sorted(set(fact_keys)), wanted]
         parameters = [likeness_keys, wanted, [str(each) for each in statuses], *same_key]
@@ -91,11 +94,17 @@ class KnownFacts:
             if memory.status in statuses
         ]
 
-    def replaced(self, scope: str, likeness: Likeness, now: datetime) -> list[Memory]:
-        """Return the unexpired memories that contradict this statement."""
+    def replaced(
+        self, scope: str, likeness: Likeness, now: datetime, subject: str = ""
+    ) -> list[Memory]:
+        """Return the unexpired memories that contradict this statement.
+
+        Those about the same subject contradict it whatever they say.
+        """
+        about = subject_keys(subject)
         found = {
             memory.pk: memory
-            for key in likeness.keys
+            for key in (*likeness.keys, *about)
             for memory in self._by_key[scope, key]
             if memory.status == MemoryStatus.ACTIVE
             and not (memory.expires_at and memory.expires_at <= now)
@@ -103,5 +112,6 @@ class KnownFacts:
         return [
             memory
             for memory in found.values()
-            if is_replaced(newer=likeness, older=likeness_of(memory.content))
+            if any(key in memory.likeness for key in about)
+            or is_replaced(newer=likeness, older=likeness_of(memory.content))
         ]

@@ -11,6 +11,7 @@ from memories_app.store.delete import (
     with_older,
 )
 from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.foresee import Foreseen, memories_foresee
 from memories_app.store.import_memories import MemoryImport
 from memories_app.store.integration_events import passages_created, passages_forgotten
 from memories_app.store.locked_memory import (
@@ -41,6 +42,7 @@ __all__ = [
     "CREATED",
     "DUPLICATE",
     "EXTRACTION",
+    "Foreseen",
     "KnownFacts",
     "MAX_AT_ONCE",
     "MadeAhead",
@@ -55,6 +57,7 @@ __all__ = [
     "is_forgotten",
     "keyed_hash",
     "memories_delete",
+    "memories_foresee",
     "memories_move",
     "memories_remember",
     "memories_retract",

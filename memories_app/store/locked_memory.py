@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
-from memories_app.facts.facade import fact_key, likeness_of
+from memories_app.facts.facade import fact_key, kept_subject, likeness_of
 from memories_app.models import Memory, MemoryEmbedding, MemoryStatus
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.scope_locks import scopes_lock
@@ -63,7 +63,7 @@ def content_set(
     memory.content = content
     memory.content_hash = hashed
     memory.fact_key = fact_key(content)
-    memory.likeness = likeness_of(content).keys
+    memory.likeness = [*likeness_of(content).keys, *kept_subject(memory.likeness)]
     memory.terms = indexed.terms
     memory.term_count = indexed.length
     MemoryEmbedding.objects.filter(memory=memory).delete()

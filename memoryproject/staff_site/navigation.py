@@ -75,6 +75,12 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
                 title=_("To review"),
                 right="memories_app.view_memory",
             ),
+            Entry(
+                "upload_file",
+                page="admin:memories_app_memory_table",
+                title=_("Import a table"),
+                right="memories_app.add_memory",
+            ),
             Entry("rule", model="memories_app.mergeproposal"),
             Entry("description", model="memories_app.sourcedocument"),
             Entry("folder_open", model="memories_app.memorydocument"),

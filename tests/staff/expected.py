@@ -182,6 +182,8 @@ PAGES: Mapping[str, Page] = {
     # --- memories
     "memories_app_memory_export": Page(None, MANAGE),
     "memories_app_memory_import": Page(MANAGE, MANAGE),
+    "memories_app_memory_table": Page(MANAGE, MANAGE),
+    "memories_app_memory_table_example": Page(MANAGE, MANAGE, args={"kind": "prices"}),
     "memories_app_memory_rows": Page(None, MANAGE),
     "memories_app_memory_waiting": Page(READ, READ),
     "memories_app_memory_answer_many": Page(None, REVIEW, data={"decision": "approve"}),

@@ -43,6 +43,7 @@ SOURCES = {
     "extraction": _("learned from a conversation"),
     "document": _("document"),
     "staff": _("staff"),
+    "table": _("imported table"),
     "api": _("integration (API)"),
 }
 REVISION_REASONS = {

@@ -71,6 +71,7 @@ ACTIONS: Mapping[str, Any] = {
     "memory.reject": _("A memory was rejected"),
     "memory.remember": _("A memory was stored"),
     "memory.supersede": _("A memory was replaced by a newer one"),
+    "memory.table": _("A table was imported as memories"),
     "memory.teach": _("A memory was taught from an answer"),
     "memory.unpin": _("A memory was unpinned"),
     "memory.update": _("A memory was corrected"),

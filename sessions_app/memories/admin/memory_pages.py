@@ -28,19 +28,20 @@ from sessions_app.memories.admin.provenance import (
     chats_called,
     message_places,
 )
+from sessions_app.memories.admin.table_pages import TableImportPages
 from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
 from sessions_app.presentation.links import contact_address
 
 
 @admin.register(Memory)
-class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
+class MemoryAdmin(ForgetAction, TableImportPages, MemoryTransfer, MemoryPages):
     actions = (*MemoryPages.actions, "export_selected", "forget_selected")
     unbounded_actions = ("export_selected", "forget_selected")
     search_help_text = gettext_lazy("By meaning and words; or an id, or a chat's address")
 
     def get_urls(self) -> list[URLPattern]:
-        return [*self.transfer_urls(), *super().get_urls()]
+        return [*self.table_urls(), *self.transfer_urls(), *super().get_urls()]
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -1,0 +1,177 @@
+"""The kinds of tables, and the columns that they are recognised by, in English and Hebrew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.text.characters import fold
+from sessions_app.memories.tables.read_table import Row, TableError
+
+HOURS, PRICES, QUESTIONS, FACTS = "hours", "prices", "questions", "facts"
+KINDS: Mapping[str, object] = {
+    HOURS: gettext_lazy("Opening hours"),
+    PRICES: gettext_lazy("Prices"),
+    QUESTIONS: gettext_lazy("Questions and answers"),
+    FACTS: gettext_lazy("Facts, one a row"),
+}
+
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    HOURS: {
+        "day": "day, days, weekday, day of the week, יום, ימים, היום, יום בשבוע",
+        "date": "date, dates, תאריך, תאריכים",
+        "opens": "opens, open, opens at, opening, opening time, from, start, "
+        "פתיחה, שעת פתיחה, פותחים, פתוח מ, משעה, מ, החל מ, התחלה",
+        "closes": "closes, close, closes at, closing, closing time, to, until, till, end, "
+        "סגירה, שעת סגירה, סוגרים, עד, עד שעה, סיום",
+        "hours": "hours, opening hours, times, שעות, שעות פתיחה, שעות הפתיחה",
+        "note": "note, notes, comment, comments, remark, remarks, reason, הערה, הערות, סיבה",
+    },
+    PRICES: {
+        "item": "item, items, product, service, name, dish, article, "
+        "פריט, פריטים, מוצר, שירות, שם, מנה, שם הפריט, שם המוצר",
+        "price": "price, prices, cost, amount, מחיר, המחיר, עלות, סכום",
+        "currency": "currency, מטבע",
+        "note": "note, notes, comment, comments, remark, remarks, unit, per, size, "
+        "הערה, הערות, יחידה, גודל",
+    },
+    QUESTIONS: {
+        "question": "question, questions, q, שאלה, שאלות, השאלה",
+        "answer": "answer, answers, a, reply, תשובה, תשובות, התשובה",
+    },
+    FACTS: {
+        "fact": "fact, facts, text, memory, knowledge, content, "
+        "עובדה, עובדות, טקסט, ידע, מידע, תוכן",
+    },
+}
+# By place, where a table of a kind that was chosen has no headers.
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    HOURS: ("day", "opens", "closes", "note"),
+    PRICES: ("item", "price", "currency", "note"),
+    QUESTIONS: ("question", "answer"),
+    FACTS: ("fact",),
+}
+# One of each group is needed.
+_NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    HOURS: (("day", "date"), ("opens", "hours")),
+    PRICES: (("item",), ("price",)),
+    QUESTIONS: (("question",), ("answer",)),
+    FACTS: (("fact",),),
+}
+
+
+def _key(cell: str) -> str:
+    return re.sub(r"[\s_:?*-]+", " ", fold(cell)).strip()
+
+
+_FIELDS = {
+    kind: {_key(name): field for field, names in fields.items() for name in names.split(",")}
+    for kind, fields in _NAMES.items()
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table hold, in their order; "" for one that isn't used.
+
+    ``headers``: as the table calls them. ``rows``: the rows below the headers.
+    """
+
+    kind: str
+    fields: tuple[str, ...]
+    headers: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def cell(self, row: Row, field: str) -> str:
+        """Return the text of a cell; empty where the row or the table hasn't it."""
+        place = self.fields.index(field) if field in self.fields else len(row.cells)
+        return row.cells[place] if place < len(row.cells) else ""
+
+    def called(self, field: str) -> str:
+        """Return the name of a column as the table calls it."""
+        return self.headers[self.fields.index(field)] if field in self.fields else field
+
+    def has(self, field: str) -> bool:
+        return field in self.fields
+
+    @property
+    def unused(self) -> list[str]:
+        """Return the names of columns that hold something and aren't used."""
+        return [
+            header or _("column %(number)s") % {"number": place + 1}
+            for place, (field, header) in enumerate(zip(self.fields, self.headers, strict=True))
+            if not field and any(cell for row in self.rows for cell in row.cells[place : place + 1])
+        ]
+
+    def too_long(self, row: Row) -> bool:
+        """Say whether the row has texts beyond the table's columns."""
+        return any(row.cells[len(self.fields) :])
+
+
+def known_headers(cells: Sequence[str]) -> int:
+    """Return how many cells of a row are headers of one kind of table."""
+    return max(sum(_key(cell) in fields for cell in cells) for fields in _FIELDS.values())
+
+
+def columns_of(rows: Sequence[Row], kind: str = "") -> Columns:
+    """Return what the columns hold. ``kind``: the chosen one; else the headers tell it.
+
+    Raises TableError.
+    """
+    if not rows:
+        raise TableError(_("The table is empty."))
+    first = rows[0]
+    found = [each for each in ([kind] if kind else KINDS) if _is_header(first, each)]
+    if found:
+        columns = _by_headers(first, found[0], rows[1:])
+    elif kind and not _has_header(first, kind):
+        columns = _by_place(kind, rows)
+    else:
+        raise TableError(_unknown(first, kind))
+    if not columns.rows:
+        raise TableError(_("The table has a header and no rows."))
+    return columns
+
+
+def _is_header(row: Row, kind: str) -> bool:
+    fields = {_FIELDS[kind].get(_key(cell)) for cell in row.cells}
+    return all(fields & set(group) for group in _NEEDED[kind])
+
+
+def _has_header(row: Row, kind: str) -> bool:
+    return any(_key(cell) in _FIELDS[kind] for cell in row.cells)
+
+
+def _by_headers(header: Row, kind: str, rows: Sequence[Row]) -> Columns:
+    fields = [_FIELDS[kind].get(_key(cell), "") for cell in header.cells]
+    for field in set(fields) - {""}:
+        same = [header.cells[place] for place, each in enumerate(fields) if each == field]
+        if len(same) > 1:
+            text = _("the columns “%(one)s” and “%(other)s” mean the same. Rename one of them.")
+            raise TableError(text % {"one": same[0], "other": same[1]}, header.number)
+    return Columns(kind, tuple(fields), header.cells, tuple(rows))
+
+
+def _by_place(kind: str, rows: Sequence[Row]) -> Columns:
+    fields = list(_PLACES[kind])
+    width = max(len(row.cells) for row in rows)
+    fields += [""] * (width - len(fields))
+    headers = [field or "" for field in fields]
+    return Columns(kind, tuple(fields), tuple(headers), tuple(rows))
+
+
+def _unknown(first: Row, kind: str) -> str:
+    seen = ", ".join(f"“{cell}”" for cell in first.cells if cell)
+    if not kind:
+        text = _(
+            "The first row has no headers that are known: %(seen)s. Choose what the table holds, "
+            "or name the columns as in the examples."
+        )
+        return text % {"seen": seen}
+    needed = ", ".join("/".join(group) for group in _NEEDED[kind])
+    text = _("The first row lacks a column: it has %(seen)s, and %(needed)s are needed.")
+    return text % {"seen": seen, "needed": needed}

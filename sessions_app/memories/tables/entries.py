@@ -1,0 +1,36 @@
+"""What the rows of a table say: sentences to remember, or the reason why there is none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+_HEBREW = re.compile("[א-ת]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A sentence, and the rows that it comes from.
+
+    ``subject``: what it is about; a later table that says otherwise about it replaces it.
+    ``ends``: when it stops to count. ``problem``: why it can't be remembered; then ``text`` is
+    what the rows say, as they say it.
+    """
+
+    rows: tuple[int, ...]
+    text: str
+    subject: str = ""
+    ends: datetime | None = None
+    problem: str = ""
+
+
+def is_hebrew(*texts: str) -> bool:
+    """Say whether the sentence about these cells is a Hebrew one."""
+    return any(_HEBREW.search(text) for text in texts)
+
+
+def with_note(sentence: str, note: str) -> str:
+    """Return the sentence with its full stop, and the note in it."""
+    note = note.strip().rstrip(".")
+    return f"{sentence} ({note})." if note else f"{sentence}."

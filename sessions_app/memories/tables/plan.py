@@ -1,0 +1,166 @@
+"""What importing a table would do, for each of its sentences."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from memories_app.facts.facade import NewMemory, fact_key, problems_of
+from memories_app.models import Memory, Visibility
+from memories_app.store.facade import Foreseen, memories_foresee
+from sessions_app.memories.tables.columns import (
+    FACTS,
+    HOURS,
+    PRICES,
+    QUESTIONS,
+    Columns,
+    columns_of,
+    known_headers,
+)
+from sessions_app.memories.tables.entries import Entry
+from sessions_app.memories.tables.opening_hours import hours_entries
+from sessions_app.memories.tables.prices import price_entries
+from sessions_app.memories.tables.read_table import MAX_ROWS, TableError, rows_of
+from sessions_app.memories.tables.sentences import fact_entries, question_entries
+
+NEW, SAME, REPLACES, ASKS, INVALID = "new", "same", "replaces", "asks", "invalid"
+STORED = (NEW, REPLACES, ASKS)
+# The source of the memories, as pages and the audit log name it.
+SOURCE = "table"
+VISIBILITIES = (str(Visibility.PUBLIC), str(Visibility.OWNER))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a table is to be read. ``kind``: empty where the headers tell it."""
+
+    kind: str = ""
+    visibility: str = str(Visibility.PUBLIC)
+    currency: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A sentence of the table, and what importing it would do.
+
+    ``older``: the memories that it would replace, or the one that is the same, or the pinned ones
+    that staff would be asked about. ``mark`` changes with anything that the preview shows of it.
+    """
+
+    entry: Entry
+    status: str
+    older: tuple[Memory, ...] = ()
+
+    @property
+    def is_stored(self) -> bool:
+        return self.status in STORED
+
+    @property
+    def mark(self) -> str:
+        shown = [
+            self.status,
+            self.entry.text,
+            *(f"{each.pk} {each.content}" for each in self.older),
+        ]
+        return hashlib.sha256("\0".join(shown).encode(errors="replace")).hexdigest()[:20]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``unused``: the names of columns that hold something which isn't remembered."""
+
+    kind: str
+    rows: tuple[Planned, ...]
+    unused: tuple[str, ...]
+    choices: Choices
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        statuses = [row.status for row in self.rows]
+        return {status: statuses.count(status) for status in (*STORED, SAME, INVALID)}
+
+    def new_memory(self, row: Planned) -> NewMemory:
+        return _memory(row.entry, self.kind, self.choices.visibility)
+
+
+def table_plan(text: str, choices: Choices, *, now: datetime) -> Plan:
+    """Return what importing the text of a table would do. Nothing is stored.
+
+    now: with the business's time zone. Raises TableError where the table can't be read.
+    """
+    one_column = choices.kind == FACTS
+    rows = rows_of(text, headers_in=known_headers, one_column=one_column)
+    columns = columns_of(rows, choices.kind)
+    entries = list(_checked(_entries(columns, choices, now), columns, choices.visibility))
+    if len(entries) > MAX_ROWS:
+        raise TableError(
+            _("The table has more than %(most)s rows. Divide it.") % {"most": MAX_ROWS}
+        )
+    fine = [entry for entry in entries if not entry.problem]
+    memories = [_memory(entry, columns.kind, choices.visibility) for entry in fine]
+    foreseen = dict(zip(map(id, fine), memories_foresee(memories, now=now), strict=True))
+    planned = tuple(_planned(entry, foreseen.get(id(entry))) for entry in entries)
+    return Plan(columns.kind, planned, tuple(columns.unused), replace(choices, kind=columns.kind))
+
+
+def _entries(columns: Columns, choices: Choices, now: datetime) -> Iterator[Entry]:
+    readers: Mapping[str, Callable[[], Iterator[Entry]]] = {
+        HOURS: lambda: hours_entries(columns, now=now),
+        PRICES: lambda: price_entries(columns, currency=choices.currency),
+        QUESTIONS: lambda: question_entries(columns),
+        FACTS: lambda: fact_entries(columns),
+    }
+    return readers[columns.kind]()
+
+
+def _checked(entries: Iterator[Entry], columns: Columns, visibility: str) -> Iterator[Entry]:
+    """Yield the entries by their rows, with the problems that any kind of table can have."""
+    overfull = {row.number for row in columns.rows if columns.too_long(row)}
+    about: dict[str, Entry] = {}
+    for entry in sorted(entries, key=lambda each: each.rows[0]):
+        problem = entry.problem
+        if not problem and overfull & set(entry.rows):
+            problem = _(
+                "It has more cells than the table has columns: put texts with commas in quotes."
+            )
+        if not problem:
+            found = problems_of(_memory(entry, columns.kind, visibility))
+            problem = "; ".join(each.detail for each in found)
+        if not problem:
+            key = fact_key(entry.subject or entry.text)
+            problem = _repeated(entry, about.setdefault(key, entry))
+        yield replace(entry, problem=problem)
+
+
+def _repeated(entry: Entry, first: Entry) -> str:
+    """Return the problem of an entry about something that an earlier row was about."""
+    if entry is first:
+        return ""
+    if fact_key(entry.text) == fact_key(first.text):
+        return _("Row %(row)s says the same.") % {"row": first.rows[0]}
+    return _("Row %(row)s says otherwise about the same.") % {"row": first.rows[0]}
+
+
+def _planned(entry: Entry, foreseen: Foreseen | None) -> Planned:
+    if foreseen is None:
+        return Planned(entry, INVALID)
+    if foreseen.same is not None:
+        return Planned(entry, SAME, (foreseen.same,))
+    if foreseen.pinned:
+        return Planned(entry, ASKS, foreseen.pinned + foreseen.replaced)
+    return Planned(entry, REPLACES if foreseen.replaced else NEW, foreseen.replaced)
+
+
+def _memory(entry: Entry, kind: str, visibility: str) -> NewMemory:
+    return NewMemory(
+        content=entry.text,
+        visibility=visibility,
+        source=SOURCE,
+        metadata={"table": kind},
+        expires_at=entry.ends,
+        subject=entry.subject,
+    )
