@@ -122,6 +122,8 @@ CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
 OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
+# Further models of that server, which staff may try on an answer.
+COMPARISON_MODELS = env.names("COMPARISON_MODELS", [])
 # Seconds for one answer over all its calls of models, and for one attempt.
 ANSWER_DEADLINE_SECONDS = env.integer("ANSWER_DEADLINE_SECONDS", 60, minimum=1, maximum=600)
 MODEL_TIMEOUT_SECONDS = env.integer("MODEL_TIMEOUT_SECONDS", 30, minimum=1, maximum=150)

@@ -25,6 +25,8 @@ from sessions_app.media.dependencies import enqueue_media, media_folder
 from sessions_app.media.facade import media_abandoned, ordered_files_remove, strays_remove
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import summaries_abandoned
+from sessions_app.trials.dependencies import enqueue_trial
+from sessions_app.trials.facade import trials_abandoned
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.facade import pauses_end, sends_resolve, turns_abandoned
 
@@ -41,6 +43,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
     yield LeasedKind("media", media_abandoned, enqueue_media, _media_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
+    yield LeasedKind("trials", trials_abandoned, enqueue_trial)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 

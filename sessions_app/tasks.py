@@ -38,6 +38,8 @@ from sessions_app.transcript_files.dependencies import (
 )
 from sessions_app.transcripts.dependencies import transcript_texts_folder
 from sessions_app.transcripts.facade import leftovers_remove
+from sessions_app.trials.dependencies import trial_model
+from sessions_app.trials.facade import trial_run
 from sessions_app.turns.dependencies import (
     build_file_dependencies,
     build_turn_dependencies,
@@ -75,6 +77,15 @@ def answer_commands(chat_id: str) -> int:
     if next_needs_model(chat):
         enqueue_answers(chat)
     return answered
+
+
+def run_trial(trial_id: str) -> str:
+    """Make an answer again for staff; return the trial's state."""
+    return trial_run(
+        trial_id=UUID(trial_id),
+        dependencies=build_turn_dependencies(),
+        model_named=trial_model,
+    )
 
 
 def sweep_work() -> dict[str, int]:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django_q.models import Task
 
-from sessions_app.models import InboundDelivery, TurnReplay
+from sessions_app.models import AnswerTrial, InboundDelivery, TurnReplay
 
 logger = logging.getLogger(__name__)
 
@@ -20,17 +20,21 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Freed:
-    """The numbers of emptied and deleted rows, and the size of the database before and after."""
+    """The numbers of emptied and deleted rows, and the size of the database before and after.
+
+    ``trials``: of answers, deleted.
+    """
 
     deliveries: int
     replays: int
+    trials: int
     task_results: int
     bytes_before: int
     bytes_after: int
 
 
 def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -> Freed:
-    """Empty old provider bodies and replay records, and delete the results of finished jobs.
+    """Empty old provider bodies and replay records; delete old trials and results of jobs.
 
     Bodies and replay records are emptied if they are older than ``older_than``. Messages,
     summaries and memories stay, and the model, tokens and timings of a replay record.
@@ -41,17 +45,20 @@ def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -
     deliveries = InboundDelivery.objects.filter(received_at__lt=limit, raw__isnull=False)
     finished = TurnReplay.objects.filter(turn__finished_at__lt=limit)
     replays = finished.exclude(prompt=[], recalled=[])
+    trials = AnswerTrial.objects.filter(created_at__lt=limit)
     results = Task.objects.filter(stopped__lt=limit)
     before = _database_size()
     if dry_run:
-        return Freed(deliveries.count(), replays.count(), results.count(), before, before)
+        counts = [rows.count() for rows in (deliveries, replays, trials, results)]
+        return Freed(*counts, before, before)
     _vacuum()
     freed = (
         _in_batches(deliveries, lambda rows: rows.update(raw=None)),
         _in_batches(replays, lambda rows: rows.update(prompt=[], recalled=[], left_out={})),
+        _in_batches(trials, lambda rows: rows.delete()[0]),
         _in_batches(results, lambda rows: rows.delete()[0]),
     )
-    logger.info("Space was freed: %d deliveries, %d replays, %d job results.", *freed)
+    logger.info("Space was freed: %d deliveries, %d replays, %d trials, %d job results.", *freed)
     return Freed(*freed, before, _database_size())
 
 
@@ -67,7 +74,7 @@ def _in_batches(rows: QuerySet, change: Callable[[QuerySet], int]) -> int:  # ty
 def _vacuum() -> None:
     """Release the space of dead rows, to the disk if it is at the end of a table."""
     with connection.cursor() as cursor:
-        for model in (InboundDelivery, TurnReplay, Task):
+        for model in (InboundDelivery, TurnReplay, AnswerTrial, Task):
             name = connection.ops.quote_name(model._meta.db_table)
             cursor.execute(f"VACUUM (TRUNCATE) {name}")
 

@@ -21,7 +21,8 @@ class Command(BaseCommand):
     help = (
         "Free space on the disk, also on one that is full: empties the providers' raw bodies "
         "and the replays of answers (the prompts that were sent, and what was recalled) older "
-        "than --days, and drops results of finished jobs. Messages, summaries and memories stay."
+        "than --days, and drops trials of answers and results of finished jobs. Messages, "
+        "summaries and memories stay."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -54,6 +55,6 @@ def _render_result(freed: Freed, *, dry_run: bool) -> str:
     verb = "would be" if dry_run else "were"
     return (
         f"{freed.deliveries} raw bodies and {freed.replays} replays {verb} emptied, "
-        f"{freed.task_results} job results dropped. The database has "
+        f"{freed.trials} trials and {freed.task_results} job results dropped. The database has "
         f"{freed.bytes_after // MEGABYTE} MB now, {freed.bytes_before // MEGABYTE} MB before."
     )

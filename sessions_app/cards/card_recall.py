@@ -12,7 +12,7 @@ from cards_app.rules.prompt_text import render_card
 from cards_app.selectors import cards_before
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
-from sessions_app.models import Turn, TurnReplay
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
 
 # The name in the replay record.
 CARDS = "cards"
@@ -58,7 +58,8 @@ def cards_recall(*, turn: Turn, most: int) -> list[CardHit]:
 def cards_retract(*, chat_id: UUID, session_ids: Sequence[UUID]) -> int:
     """Redact the cards of these sessions in the replays of the chat's turns.
 
-    The cards' sources are being removed. Returns how many replays had one.
+    The cards' sources are being removed. Trials of these answers are deleted. Returns how many
+    replays had one.
     """
     cleaned = 0
     for session_id in session_ids:
@@ -85,3 +86,4 @@ def _take_out(replay: TurnReplay, session_id: UUID) -> None:
             entry = {**entry, "content": MARK}
         recalled.append(entry)
     TurnReplay.objects.filter(pk=replay.pk).update(prompt=prompt, recalled=recalled)
+    AnswerTrial.objects.filter(turn=replay.pk).delete()

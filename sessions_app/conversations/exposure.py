@@ -1,4 +1,4 @@
-"""Find the chats that a memory was exposed to, by answers or by lists that showed it."""
+"""Find the chats that a memory was exposed to, by answers, trials or lists that showed it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from sessions_app.models.trials import TRIED_IDS
 from sessions_app.models.turn_replays import RECALLED_IDS
 
 _IN_REACH = f"""
@@ -15,6 +16,12 @@ FROM sessions_app_turnreplay AS replay
 JOIN sessions_app_turn AS turn ON turn.id = replay.turn_id,
 LATERAL jsonb_array_elements_text({RECALLED_IDS}) AS told (id)
 WHERE ({RECALLED_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
+UNION
+SELECT turn.chat_id, told.id
+FROM sessions_app_answertrial AS trial
+JOIN sessions_app_turn AS turn ON turn.id = trial.turn_id,
+LATERAL jsonb_array_elements_text({TRIED_IDS}) AS told (id)
+WHERE ({TRIED_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
 """  # noqa: S608 constants only
 
 

@@ -11,6 +11,7 @@ from django.db.models import F
 from memoryproject.foundation.retrieval.fragments import RUN, Fragments
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models import (
+    AnswerTrial,
     InboundDelivery,
     MediaFile,
     Message,
@@ -30,7 +31,7 @@ def text_redact(*, message: Message, texts: Iterable[str]) -> None:
     """Redact a revoked message's texts in derived records.
 
     These are the raw deliveries about it, the replay of the turns that had it in their prompt,
-    and the notes of staff.
+    and the notes of staff. Trials of these answers are deleted.
     """
     if message.provider_message_id:
         deliveries_forget(
@@ -62,6 +63,7 @@ def text_redact(*, message: Message, texts: Iterable[str]) -> None:
             TurnReplay.objects.filter(pk=replay.pk).update(
                 prompt=prompt, recalled=recalled, left_out=left_out
             )
+            AnswerTrial.objects.filter(turn=replay.pk).delete()
     for note in Note.objects.filter(chat=message.chat_id).only("text"):
         (entry,) = _without([{"content": note.text}], wanted, Fragments())
         text, _gone = parts.cut(entry["content"])

@@ -18,6 +18,7 @@ from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryRevision, SourceDocument
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.models import (
+    AnswerTrial,
     Chat,
     ChatAddress,
     ChatSession,
@@ -72,6 +73,7 @@ def _lines(chat_id: UUID) -> Iterator[str]:
         MemoryRevision.objects.filter(memory__chat_id=chat_id),
         SourceDocument.objects.filter(chat_id=chat_id),
         Turn.objects.filter(chat=chat_id).select_related("replay").order_by("id"),
+        AnswerTrial.objects.filter(turn__chat=chat_id).order_by("created_at"),
         InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
         Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
     ]

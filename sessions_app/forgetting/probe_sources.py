@@ -18,6 +18,7 @@ from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.forgetting.redact_unscoped import is_receipt
 from sessions_app.models import (
+    AnswerTrial,
     ExtractionWork,
     InboundDelivery,
     Message,
@@ -66,6 +67,8 @@ TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
 
 REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
+TRIAL_TEXTS = ("system_text", "text", "recalled", "error")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -96,7 +99,7 @@ class Column:
 def chat_columns(chats: Collection[UUID], since: datetime) -> list[Column]:
     """Return the columns of what was made in these chats since then.
 
-    These are answers, summaries, sent parts, replays, notes and raw deliveries.
+    These are answers, summaries, sent parts, replays, trials, notes and raw deliveries.
     """
     messages = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
     answers = messages.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
@@ -108,6 +111,7 @@ def chat_columns(chats: Collection[UUID], since: datetime) -> list[Column]:
     extractions = ExtractionWork.objects.filter(turn__chat_id__in=chats)
     delivered = InboundDelivery.objects.filter(chat__in=chats, received_at__gte=since)
     replays = TurnReplay.objects.filter(turn__in=turns)
+    trials = AnswerTrial.objects.filter(turn__chat_id__in=chats, created_at__gte=since)
     return [
         Column("message", answers, "content"),
         *(Column("summary", summaries, name) for name in ("digest", "chapter")),
@@ -115,6 +119,7 @@ def chat_columns(chats: Collection[UUID], since: datetime) -> list[Column]:
         Column("note", Note.objects.filter(chat__in=chats), "text"),
         *(Column("turn", turns, name) for name in TURN_TEXTS),
         *(Column("turn", replays, name) for name in REPLAY_TEXTS),
+        *(Column("trial", trials, name) for name in TRIAL_TEXTS),
         Column("work", extractions, "error"),
         *(Column("delivery", delivered, name) for name in ("raw", "change")),
     ]

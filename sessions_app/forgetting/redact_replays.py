@@ -1,4 +1,7 @@
-"""Redact the texts in turns and their replays, and find the answers that had them in reach."""
+"""Redact the texts in turns and their replays, and find the answers that had them in reach.
+
+The trials of these answers are deleted.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from django.db.models import Q
 
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.conversations.facade import ChangeKind
+from sessions_app.forgetting.delete_trials import trials_delete
 from sessions_app.forgetting.deletion_plan import BESIDE
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
 from sessions_app.models import Turn, TurnReplay
@@ -30,19 +34,23 @@ def replays_redact(sweep: Sweep, chat_ids: Collection[UUID], since: datetime) ->
     turns = Turn.objects.filter(chat_id__in=list(chat_ids)).filter(
         Q(created_at__gte=since) | Q(state__in=WAITING_STATES)
     )
-    answers = set()
+    answers, of_turns = set(), set()
     fields = [*TURN_TEXTS, *(f"replay__{name}" for name in REPLAY_TEXTS)]
     found = turns.select_related("replay").only("id", "reply", *fields)
     for turn in found.iterator(ROWS_AT_ONCE):
         replay = TurnReplay.of(turn)
         in_reach = _was_in_reach(sweep, replay)
-        if in_reach and turn.reply_id is not None:
-            sweep.reached.add(turn.reply_id)
+        if in_reach:
+            of_turns.add(turn.pk)
+            if turn.reply_id is not None:
+                sweep.reached.add(turn.reply_id)
         if _redact(sweep, turn, replay, in_reach=in_reach):
             sweep.recorder.record(ChangeKind.REPLAY, turn.pk)
             sweep.count_once(Turn, turn.pk)
+            of_turns.add(turn.pk)
             if turn.reply_id is not None:
                 answers.add(turn.reply_id)
+    trials_delete(sweep, chat_ids, since=since, of_turns=of_turns)
     return answers | sweep.reached
 
 

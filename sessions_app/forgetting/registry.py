@@ -133,6 +133,12 @@ _table(
     why="a model's name, and times",
 )
 _table(
+    "sessions_app_answertrial",
+    swept="system_text text recalled error",
+    safe="state model memories instructions chosen answered_by user_name lease_owner",
+    why="words of ours, names of models, ids of memories, who of the staff, and a process",
+)
+_table(
     "sessions_app_outboundpart",
     swept="content",
     safe="state provider number_id provider_message_id delivery_status error",

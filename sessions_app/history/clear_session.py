@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from sessions_app.conversations.facade import activity_recount, cards_outdate
 from sessions_app.models import (
+    AnswerTrial,
     ChatSession,
     InboundDelivery,
     Note,
@@ -87,11 +88,20 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
 
 
 def _empty_replays(session: ChatSession) -> None:
-    """Empty the session's own replays, and the chat's other replays that recalled from it."""
+    """Empty the session's own replays, and the chat's other replays that recalled from it.
+
+    Their trials are deleted.
+    """
     nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
     TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
     recalled_here = [{"session_id": str(session.pk)}]
     others = TurnReplay.objects.filter(
         turn__chat_id=session.chat_id, recalled__contains=recalled_here
     )
+    AnswerTrial.objects.filter(
+        Q(turn__session=session)
+        | Q(turn__in=others.values("turn"))
+        | Q(recalled__contains=recalled_here),
+        turn__chat_id=session.chat_id,
+    ).delete()
     others.update(**nothing_kept)

@@ -27,12 +27,14 @@ from sessions_app.models.stored_media import MediaFile
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
 from sessions_app.models.takeover import ChatPause
 from sessions_app.models.transcripts import TranscriptBatch
+from sessions_app.models.trials import AnswerTrial
 from sessions_app.models.turn_replays import TurnReplay
 from sessions_app.models.turns import Turn
 
 __all__ = [
     "AnswerRating",
     "AnswerResolved",
+    "AnswerTrial",
     "Assignment",
     "AssistantProfile",
     "Bookmark",

@@ -1,7 +1,7 @@
 """Public face of answering: what other packages may use."""
 
 from sessions_app.turns.answer_review import to_review_ids
-from sessions_app.turns.model_reply import profile_for_prompt
+from sessions_app.turns.model_reply import hit_label, hit_text, profile_for_prompt
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,
@@ -12,8 +12,16 @@ from sessions_app.turns.pauses import (
     pauses_end,
     pauses_merge,
 )
-from sessions_app.turns.prompt import Line, PromptParts, Recalled
+from sessions_app.turns.prompt import (
+    RECALLED_LABELS,
+    Line,
+    PromptParts,
+    Recalled,
+    system_text,
+)
 from sessions_app.turns.prompt_budget import build_prompt
+from sessions_app.turns.prompt_fence import INTRODUCTION as FENCE_INTRODUCTION
+from sessions_app.turns.prompt_fence import fence_split, fenced_text
 from sessions_app.turns.queue import (
     chat_answer,
     next_needs_model,
@@ -32,14 +40,20 @@ from sessions_app.turns.turn_dependencies import Dependencies
 
 __all__ = [
     "Dependencies",
+    "FENCE_INTRODUCTION",
     "Line",
     "PromptParts",
+    "RECALLED_LABELS",
     "Recalled",
     "build_prompt",
     "chat_answer",
     "chat_locked",
     "chat_pause",
     "chat_resume",
+    "fence_split",
+    "fenced_text",
+    "hit_label",
+    "hit_text",
     "last_held",
     "longest_pause",
     "next_needs_model",
@@ -52,6 +66,7 @@ __all__ = [
     "queued_chat_answer",
     "sends_resolve",
     "status_apply",
+    "system_text",
     "to_review_ids",
     "turn_needs_model",
     "turn_update_state",

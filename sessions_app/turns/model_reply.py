@@ -32,12 +32,15 @@ from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, re
 from sessions_app.turns.ask_model import Answered, ask_model
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.prompt import (
+    MEMORY,
+    SPEAKERS,
     Earlier,
     Line,
     Profile,
     Prompt,
     PromptParts,
     Recalled,
+    recalled_text,
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.prompt_history import sendable
@@ -45,8 +48,6 @@ from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
-
-SPEAKERS = {"user": "they wrote", "assistant": "you answered"}
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def prompt_parts(
         fence=turn.turn_id.hex[:12],
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
-        recalled=[_recalled(hit) for hit in recalled.hits],
+        recalled=[recalled_of(hit) for hit in recalled.hits],
         cards=[Earlier(card.content, card.said_on) for card in cards],
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
@@ -251,16 +252,26 @@ def line_of(message: Message, turn: Turn) -> Line:
     return Line(role, content, form.tool_calls, form.tool_call_id, form.name)
 
 
-def _recalled(hit: Hit) -> Recalled:
+def recalled_of(hit: Hit) -> Recalled:
+    """Return a hit in the form that the prompt needs."""
     around = [
         f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
         f"{without_notice(hit.metadata[name]['content'])}"
         for name in ("before", "after")
         if name in hit.metadata
     ]
-    label = SPEAKERS.get(hit.metadata.get("role", ""), "memory")
     content = without_notice(hit.content)
-    return Recalled(content=content, label=label, said_on=hit.created_at, around=around)
+    return Recalled(content=content, label=hit_label(hit), said_on=hit.created_at, around=around)
+
+
+def hit_label(hit: Hit) -> str:
+    """Return how the prompt introduces a hit."""
+    return SPEAKERS.get(hit.metadata.get("role", ""), MEMORY)
+
+
+def hit_text(hit: Hit, time_zone: str) -> str:
+    """Return a hit as it stands in the prompt, whole."""
+    return recalled_text(recalled_of(hit), time_zone)
 
 
 def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:

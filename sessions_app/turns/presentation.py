@@ -1,12 +1,23 @@
 """What pages and REST resources of other packages use of those of answering."""
 
+from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.part_pages import OutboundPartAdmin
-from sessions_app.turns.admin.replay import PromptLine, prompt_lines
+from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
+from sessions_app.turns.admin.replay import PromptLine, answer_of, prompt_lines, question_of
+from sessions_app.turns.admin.state_labels import turn_crumb
+from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_pages import TurnAdmin
 
 __all__ = [
     "OutboundPartAdmin",
     "PromptLine",
+    "RecalledRow",
     "TurnAdmin",
+    "answer_of",
+    "duration",
+    "near_misses",
     "prompt_lines",
+    "question_of",
+    "recalled_rows",
+    "turn_crumb",
 ]

@@ -29,7 +29,14 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe_sources import Column, chat_columns, unscoped_columns
 from sessions_app.forgetting.registry import swept_columns
-from sessions_app.models import ExtractionWork, InboundDelivery, Message, Note, Turn
+from sessions_app.models import (
+    AnswerTrial,
+    ExtractionWork,
+    InboundDelivery,
+    Message,
+    Note,
+    Turn,
+)
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,6 +69,7 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     now, chat = timezone.now(), world.chat(CLIENT)
     Note.objects.create(chat=chat, author_name="dana", created_at=now, text="-")
     ExtractionWork.objects.get_or_create(turn=Turn.objects.latest("id"))
+    AnswerTrial.objects.create(turn=Turn.objects.latest("id"), created_at=now)
     InboundDelivery.objects.create(provider="cloud", delivery_key="nobody's", raw={})
     SourceDocument.objects.create(name="-", size=1, sha256="-", chat_id=chat.pk, visibility="chat")
     memory_update(

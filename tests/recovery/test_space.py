@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_q.models import Task
 
-from sessions_app.models import InboundDelivery, Message, Turn
+from sessions_app.models import AnswerTrial, InboundDelivery, Message, Turn
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, World
 
@@ -26,6 +26,8 @@ def conversation(world: World) -> World:
     old = timezone.now() - timedelta(days=40)
     Turn.objects.update(finished_at=old)
     InboundDelivery.objects.update(received_at=old)
+    AnswerTrial.objects.create(turn=Turn.objects.latest("id"), created_at=old)
+    AnswerTrial.objects.create(turn=Turn.objects.earliest("id"), created_at=timezone.now())
     world.say(CLIENT, "Thank you")
     Task.objects.create(
         id="a", name="a", func="f", started=old, stopped=old, success=True, result="{}"
@@ -47,6 +49,8 @@ def test_recovery_003_replays_and_raw_bodies_go_and_what_was_said_stays(
 
     freed = json.loads(capsys.readouterr().out)
     assert [freed[name] for name in ("deliveries", "replays", "task_results")] == [3, 2, 1]
+    assert freed["trials"] == 1
+    assert AnswerTrial.objects.count() == 1
     assert list(Message.objects.order_by("pk").values_list("pk", "content")) == said
     old, young = Turn.objects.order_by("id")[2:4]
     assert (old.replay.prompt, old.replay.recalled) == ([], [])

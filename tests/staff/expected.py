@@ -173,6 +173,9 @@ PAGES: Mapping[str, Page] = {
     ),
     "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
     "sessions_app_turn_recall": Page(READ, args=_TURN),
+    "sessions_app_turn_trials": Page(
+        REVIEW, REVIEW, args=_TURN, data={"trial": "0c4a7f8e-5a0c-4a49-9d92-5d7a8f1f2b11"}
+    ),
     "sessions_app_turn_near": Page(READ, args=_TURN),
     "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
     "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 ACTIONS: Mapping[str, Any] = {
     "answer.rate": _("An answer was rated"),
     "answer.resolve": _("An answer to review was resolved"),
+    "answer.try": _("An answer was tried again"),
     "answer.unrate": _("A rating of an answer was taken back"),
     "audit.begin_anew": _("The audit log was begun anew"),
     "audit.export": _("The audit log was exported"),

@@ -53,6 +53,7 @@ FORGETTING = {
     "kind_part": _("part"),
     "kind_note": _("note"),
     "kind_turn": _("answer"),
+    "kind_trial": _("trial of an answer"),
     "kind_work": _("learning"),
     "kind_delivery": _("delivery"),
     "kind_task": _("finished job"),
@@ -248,6 +249,33 @@ SETTINGS = {
     ),
 }
 
+TRIALS = {
+    "trial_by_hand": _("Staff wrote this answer themselves: there is no model to compare."),
+    "trial_no_question": _("The question isn't kept any more, so it can't be asked."),
+    "trial_no_record": _(
+        "What the model was sent isn't stored: no model was asked, memory was off, or the record "
+        "was dropped to free space."
+    ),
+    "trial_unreadable": _(
+        "The remembered texts of the stored prompt can't be told apart any more. Take them as "
+        "recalled then."
+    ),
+    "trial_no_key": _("No model can be asked: OPENAI_API_KEY isn't set."),
+    "trial_memory_off": _("Long-term memory is off (LONGTERM_ENABLED)."),
+    "trial_unknown_model": _(
+        "The model %(model)s isn't among those to compare (COMPARISON_MODELS)."
+    ),
+    "trial_incomplete": _("Choose a model, the memories and the instructions."),
+    "trial_no_instructions": _("The edited instructions are empty."),
+    "trial_long_instructions": _("The edited instructions have more than %(most)s characters."),
+    "trial_long_prompt": _(
+        "The prompt is longer than MAX_CONTEXT_TOKENS allows. Choose fewer memories."
+    ),
+    "trial_busy": _("A trial of this answer is being made already. Wait until it is there."),
+    "trial_forgotten": _("Something was erased meanwhile, so the result was discarded. Try again."),
+    "trial_ended": _("The worker stopped twice before the model answered. Try again."),
+}
+
 AUDIT = {
     "event_number": _("Event %(number)s"),
     "event_numbers": _("Events %(first)s to %(last)s"),
@@ -335,5 +363,6 @@ CATALOGUE: dict[str, str] = {
     **SENDING,
     **LIMITS,
     **SETTINGS,
+    **TRIALS,
     **AUDIT,
 }

@@ -52,6 +52,13 @@ def configured_chat_model() -> ChatModel:
     return OfflineChatModel()
 
 
+def chat_model_named(model: str) -> ChatModel:
+    """Return the chat model of this name on the configured server."""
+    if settings.CHAT_MODEL == "openai":
+        return LateChatModel(model)
+    return OfflineChatModel()
+
+
 class LateChatModel:
     """The configured model of OpenAI's kind, loaded at its first call.
 
@@ -60,6 +67,10 @@ class LateChatModel:
     """
 
     name = "openai"
+
+    def __init__(self, model: str = "") -> None:
+        """``model``: its name on the server; by default OPENAI_MODEL."""
+        self._model = model
 
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
@@ -71,12 +82,12 @@ class LateChatModel:
         return _openai_chat(
             settings.OPENAI_API_KEY,
             settings.OPENAI_BASE_URL,
-            settings.OPENAI_MODEL,
+            self._model or settings.OPENAI_MODEL,
             settings.MODEL_TIMEOUT_SECONDS,
         )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _openai_chat(api_key: str, base_url: str, model: str, timeout: float) -> ChatModel:
     """Return one instance for all turns: it keeps its connections open."""
     from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.answer_chat": gettext_lazy("Answer a chat"),
     "sessions_app.tasks.answer_commands": gettext_lazy("Answer commands in a chat"),
+    "sessions_app.tasks.run_trial": gettext_lazy("Try an answer again"),
     "sessions_app.tasks.sweep_work": gettext_lazy("Retry stuck work"),
     "sessions_app.tasks.summarize_session": gettext_lazy("Sum up a session"),
     "sessions_app.tasks.learn_from_chat": gettext_lazy("Learn from a chat"),

@@ -113,6 +113,7 @@ MODELS: Meanings = {
     "OPENAI_API_KEY": _("The key of OpenAI or of the compatible server."),
     "OPENAI_BASE_URL": _("The address of OpenAI or of the compatible server."),
     "OPENAI_MODEL": _("The chat model's name."),
+    "COMPARISON_MODELS": _("Further models of that server that staff may try on an answer."),
     "ANSWER_DEADLINE_SECONDS": _("Seconds for one answer, over all its calls of models."),
     "MODEL_TIMEOUT_SECONDS": _("Seconds for one call of a model."),
     "MODEL_PRICES": _("What a million tokens cost, for the estimate on the dashboard."),

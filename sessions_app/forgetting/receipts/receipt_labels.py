@@ -31,6 +31,7 @@ WORDS = {
     "sessions_app_message": gettext_lazy("Messages, deleted or cut"),
     "sessions_app_messageembedding": gettext_lazy("Vectors of messages"),
     "sessions_app_turn": gettext_lazy("Replays of answers, deleted or cleaned"),
+    "sessions_app_answertrial": gettext_lazy("Trials of answers"),
     "sessions_app_outboundpart": gettext_lazy("Parts of answers on their way"),
     "sessions_app_inbounddelivery": gettext_lazy("Raw deliveries, emptied"),
     "sessions_app_summarizationmetadata": gettext_lazy("Summaries, taken back"),

@@ -1,4 +1,4 @@
-"""Register the pages of turns together with the pages for taking a chat over."""
+"""Register the pages of turns, with those for trials and for taking a chat over."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from django.contrib import admin
 
 from sessions_app.models import Turn
 from sessions_app.takeover.admin.views import takeover_paths
+from sessions_app.trials.presentation import trial_paths
 from sessions_app.turns.presentation import TurnAdmin
 
 
 @admin.register(Turn)
 class TurnPages(TurnAdmin):
-    """The pages of turns and of takeovers.
+    """The pages of turns, trials and takeovers.
 
-    Takeover lies above answering in the layers, so it adds its pages here.
+    Trials and takeover lie above answering in the layers, so their pages are added here.
     """
 
     def get_urls(self) -> list[Any]:
-        return [*takeover_paths(self.admin_site.admin_view), *super().get_urls()]
+        wrap = self.admin_site.admin_view
+        return [*takeover_paths(wrap), *trial_paths(wrap), *super().get_urls()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +21,8 @@ from sessions_app.turns.admin.extraction_results import learning_of
 from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
+from sessions_app.turns.prompt_fence import fence_split
 
-_OPENING = re.compile(r"<memories-([0-9a-f]{6,64})>\n?")
-_CLOSING = re.compile(r"</memories-([0-9a-f]{6,64})>")
 # Shown unfolded: the question with the messages just before it.
 UNFOLDED = 2
 
@@ -191,33 +189,10 @@ def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
     calls = [str(call.get("function", "")) for call in entry.get("tool_calls", ())]
     text = "\n".join([*filter(None, [str(entry.get("content") or "")]), *calls])
     role = str(entry.get("role", ""))
-    found = _fence(text) if role == "system" else None
+    found = fence_split(text) if role == "system" else None
     if found is None:
         return PromptLine(role, estimate_tokens(text), unfolded, text)
-    opening, closing = found
-    return PromptLine(
-        role,
-        estimate_tokens(text),
-        unfolded,
-        text[: opening.start()].rstrip(),
-        text[opening.end() : closing.start()].removesuffix("\n"),
-        text[closing.end() :].strip(),
-    )
-
-
-def _fence(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
-    """Return the first mark that opens a fence, and the one that closes it.
-
-    A single expression for both would take quadratic time on a text full of opening marks.
-    """
-    closings: dict[str, list[re.Match[str]]] = {}
-    for closing in _CLOSING.finditer(text):
-        closings.setdefault(closing[1], []).append(closing)
-    for opening in _OPENING.finditer(text):
-        same = closings.get(opening[1])
-        if same and same[-1].start() >= opening.end():
-            return opening, next(each for each in same if each.start() >= opening.end())
-    return None
+    return PromptLine(role, estimate_tokens(text), unfolded, found.before, found.data, found.after)
 
 
 # What the budget left out, by the names of the replay record.

@@ -1,0 +1,121 @@
+"""Trials: staff make an answer again, with another model, prompt or memories. Nothing is sent."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.errors.stored_errors import ErrorField
+from memoryproject.foundation.leases import LeasedWork
+from sessions_app.models.turns import Turn
+
+# The ids of the texts that a trial was given.
+TRIED_IDS = "jsonb_path_query_array(recalled, '$[*].id')"
+
+
+class TrialState(models.TextChoices):
+    """A trial ends as done or as failed; ``error`` says why."""
+
+    WAITING = labelled("waiting", _("Being made"))
+    DONE = labelled("done", _("Made"))
+    FAILED = labelled("failed", _("Failed"))
+
+
+class TrialMemories(models.TextChoices):
+    """Which recalled texts the model is given."""
+
+    THEN = labelled("then", _("as recalled then"))
+    NOW = labelled("now", _("as recalled now"))
+    NONE = labelled("none", _("none"))
+    CHOSEN = labelled("chosen", _("the ticked ones"))
+
+
+class TrialPrompt(models.TextChoices):
+    """Which instructions the model is given before the remembered texts."""
+
+    THEN = labelled("then", _("as then"))
+    NOW = labelled("now", _("by the profile as it is now"))
+    EDITED = labelled("edited", _("edited for this trial"))
+
+
+class AnswerTrial(LeasedWork):
+    """One trial of an answer: what was asked for, and what the model answered.
+
+    ``chosen``: the ids of the ticked texts. ``system_text``: the instructions; those that were
+    typed, or once it is made those that were used. ``recalled``: what the model was given, in the
+    form of the replay record. ``model`` was asked for; ``answered_by`` is what the server names.
+
+    A trial is a throwaway: where anything in it is to be forgotten, the row is deleted.
+    """
+
+    trial_id = models.UUIDField(_("trial id"), primary_key=True, default=uuid.uuid4, editable=False)
+    turn = models.ForeignKey(
+        Turn,
+        verbose_name=_("answer"),
+        on_delete=models.CASCADE,
+        related_name="trials",
+        db_index=False,
+    )  # "trials_of_answer" serves
+    state = models.CharField(
+        _("state"), max_length=8, choices=TrialState.choices, default=TrialState.WAITING
+    )
+    model = models.CharField(_("model"), max_length=128)
+    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories.choices)
+    instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt.choices)
+    chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
+    system_text = models.TextField(_("text of the instructions"), blank=True)
+    text = models.TextField(_("text"), blank=True)
+    recalled = models.JSONField(_("recalled"), default=list, blank=True)
+    answered_by = models.CharField(_("answered by"), max_length=128, blank=True)
+    prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
+    took_ms = models.PositiveIntegerField(_("took (ms)"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    error = ErrorField(_("error"), blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    user_name = models.CharField(_("user name"), max_length=150)
+    created_at = models.DateTimeField(_("created at"))
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("trial of an answer")
+        verbose_name_plural = _("trials of answers")
+        # The permissions on the turn apply.
+        default_permissions = ()
+        ordering: ClassVar = ["created_at"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=TrialState.values), name="trial_state_known"
+            ),
+            # Two clicks at once make one trial.
+            models.UniqueConstraint(
+                fields=["turn"],
+                condition=Q(state=TrialState.WAITING),
+                name="one_waiting_trial_an_answer",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["turn", "created_at"], name="trials_of_answer"),
+            models.Index(fields=["created_at"], name="trials_by_time"),
+            # Finds the trials that were given a memory, when it is forgotten.
+            GinIndex(
+                models.Func(models.F("recalled"), template=f"({TRIED_IDS})"),
+                name="trials_telling",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial of turn {self.turn_id}"

@@ -1,0 +1,114 @@
+"""The form that asks for a trial: what it offers, and what was posted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from sessions_app.models import Turn, TurnReplay
+from sessions_app.models.trials import TrialMemories, TrialPrompt
+from sessions_app.trials.dependencies import has_model_key, trial_models
+from sessions_app.trials.errors import TrialRefusedError
+from sessions_app.trials.facade import TrialWanted
+from sessions_app.trials.given_texts import MAX_CHOSEN, RECALLED_SOURCES, entries_then
+from sessions_app.trials.prompt_parts import prompt_apart
+from sessions_app.trials.start_trial import MAX_INSTRUCTIONS, trial_check
+from sessions_app.turns.presentation import RecalledRow, near_misses, recalled_rows
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A text that may be given to the model. ``note`` says where it comes from."""
+
+    row: RecalledRow
+    note: str
+    ticked: bool
+
+
+@dataclass(frozen=True)
+class TrialForm:
+    """What the form offers; ``refused``: why the answer can't be tried again, in the stored form.
+
+    ``trial_id`` is new with each form, so that a form that is sent twice makes one trial.
+    """
+
+    trial_id: UUID
+    wanted: TrialWanted
+    models: Sequence[str] = ()
+    ticks: Sequence[Tick] = field(default_factory=tuple)
+    refused: str = ""
+    most: int = MAX_INSTRUCTIONS
+
+    @property
+    def memories(self) -> list[tuple[str, str]]:
+        words = {
+            TrialMemories.THEN: _("As recalled then"),
+            TrialMemories.NOW: _("As recalled now"),
+            TrialMemories.NONE: _("Without memories"),
+            TrialMemories.CHOSEN: _("Those that are ticked below"),
+        }
+        return [(str(value), text) for value, text in words.items()]
+
+    @property
+    def instructions(self) -> list[tuple[str, str]]:
+        words = {
+            TrialPrompt.THEN: _("As then"),
+            TrialPrompt.NOW: _("By the assistant's profile as it is now"),
+            TrialPrompt.EDITED: _("As edited below, for this trial only"),
+        }
+        return [(str(value), text) for value, text in words.items()]
+
+
+def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None) -> TrialForm:
+    """Return the form as it begins, or as it was typed."""
+    models = trial_models()
+    wanted = typed or TrialWanted(model=models[0])
+    try:
+        trial_check(turn=turn, models=models, has_key=has_model_key())
+    except TrialRefusedError as refused:
+        return TrialForm(uuid.uuid4(), wanted, refused=refused.args[0])
+    if not wanted.system_text:
+        stored = prompt_apart(TurnReplay.of(turn).prompt)
+        wanted = replace(wanted, system_text=stored.instructions)
+    ticks = _ticks(turn, typed, may_see_memories=may_see_memories)
+    return TrialForm(uuid.uuid4(), wanted, models, ticks)
+
+
+def wanted_posted(request: HttpRequest) -> tuple[UUID, TrialWanted]:
+    """Return what was posted. Raises BadRequest for what no form sends."""
+    try:
+        trial_id = UUID(request.POST.get("trial", ""))
+    except ValueError as error:
+        raise BadRequest("trial: the id of the form") from error
+    ids = request.POST.getlist("text")
+    if len(ids) > MAX_CHOSEN or any(len(each) > 64 for each in ids):
+        raise BadRequest("text: ids of texts")
+    return trial_id, TrialWanted(
+        model=request.POST.get("model", ""),
+        memories=request.POST.get("memories", ""),
+        instructions=request.POST.get("instructions", ""),
+        system_text=request.POST.get("system_text", "").replace("\r\n", "\n"),
+        chosen=ids,
+    )
+
+
+def _ticks(turn: Turn, typed: TrialWanted | None, *, may_see_memories: bool) -> list[Tick]:
+    """Return the texts that were recalled, and the nearest memories that weren't used."""
+    replay = TurnReplay.of(turn)
+    entries = [each for each in replay.recalled if each.get("source") in RECALLED_SOURCES]
+    given = {str(entry["id"]) for entry in entries_then(replay)}
+    found = [
+        (row, _("recalled then") if row.key in given else _("found no room then"))
+        for row in recalled_rows(entries)
+        if not row.is_gone
+    ]
+    if may_see_memories:
+        found += [(each.row, each.words) for each in near_misses(turn).found]
+    chosen = set(typed.chosen) if typed else given
+    return [Tick(row, note, row.key in chosen) for row, note in found]

@@ -1,0 +1,37 @@
+"""Which models a trial may ask, by the settings, and the queue of trials."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.conf import settings
+
+from memoryproject.foundation.integrations.configured import chat_model_named
+from memoryproject.foundation.integrations.llm.base import ChatModel
+from memoryproject.foundation.process.lanes import enqueue
+
+OFFLINE = "offline"
+OPENAIS_OWN = "api.openai.com"
+
+
+def trial_models() -> list[str]:
+    """Return the names of the models to choose from, that of the answers first."""
+    if settings.CHAT_MODEL == OFFLINE:
+        return [OFFLINE]
+    return list(dict.fromkeys([settings.OPENAI_MODEL, *settings.COMPARISON_MODELS]))
+
+
+def trial_model(name: str) -> ChatModel | None:
+    """Return the model of this name, or None if trials may not ask it."""
+    return chat_model_named(name) if name in trial_models() else None
+
+
+def has_model_key() -> bool:
+    """Return whether the models can be asked: OpenAI's own server needs a key."""
+    is_free = settings.CHAT_MODEL == OFFLINE or OPENAIS_OWN not in settings.OPENAI_BASE_URL
+    return bool(is_free or settings.OPENAI_API_KEY)
+
+
+def enqueue_trial(trial_id: UUID) -> None:
+    """Enqueue a trial. It never waits in front of an answer: it has the background's workers."""
+    enqueue("sessions_app.tasks.run_trial", str(trial_id), task_name=f"try {trial_id}")

@@ -1,0 +1,221 @@
+"""Make a trial: the worker's part. Nothing is sent, learned or added to the conversation."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from memoryproject.foundation.errors.stored_errors import (
+    ErrorText,
+    error_text,
+    named_error_text,
+)
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModel,
+    ChatModelError,
+    ChatRequest,
+    Completion,
+)
+from memoryproject.foundation.leases import Lease, LeaseLostError
+from memoryproject.foundation.outside_services.deadline import deadline
+from sessions_app.conversations.facade import (
+    EpochSnapshot,
+    ForgottenMeanwhileError,
+    Reader,
+    epoch_check,
+    epoch_read,
+    profile_current,
+)
+from sessions_app.limits.facade import MeteredChatModel
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
+from sessions_app.models.roles import GODFATHER
+from sessions_app.models.trials import TrialPrompt, TrialState
+from sessions_app.trials.errors import TrialRefusedError
+from sessions_app.trials.given_texts import Given, role_now, texts_given
+from sessions_app.trials.prompt_parts import (
+    StoredPrompt,
+    prompt_apart,
+    prompt_together,
+    with_day_of,
+)
+from sessions_app.turns.facade import (
+    Dependencies,
+    PromptParts,
+    profile_for_prompt,
+    system_text,
+)
+
+logger = logging.getLogger(__name__)
+
+# A trial whose worker died is made once more.
+MAX_ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the model answered, and what it was given."""
+
+    completion: Completion
+    instructions: str
+    given: Given
+    took_ms: int
+
+
+def trial_run(
+    *,
+    trial_id: UUID,
+    dependencies: Dependencies,
+    model_named: Callable[[str], ChatModel | None],
+) -> str:
+    """Make a waiting trial and store it; return its state, "" where there is nothing to do.
+
+    ``model_named`` returns the model of that name, or None where the settings don't allow it.
+    """
+    lease = _claim(trial_id)
+    if lease is None:
+        return ""
+    try:
+        return _run(lease, dependencies, model_named)
+    except LeaseLostError as lost:
+        logger.warning("%s", lost)
+        return ""
+
+
+def trials_abandoned(now: datetime) -> list[UUID]:
+    """Return the trials that wait and that no worker holds."""
+    waiting = AnswerTrial.objects.filter(state=TrialState.WAITING)
+    return [trial.pk for trial in waiting.abandoned(now)]
+
+
+def _claim(trial_id: UUID) -> Lease[AnswerTrial] | None:
+    waiting = AnswerTrial.objects.filter(state=TrialState.WAITING)
+    trial = waiting.filter(pk=trial_id).first()
+    if trial is None:
+        return None
+    token = waiting.claim(trial, attempts=F("attempts") + 1)
+    return Lease(trial, token) if token else None
+
+
+def _run(
+    lease: Lease[AnswerTrial],
+    dependencies: Dependencies,
+    model_named: Callable[[str], ChatModel | None],
+) -> str:
+    trial = lease.row
+    if trial.attempts >= MAX_ATTEMPTS:
+        return _fail(lease, ErrorText("trial_ended"))
+    turns = Turn.objects.select_related("chat", "session", "message", "replay")
+    turn = turns.get(pk=trial.turn_id)
+    owner = GODFATHER in (turn.user_role, role_now(turn, dependencies))
+    epoch = epoch_read(Reader(turn.chat_id, sees_all=owner))
+    try:
+        with deadline(dependencies.rules.deadline.total_seconds()):
+            made = _make(lease, turn, dependencies, model_named(trial.model))
+        return _store(lease, epoch, made)
+    except (TrialRefusedError, ChatModelError) as error:
+        return _fail(lease, error_text(error))
+    except ForgottenMeanwhileError:
+        return _fail(lease, ErrorText("trial_forgotten"))
+    except LeaseLostError:
+        raise
+    except Exception as error:
+        logger.exception("A trial failed.")
+        return _fail(lease, named_error_text(error))
+
+
+def _make(
+    lease: Lease[AnswerTrial],
+    turn: Turn,
+    dependencies: Dependencies,
+    chat_model: ChatModel | None,
+) -> Made:
+    """Ask the model. Raises TrialRefusedError and ChatModelError."""
+    trial = lease.row
+    if chat_model is None:
+        raise TrialRefusedError("trial_unknown_model", model=trial.model)
+    if turn.message is None or turn.message.revoked_at is not None:
+        raise TrialRefusedError("trial_no_question")
+    stored = prompt_apart(TurnReplay.of(turn).prompt)
+    given = texts_given(trial=trial, turn=turn, stored=stored, dependencies=dependencies)
+    instructions = _instructions(trial, turn, stored, dependencies)
+    messages = prompt_together(
+        stored, fence=turn.turn_id.hex[:12], instructions=instructions, lines=given.lines
+    )
+    limit = dependencies.rules.max_context_tokens
+    if limit is not None and sum(message.tokens for message in messages) > limit:
+        raise TrialRefusedError("trial_long_prompt")
+    request = ChatRequest(
+        messages,
+        recalled=[str(entry["content"]) for entry in given.recalled],
+        language=turn.chat.language or "en",
+        max_reply_tokens=dependencies.rules.max_reply_tokens,
+    )
+    metered = MeteredChatModel(
+        chat_model,
+        turn.chat_id,
+        turn.user_role == GODFATHER,
+        # A name without a price costs as much as the model that was asked for.
+        replace(dependencies.limits, model=trial.model),
+    )
+    started = time.monotonic()
+    completion = metered.complete(request, before_attempt=lease.renew)
+    return Made(completion, instructions, given, round((time.monotonic() - started) * 1000))
+
+
+def _instructions(
+    trial: AnswerTrial, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
+) -> str:
+    if trial.instructions == TrialPrompt.EDITED:
+        return trial.system_text
+    if trial.instructions == TrialPrompt.THEN:
+        return stored.instructions
+    now = system_text(
+        PromptParts(
+            profile=profile_for_prompt(profile_current()),
+            now=turn.asked_at,
+            time_zone=dependencies.rules.time_zone,
+            fence=turn.turn_id.hex[:12],
+            user_role=turn.user_role,
+            is_group=turn.chat.is_group,
+        )
+    )
+    return with_day_of(now, stored)
+
+
+def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:
+    """Store what was made. Raises ForgottenMeanwhileError and LeaseLostError."""
+    completion = made.completion
+    values: dict[str, Any] = {
+        "state": TrialState.DONE,
+        "text": completion.text.replace("\x00", ""),
+        "system_text": made.instructions,
+        "recalled": list(made.given.recalled),
+        "answered_by": completion.model[:128],
+        "prompt_tokens": completion.prompt_tokens,
+        "completion_tokens": completion.completion_tokens,
+        "took_ms": made.took_ms,
+        "error": "",
+        "finished_at": timezone.now(),
+    }
+    with transaction.atomic():
+        epoch_check(epoch)
+        if not lease.release(**values):
+            raise lease.lost()
+    return str(TrialState.DONE)
+
+
+def _fail(lease: Lease[AnswerTrial], error: str) -> str:
+    """End the trial with an error. Raises LeaseLostError."""
+    values = {"state": TrialState.FAILED, "error": error, "finished_at": timezone.now()}
+    if not lease.release(**values):
+        raise lease.lost()
+    return str(TrialState.FAILED)
