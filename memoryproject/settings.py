@@ -320,7 +320,10 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"translate_error": "memoryproject.foundation.errors.translate_error"},
+            "libraries": {
+                "list_rows": "memoryproject.foundation.admin_kit.list_rows",
+                "translate_error": "memoryproject.foundation.errors.translate_error",
+            },
         },
     },
 ]

@@ -83,6 +83,8 @@ class ApiTokenAdmin(StaffAdmin):
     list_before_template = "admin/operations/list_tabs.html"
     actions = ("revoke_selected",)
     list_display = ("name", "prefix", "shown_scopes", "shown_state", "last_used_at", "expires_at")
+    # Its times need their names.
+    row_time = ""
     list_filter = ("expires_at", "last_used_at")
     search_fields = ("name", "prefix")
     shown = (

@@ -150,6 +150,8 @@ class WebhookEndpointAdmin(StaffAdmin):
         "last_failure_at",
         "shown_last_error",
     )
+    # Its times need their names.
+    row_time = ""
     list_filter = (TroubleFilter,)
     search_fields = ("name", "url")
     shown = (

@@ -64,6 +64,10 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     unbounded_actions: Collection[str] = ()
     # The list's title, if the menu doesn't use the model's name.
     list_title: Any = ""
+    # The columns of a row's first line on a narrow screen (list_rows.py); None: the first ones
+    # that fit there.
+    row_title: str | None = None
+    row_time: str | None = None
     list_filter_submit = False
     change_form_before_template = "admin/stamp.html"
     # Whether the list can be downloaded as CSV, and what the file has for some of its columns. ""

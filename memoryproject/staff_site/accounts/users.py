@@ -65,6 +65,8 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         "is_active",
         "last_login",
     )
+    # Its time needs its name.
+    row_time = ""
     list_filter = ("is_active", "is_superuser", ("groups", GroupFilter))
     fieldsets = (
         (None, {"fields": ("username", "password", "shown_second_factor")}),

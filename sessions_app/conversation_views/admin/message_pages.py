@@ -38,6 +38,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     read_as = "message"
     list_is_read = True
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
+    row_title = "short_text"
     csv_columns: ClassVar[Any] = {"short_text": "whole_text"}
     list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
     search_fields = ("content",)

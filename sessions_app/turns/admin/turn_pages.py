@@ -58,6 +58,7 @@ class TurnAdmin(TeachPages, RatingPages):
         "trouble",
         "shown_rating",
     )
+    row_title = "chat_link"
     list_filter = (
         "state",
         ReviewFilter,

@@ -1,0 +1,98 @@
+"""Every list of the admin on a phone: a row is two lines, which open what it is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from tests.browser.visit import is_scrolled_sideways
+from tests.staff.expected import LISTS
+from tests.staff.furnish import furnish
+from tests.world import CLIENT, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE = {"width": 390, "height": 844}
+TWO_LINES = 76
+ROW = "#result_list tbody tr"
+# Of each row: its height; whether its title is in sight, beside the time and not below it; and how
+# many cells a screen reader would read without their column's name, which is the text before them.
+MEASURED = """
+rows => rows.map(row => {
+    const cells = [...row.cells].filter(cell => cell.querySelector(".action-select") === null);
+    const shown = cells.filter(cell => getComputedStyle(cell).display !== "none");
+    const frame = row.getBoundingClientRect();
+    const name = row.querySelector("th.row-title > a") ?? row.querySelector(".row-title");
+    const title = name.getBoundingClientRect();
+    const time = row.querySelector(".row-time")?.getBoundingClientRect() ?? { left: frame.right };
+    return {
+        height: frame.height,
+        titled: title.height > 10 && title.top >= frame.top && title.right <= time.left,
+        unnamed: shown.filter(cell => {
+            const name = getComputedStyle(cell, "::before");
+            return name.display === "none" || !name.content.includes(cell.dataset.label);
+        }).length,
+    };
+})
+"""
+
+
+def measured(page: Page) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = page.locator(ROW).evaluate_all(MEASURED)
+    return rows
+
+
+def addresses() -> list[str]:
+    # The admin's lists are registered by the first request.
+    Client().get("/admin/")
+    # The list of chats is the inbox, which is a page of its own.
+    names = [name.replace(".", "_") for name in LISTS if name != "sessions_app.chat"]
+    return [reverse(f"admin:{name}_changelist") for name in names]
+
+
+def test_every_list_has_two_lines_a_row(staff: Page, world: World) -> None:
+    furnish(world)
+    long = "a long message " * 40
+    world.say(CLIENT, long + "שורה ארוכה מאוד " * 40)
+    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    wrong, seen = [], 0
+    for address in addresses():
+        staff.goto(address)
+        if is_scrolled_sideways(staff):
+            wrong.append(f"{address} is wider than the screen")
+        for row in measured(staff):
+            seen += 1
+            if row["height"] > TWO_LINES or not row["titled"] or row["unnamed"]:
+                wrong.append(f"{address}: {row}")
+    assert not wrong, "\n".join(wrong)
+    assert seen > len(addresses()) / 2
+
+
+def test_a_touch_opens_the_row_and_the_box_chooses_it(staff: Page, world: World) -> None:
+    world.say(CLIENT, "is the terrace open")
+    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    staff.goto(reverse("admin:sessions_app_message_changelist"))
+    row = staff.locator(ROW).last
+    expect(row.locator(".row-title")).to_have_text("is the terrace open")
+    expect(row.locator(".row-time")).to_be_visible()
+    row.get_by_role("checkbox").check()
+    expect(staff.get_by_role("group", name="Actions for the ticked rows")).to_be_visible()
+    # At the end of the second line, where there is no link of its own.
+    row.click(position={"x": 340, "y": 48})
+    expect(staff.locator("h1")).not_to_have_text("Messages")
+    assert "/change/" in staff.url
+
+
+def test_a_wide_screen_has_a_table(staff: Page, world: World) -> None:
+    world.say(CLIENT, "is the terrace open")
+    staff.set_viewport_size({"width": 1280, "height": 800})
+    staff.goto(reverse("admin:sessions_app_message_changelist"))
+    expect(staff.get_by_role("columnheader", name="Role")).to_be_visible()
+    row = staff.locator(ROW).last
+    expect(row.locator(".row-year")).to_be_visible()
+    tops = row.locator("td, th").evaluate_all("cells => cells.map(cell => cell.offsetTop)")
+    assert len(set(tops)) == 1
