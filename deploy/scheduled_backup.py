@@ -1,6 +1,6 @@
 """Write a backup with the time in its name into a folder, and remove old ones of the same form.
 
-    python deploy/scheduled_backup.py DIR [--keep-days 30]
+    python deploy/scheduled_backup.py DIR [--keep-days 30] [--media]
 
 Exits with 1 if the backup failed; then nothing is removed.
 """
@@ -23,15 +23,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where the backups are")
     parser.add_argument("--keep-days", type=int, default=30, help="remove those that are older")
+    parser.add_argument("--media", action="store_true", help="also the files of messages")
     options = parser.parse_args()
     if not options.folder.is_dir():
         print(f"There is no folder {options.folder}: create it first.", file=sys.stderr)
         return 1
     now = datetime.now(timezone.utc)
-    made = subprocess.run(
-        [sys.executable, str(MANAGE), "backup", str(options.folder / now.strftime(FORM))],
-        check=False,
-    )
+    words = ["backup", str(options.folder / now.strftime(FORM))]
+    words += ["--media"] if options.media else []
+    made = subprocess.run([sys.executable, str(MANAGE), *words], check=False)
     if made.returncode:
         return 1
     for old in expired(options.folder, now=now, kept=timedelta(days=options.keep_days)):

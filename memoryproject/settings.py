@@ -132,6 +132,8 @@ MODEL_PRICES = env.prices("MODEL_PRICES")
 MODEL_CURRENCY = env.currency("MODEL_CURRENCY", "USD")
 EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai", "model2vec"])
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
+# Whether OPENAI_MODEL sees the pictures that people send.
+MODEL_SEES_PICTURES = env.boolean("MODEL_SEES_PICTURES", False)
 TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")
 
 # --- documents ----------------------------------------------------------------------------

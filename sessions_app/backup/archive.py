@@ -24,7 +24,8 @@ from sessions_app.backup.manifest import (
 )
 from sessions_app.backup.signature import SIGNATURE, SIGNATURE_SIZE, is_signed
 
-MAX_MANIFEST_SIZE = 16 * BLOCK
+# Some hundred thousand files of messages.
+MAX_MANIFEST_SIZE = 64 * BLOCK
 
 
 class ArchiveReader:
@@ -83,7 +84,7 @@ class ArchiveReader:
 
     def check_all(self) -> None:
         """Verify every file. Raises ArchiveError."""
-        members = [*self.manifest.tables.values(), *self.manifest.keys.values()]
+        members = self.manifest.members
         named = {MANIFEST, SIGNATURE, *(member.name for member in members)}
         found = set(self._zip.namelist())
         if strangers := found - named:

@@ -6,22 +6,22 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
 from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.encryption import encrypt
 from sessions_app.backup.manifest import (
-    FORMAT,
     MANIFEST,
     ArchiveAccess,
     ArchiveError,
     Manifest,
     Member,
+    manifest_document,
 )
 from sessions_app.backup.naming import name_file
 from sessions_app.backup.signature import SIGNATURE, signature_of
@@ -74,13 +74,24 @@ class ArchiveWriter:
         self._temporary.unlink(missing_ok=True)
 
     def add(
-        self, name: str, blocks: Iterable[bytes], *, columns: list[str] | None = None
+        self,
+        name: str,
+        blocks: Iterable[bytes],
+        *,
+        columns: list[str] | None = None,
+        is_packed: bool = False,
     ) -> Member:
-        """Write one file. Each line feed ends a row: COPY's text format escapes all others."""
+        """Write one file. Each line feed ends a row: COPY's text format escapes all others.
+
+        ``is_packed``: its content is compressed already, as pictures are.
+        """
         digest = hashlib.sha256()
         size = rows = 0
+        about = zipfile.ZipInfo(name, time.localtime()[:6])
+        about.compress_type = zipfile.ZIP_STORED if is_packed else zipfile.ZIP_DEFLATED
+        about.external_attr = OWNER_ONLY << 16
         try:
-            with self._zip.open(name, "w", force_zip64=True) as member:
+            with self._zip.open(about, "w", force_zip64=True) as member:
                 for block in blocks:
                     member.write(block)
                     digest.update(block)
@@ -92,7 +103,7 @@ class ArchiveWriter:
 
     def publish(self, manifest: Manifest) -> None:
         """Finish the archive, sign it, verify it, and give it its name. Raises ArchiveError."""
-        document = {"format": FORMAT, **asdict(manifest)}
+        document = manifest_document(manifest)
         text = json.dumps(document, ensure_ascii=False, indent=1).encode()
         try:
             self._zip.writestr(MANIFEST, text)

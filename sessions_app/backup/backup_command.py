@@ -20,6 +20,7 @@ from sessions_app.backup.dependencies import (
     access_of,
     add_access_arguments,
     archive_access,
+    media_folder,
 )
 from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
 from sessions_app.backup.keys import keys_read
@@ -47,6 +48,11 @@ class Command(BaseCommand):
             "--without-keys",
             action="store_true",
             help="Leave out secret.key and audit.key of DATA_DIR.",
+        )
+        parser.add_argument(
+            "--media",
+            action="store_true",
+            help="Also the files of messages: pictures, recordings, videos and documents.",
         )
         parser.add_argument(
             "--recipient",
@@ -99,12 +105,14 @@ class Command(BaseCommand):
             now=timezone.now(),
             access=archive_access(),
             recipients=options["recipient"],
+            media=media_folder() if options["media"] else None,
             progress=ProgressBar(sys.stderr),
         )
 
 
 def _render_report(report: Report, verb: str) -> str:
+    files = f"{report.files} files of messages, " if report.files else ""
     return (
-        f"{report.path} {verb}: {report.rows} rows of {report.tables} tables, "
+        f"{report.path} {verb}: {report.rows} rows of {report.tables} tables, {files}"
         f"{report.size} bytes, SHA-256 {report.sha256}."
     )

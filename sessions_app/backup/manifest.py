@@ -1,8 +1,8 @@
 """The manifest of an archive, independent of Django.
 
-An archive is a zip file with the rows of each table in the format of PostgreSQL's COPY, the keys, a
-manifest with a checksum for each file, and the manifest's signature. It may be encrypted as a
-whole.
+An archive is a zip file with the rows of each table in the format of PostgreSQL's COPY, the keys,
+the files of messages where they are wanted, a manifest with a checksum for each file, and the
+manifest's signature. It may be encrypted as a whole.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -69,7 +70,7 @@ class Manifest:
     """The contents of the archive.
 
     ``sequences``: by name, the last value and whether it was used. ``migrations``: the applied
-    ones as "app.name".
+    ones as "app.name". ``media``: the files of messages, by their names.
     """
 
     product_version: str
@@ -79,6 +80,12 @@ class Manifest:
     tables: dict[str, Member]
     sequences: dict[str, tuple[int, bool]]
     keys: dict[str, Member] = field(default_factory=dict)
+    media: dict[str, Member] = field(default_factory=dict)
+
+    @property
+    def members(self) -> list[Member]:
+        """Return all files of the archive besides the manifest and its signature."""
+        return [*self.tables.values(), *self.keys.values(), *self.media.values()]
 
     @property
     def rows(self) -> int:
@@ -93,11 +100,28 @@ def key_member(key: str) -> str:
     return f"keys/{key}"
 
 
+def media_member(name: str) -> str:
+    return f"media/{name}"
+
+
+def manifest_document(manifest: Manifest) -> dict[str, Any]:
+    """Return the manifest as a JSON object; of a file of a message only size and checksum."""
+    document = {"format": FORMAT, **asdict(manifest)}
+    document["media"] = {name: [each.size, each.sha256] for name, each in manifest.media.items()}
+    if not document["media"]:
+        del document["media"]
+    return document
+
+
 def manifest_parsed(raw: dict[str, Any]) -> Manifest:
     """Return the manifest of a JSON object. Raises KeyError, TypeError and ValueError."""
     tables = {name: Member(**member) for name, member in raw.pop("tables").items()}
     keys = {name: Member(**member) for name, member in raw.pop("keys").items()}
+    media = {
+        str(UUID(name)): Member(media_member(name), size, sha256)
+        for name, (size, sha256) in raw.pop("media", {}).items()
+    }
     sequences = {
         name: (int(last), bool(used)) for name, (last, used) in raw.pop("sequences").items()
     }
-    return Manifest(**raw, tables=tables, keys=keys, sequences=sequences)
+    return Manifest(**raw, tables=tables, keys=keys, media=media, sequences=sequences)

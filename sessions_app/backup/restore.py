@@ -23,6 +23,7 @@ from memoryproject.foundation.audit.audit_events import (
 )
 from memoryproject.foundation.audit.chain import removal_allowed
 from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.archived_media import media_put_back
 from sessions_app.backup.checks import (
     DATA_WHERE,
     OF_A_FRESH_DATABASE,
@@ -48,10 +49,15 @@ WriteKeys = Callable[[Mapping[str, bytes]], None]
 
 @dataclass(frozen=True)
 class Restored:
-    """A finished restore. ``is_signed``: the archive had a valid signature."""
+    """A finished restore.
+
+    ``is_signed``: the archive had a valid signature. ``files``: how many files of messages were
+    put back.
+    """
 
     report: Report
     is_signed: bool
+    files: int = 0
 
 
 def backup_restore(
@@ -61,14 +67,16 @@ def backup_restore(
     make_tables: Callable[[], None],
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
+    media: Path | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Restored:
     """Verify the whole archive, then restore it into the database, which must be empty.
 
     ``make_tables`` is called after all checks have passed. The rows are written in one
     transaction: a killed process leaves the tables unchanged. Before the commit every table is
-    read back and compared with the archive, and ``write_keys`` gets the archive's keys. Raises
-    ArchiveError, RestoreError and DatabaseError; then nothing was restored.
+    read back and compared with the archive, and ``write_keys`` gets the archive's keys. ``media``:
+    the folder into which the archive's files of messages are put; None: they aren't. Raises
+    ArchiveError, RestoreError, DatabaseError and OSError; then nothing was restored.
     """
     with ArchiveReader(path, access=access) as archive:
         archive.check_all()
@@ -79,11 +87,12 @@ def backup_restore(
             with connection.cursor() as cursor:
                 check_empty(cursor)
             make_tables()
-            _put_back(archive, write_keys, progress, actor)
+            with media_put_back(archive, media) as files:
+                _put_back(archive, write_keys, progress, actor)
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
-    return Restored(report, is_signed=archive.is_signed)
+    return Restored(report, is_signed=archive.is_signed, files=files)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.rewriting import log_set_aside, log_write
 from memoryproject.foundation.audit.wiring import log_path
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.backup.checks import RestoreError, others_connected
-from sessions_app.backup.dependencies import access_of, add_access_arguments
+from sessions_app.backup.dependencies import access_of, add_access_arguments, media_folder
 from sessions_app.backup.keys import keys_write
 from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore import backup_restore
@@ -46,6 +46,11 @@ class Command(BaseCommand):
             action="store_true",
             help="Keep the keys in DATA_DIR instead of the backup's.",
         )
+        parser.add_argument(
+            "--without-media",
+            action="store_true",
+            help="Leave out the files of messages that the backup holds.",
+        )
         add_access_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
@@ -63,6 +68,7 @@ class Command(BaseCommand):
                 make_tables=self._make_tables,
                 write_keys=write_keys,
                 progress=ProgressBar(sys.stderr),
+                media=None if options["without_media"] else media_folder(),
             )
         except (ArchiveError, RestoreError) as error:
             raise CommandError(str(error)) from error
@@ -73,10 +79,11 @@ class Command(BaseCommand):
         if not restored.is_signed:
             self.stderr.write(NOT_SIGNED)
         if options["json"]:
-            self.stdout.write(json.dumps(report.as_dict()))
+            self.stdout.write(json.dumps({**report.as_dict(), "files": restored.files}))
             return
+        files = f" and {restored.files} files of messages" if restored.files else ""
         self.stdout.write(
-            f"{report.rows} rows of {report.tables} tables were restored from {path}. "
+            f"{report.rows} rows of {report.tables} tables{files} were restored from {path}. "
             "Start the server: make run"
         )
 

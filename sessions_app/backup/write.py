@@ -15,6 +15,7 @@ from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from sessions_app.backup.archive_writer import ArchiveWriter
+from sessions_app.backup.archived_media import kept_files, media_add
 from sessions_app.backup.manifest import (
     BLOCK,
     ArchiveAccess,
@@ -30,13 +31,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a backup or restore. ``sha256`` is that of the archive."""
+    """The result of a backup or restore.
+
+    ``sha256`` is that of the archive; ``files``: the number of files of messages.
+    """
 
     path: Path
     tables: int
     rows: int
     size: int
     sha256: str
+    files: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "path": str(self.path)}
@@ -51,12 +56,14 @@ def backup_write(
     access: ArchiveAccess,
     progress: Callable[[int, int], None],
     recipients: Sequence[str] = (),
+    media: Path | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Report:
     """Write a snapshot of the whole database into an archive at ``path``, signed.
 
-    ``recipients``: the public keys for which it is encrypted; none: it isn't. Web server and
-    workers may continue meanwhile. ``progress`` is called with the number of
+    ``recipients``: the public keys for which it is encrypted; none: it isn't. ``media``: the folder
+    of the files of messages, which the archive holds, too; None: it doesn't. Web server and workers
+    may continue meanwhile. ``progress`` is called with the number of
     finished tables and their total. Raises ArchiveError and DatabaseError; then there is no
     file at ``path``.
     """
@@ -70,6 +77,7 @@ def backup_write(
             values = _sequence_values(cursor)
             cursor.execute("SHOW server_version")
             (postgres,) = cursor.fetchone()
+            names = kept_files() if media is not None else []
         count.finish()
         manifest = Manifest(
             product_version=product_version,
@@ -79,6 +87,7 @@ def backup_write(
             tables=tables,
             sequences=values,
             keys={name: archive.add(key_member(name), [key]) for name, key in keys.items()},
+            media=media_add(archive, media, names) if media is not None else {},
         )
         archive.publish(manifest)
     report = report_of(path, manifest)
@@ -90,6 +99,8 @@ def backup_write(
 def _record(report: Report, actor: Actor) -> None:
     """Record the finished backup. The backup is valid also if the record can't be stored."""
     details = {"rows": report.rows, "tables": report.tables}
+    if report.files:
+        details["files"] = report.files
     try:
         audit_record(
             action="backup.write",
@@ -124,7 +135,14 @@ def report_of(path: Path, manifest: Manifest) -> Report:
         while block := file.read(BLOCK):
             digest.update(block)
     size = path.stat().st_size
-    return Report(path, len(manifest.tables), manifest.rows, size, digest.hexdigest())
+    return Report(
+        path,
+        len(manifest.tables),
+        manifest.rows,
+        size,
+        digest.hexdigest(),
+        len(manifest.media),
+    )
 
 
 def migrations_applied(cursor: Any) -> list[str]:

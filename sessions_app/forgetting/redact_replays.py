@@ -57,8 +57,8 @@ def replays_redact(sweep: Sweep, chat_ids: Collection[UUID], since: datetime) ->
 def _was_in_reach(sweep: Sweep, replay: TurnReplay) -> bool:
     """Return whether the turn had any of the objects in reach.
 
-    That is: one was recalled for it, was next to a recalled message, or is on the list that its
-    answer shows.
+    That is: one was recalled for it, was next to a recalled message, is on the list that its answer
+    shows, or is a message whose picture the model saw.
     """
     named = {str(entry.get("id")) for entry in replay.recalled}
     named |= {
@@ -67,6 +67,7 @@ def _was_in_reach(sweep: Sweep, replay: TurnReplay) -> bool:
         for name in BESIDE
         if name in entry
     }
+    named |= {key for entry in replay.prompt for key in entry.get("pictures", ())}
     return not sweep.ids.isdisjoint(named | set(replay.shown))
 
 
@@ -82,11 +83,19 @@ def _redact(sweep: Sweep, turn: Turn, replay: TurnReplay, *, in_reach: bool) -> 
     kept_replay = {name: getattr(replay, name) for name in REPLAY_TEXTS}
     clean_replay = {name: cleaned(value) for name, value in kept_replay.items()}
     clean_replay["recalled"] = [_redacted(sweep.ids, each) for each in clean_replay["recalled"]]
+    clean_replay["prompt"] = [_unseen(sweep.ids, each) for each in clean_replay["prompt"]]
     if clean != kept:
         Turn.objects.filter(pk=turn.pk).update(**clean)
     if clean_replay != kept_replay:
         TurnReplay.objects.filter(pk=turn.pk).update(**clean_replay)
     return (clean, clean_replay) != (kept, kept_replay)
+
+
+def _unseen(ids: Collection[str], entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry of a prompt without the pictures of messages that go."""
+    if "pictures" not in entry:
+        return entry
+    return {**entry, "pictures": [key for key in entry["pictures"] if key not in ids]}
 
 
 def _redacted(ids: Collection[str], entry: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from memoryproject.foundation.process.lanes import enqueue, with_commit
 from sessions_app.media.fetch import MediaDependencies
 from sessions_app.media.media_store import media_row_create, ordered_files_remove
 from sessions_app.models import Message
+from sessions_app.models.stored_media import MEDIA_FOLDER
 
 
 def media_folder() -> Path:
-    return Path(settings.DATA_DIR) / "media"
+    return Path(settings.DATA_DIR) / MEDIA_FOLDER
 
 
 def build_media_dependencies() -> MediaDependencies:

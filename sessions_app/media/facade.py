@@ -1,6 +1,7 @@
 """Public face of media: what other packages may use."""
 
 from sessions_app.media.fetch import MediaDependencies, media_abandoned, media_fetch
+from sessions_app.media.file_types import HEAD, type_of
 from sessions_app.media.media_store import (
     attachment_of,
     attachment_store,
@@ -20,6 +21,7 @@ from sessions_app.media.outgoing_types import (
 
 __all__ = [
     "EXTENSIONS",
+    "HEAD",
     "MediaDependencies",
     "OutgoingType",
     "attachment_of",
@@ -34,4 +36,5 @@ __all__ = [
     "outgoing_type",
     "sent_name",
     "strays_remove",
+    "type_of",
 ]

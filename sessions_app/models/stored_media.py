@@ -15,6 +15,9 @@ from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
 
+# The files' folder, in DATA_DIR.
+MEDIA_FOLDER = "media"
+
 
 class MediaState(models.TextChoices):
     """``refused``: too large or of a type that isn't shown; ``removed``: past its retention."""

@@ -16,6 +16,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
+from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.deadline import deadline
@@ -49,6 +50,7 @@ from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.documents import document_note
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.model_reply import model_reply
+from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
 from sessions_app.turns.turn_claims import TurnLease
@@ -284,12 +286,17 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
-    if not text.strip():
+    pictures: list[Picture] = []
+    if dependencies.rules.sees_pictures and turn.attempts <= MAX_ATTEMPTS:
+        pictures = pictures_of(turn=turn, lease=lease, dependencies=dependencies)
+    if not text.strip() and not pictures:
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
         return _say("apology", turn)
-    return model_reply(turn=turn, text=text, lease=lease, dependencies=dependencies)
+    return model_reply(
+        turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
+    )
 
 
 def _say(name: str, turn: Turn, *, error: str = "", **values: str) -> Draft:

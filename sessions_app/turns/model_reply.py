@@ -11,7 +11,13 @@ from typing import Any
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModel,
+    ChatModelError,
+    ChatRequest,
+    Completion,
+    Picture,
+)
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
 from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
@@ -71,15 +77,23 @@ class Material:
     history: History | None
     recalled: RecallResult
     cards: Sequence[CardHit]
+    pictures: Sequence[Picture] = ()
 
 
-def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
+def model_reply(
+    *,
+    turn: Turn,
+    text: str,
+    lease: TurnLease,
+    dependencies: Dependencies,
+    pictures: Sequence[Picture] = (),
+) -> Draft:
     """Return the model's answer, or one from memory alone where the model gives none."""
     draft = Draft(text="")
     history = _history(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     cards = cards_in_reach(turn, history, dependencies)
-    material = Material(turn, text, history, recalled, cards)
+    material = Material(turn, text, history, recalled, cards, pictures)
     answered = _timed(draft, "model_ms", lambda: _ask(material, lease, dependencies))
     composed = answered.composed
     _record(draft, material, composed, refused=answered.refused)
@@ -117,7 +131,14 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
             language=language,
             max_reply_tokens=rules.max_reply_tokens,
         )
-        return chat_model.complete(request, before_attempt=lease.renew)
+        try:
+            return chat_model.complete(request, before_attempt=lease.renew)
+        except ChatModelError as error:
+            if not material.pictures or not error.permanent or error.overflow is not None:
+                raise
+            logger.warning("The model is asked again, without pictures: %s", error)
+        blind = [replace(message, pictures=()) for message in request.messages]
+        return chat_model.complete(replace(request, messages=blind), before_attempt=lease.renew)
 
     return ask_model(
         compose=lambda limit: _compose(material, dependencies, limit),
@@ -132,7 +153,13 @@ def _compose(material: Material, dependencies: Dependencies, limit: int | None) 
     """Build the prompt; ``limit`` is the number of tokens that the model is known to read."""
     history = material.history
     parts = prompt_parts(
-        material.turn, material.text, history, material.recalled, material.cards, dependencies
+        material.turn,
+        material.text,
+        history,
+        material.recalled,
+        material.cards,
+        dependencies,
+        material.pictures,
     )
     parts = replace(parts, max_context_tokens=least(parts.max_context_tokens, limit))
     prompt = build_prompt(parts)
@@ -141,7 +168,7 @@ def _compose(material: Material, dependencies: Dependencies, limit: int | None) 
     if history is not None and fills_gaps and prompt.dropped_history and prompt.conversation_room:
         # Messages that don't fit also go into the shortened passage.
         history = _history(material.turn, dependencies, max_tokens=prompt.conversation_room)
-        lines = history_lines(material.turn, material.text, history)
+        lines = history_lines(material.turn, material.text, history, material.pictures)
         passage = history.passage if history else ""
         prompt = build_prompt(replace(parts, history=lines, passage=passage))
     return Composed(prompt, history, dropped=before - (len(prompt.messages) - 1))
@@ -177,7 +204,7 @@ def _history(
 def _recall(
     turn: Turn, text: str, history: History | None, dependencies: Dependencies
 ) -> RecallResult:
-    if history is None or not dependencies.rules.longterm_enabled:
+    if history is None or not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
     return recall(
         query=text,
@@ -208,6 +235,7 @@ def prompt_parts(
     recalled: RecallResult,
     cards: Sequence[CardHit],
     dependencies: Dependencies,
+    pictures: Sequence[Picture] = (),
 ) -> PromptParts:
     return PromptParts(
         profile=profile_for_prompt(profile_current()),
@@ -220,17 +248,28 @@ def prompt_parts(
         cards=[Earlier(card.content, card.said_on) for card in cards],
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
-        history=history_lines(turn, text, history),
+        history=history_lines(turn, text, history, pictures),
         query=text,
         role_tokens=dependencies.chat_memory.limits.tokens_for(turn.user_role),
         max_context_tokens=dependencies.rules.max_context_tokens,
     )
 
 
-def history_lines(turn: Turn, text: str, history: History | None) -> list[Line]:
-    """Return the history as chat APIs take it; only the message where memory is off."""
-    lines = [line_of(message, turn) for message in history.messages] if history else []
-    return sendable(lines, keeps_last=True) or [Line("user", text)]
+def history_lines(
+    turn: Turn, text: str, history: History | None, pictures: Sequence[Picture] = ()
+) -> list[Line]:
+    """Return the history as chat APIs take it; only the message where memory is off.
+
+    Each picture stands with its message.
+    """
+    lines = [
+        replace(
+            line_of(message, turn),
+            pictures=[each for each in pictures if each.message_id == str(message.pk)],
+        )
+        for message in (history.messages if history else ())
+    ]
+    return sendable(lines, keeps_last=True) or [Line("user", text, pictures=pictures)]
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:

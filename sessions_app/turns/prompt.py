@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage, message_tokens
+from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture, message_tokens
 from sessions_app.turns.prompt_fence import fenced_text
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
@@ -63,13 +63,21 @@ class Line:
     tool_calls: Sequence[Mapping[str, Any]] = ()
     tool_call_id: str = ""
     name: str = ""
+    pictures: Sequence[Picture] = ()
 
     @property
     def tokens(self) -> int:
-        return message_tokens(self.content, self.tool_calls)
+        return message_tokens(self.content, self.tool_calls, self.pictures)
 
     def as_message(self) -> ChatMessage:
-        return ChatMessage(self.role, self.content, self.tool_calls, self.tool_call_id, self.name)
+        return ChatMessage(
+            self.role,
+            self.content,
+            self.tool_calls,
+            self.tool_call_id,
+            self.name,
+            self.pictures,
+        )
 
 
 @dataclass(frozen=True)

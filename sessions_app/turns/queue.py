@@ -23,6 +23,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
+from sessions_app.turns.pictures import KIND as PICTURE
 from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -118,7 +119,9 @@ def turn_needs_model(*, state: str, context: Mapping[str, Any], text: str, in_gr
     """Return whether a turn in this state may ask a model, or read a file."""
     is_text = bool(text.strip()) and parse_command(text, in_group=in_group) is None
     is_open = state in OPEN_STATES and "notice" not in context
-    return is_open and (_names_file(context) or is_text)
+    # A model may see the picture without a text.
+    is_read = _names_file(context) or context.get("kind") == PICTURE
+    return is_open and (is_read or is_text)
 
 
 def burst_wait(

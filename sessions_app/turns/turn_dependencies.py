@@ -35,6 +35,7 @@ class AnswerRules:
     deadline: timedelta = timedelta(seconds=60)
     time_zone: str = "UTC"
     cards_in_prompt: int = 0
+    sees_pictures: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -33,6 +34,7 @@ from sessions_app.models import (
     Chat,
     ChatAddress,
     ForgetReceipt,
+    MediaFile,
     Message,
     Note,
     SummarizationMetadata,
@@ -68,6 +70,21 @@ def test_the_month_has_all_that_staff_meet(story: Story, admin_client: Client) -
     assert not owners.exists(), "the owner forgot it"
     for path in ("/admin/", "/admin/operations/turns/", "/admin/sessions_app/chat/"):
         assert admin_client.get(path).status_code == 200
+
+
+def test_pictures_and_a_voice_message_are_seen_and_heard(
+    story: Story, admin_client: Client
+) -> None:
+    for person, tag, starts in ((EMMA, "<img", b"\x89PNG"), (YOSSI, "<audio", b"RIFF")):
+        row = MediaFile.objects.get(message__chat__whatsapp_chat=person.whatsapp_chat)
+        address = f"/admin/sessions_app/message/{row.message_id}/media/"
+        assert row.message is not None
+        chat = f"/admin/sessions_app/chat/{row.message.chat_id}/conversation/"
+        page = admin_client.get(f"{chat}?at={row.message_id}").content.decode()
+        assert re.search(rf'{tag}[^>]* src="{address}"', page)
+        assert b"".join(admin_client.get(address)).startswith(starts)  # type: ignore[arg-type]
+    assert set(MediaFile.objects.values_list("state", flat=True)) == {"stored"}
+    assert MediaFile.objects.count() == 4
 
 
 def test_everything_lies_before_the_day_on_which_it_is_told(story: Story) -> None:

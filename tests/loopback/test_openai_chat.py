@@ -10,7 +10,12 @@ from contextlib import closing
 
 import pytest
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.base import (
+    ChatMessage,
+    ChatModelError,
+    ChatRequest,
+    Picture,
+)
 from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import (
@@ -269,3 +274,20 @@ def test_text_that_cannot_be_sent_is_a_permanent_failure(chat_model: OpenAIChatM
 def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match="http:// or https://"):
         OpenAIChatModel(KEY, url, "m")
+
+
+def test_pictures_go_out_as_parts_of_the_content(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    picture = Picture("image/png", b"pixels", "message-1")
+    message = ChatMessage("user", "What is it?", pictures=[picture])
+    chat_model.complete(ChatRequest([ChatMessage("system", "Be brief."), message]))
+    plain, shown = server.requests[-1].body["messages"]  # type: ignore[index]
+    assert plain == {"role": "system", "content": "Be brief."}
+    assert shown == {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "What is it?"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,cGl4ZWxz"}},
+        ],
+    }

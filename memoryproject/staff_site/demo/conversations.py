@@ -67,6 +67,7 @@ HEBREW = (
         "תמונה של העוגה מהשנה שעברה, אפשר כזאת?",
         "איזו יפה! אפשר. הציפוי יהיה שוקולד מריר, כמו בתמונה.",
         kind="image",
+        file="cake",
     ),
     Utterance(DANA, 1, "10:33", "תודה רבה!! ❤️", "בשמחה, דנה. נתראה בשישי."),
     Utterance(
@@ -76,7 +77,15 @@ HEBREW = (
         "בוקר אור, שתי חלות ובורקס כרגיל",
         "בוקר טוב יוסי! שתי חלות ובורקס, כרגיל, יחכו לך היום.",
     ),
-    Utterance(YOSSI, 10, "07:43", "", "קיבלתי הודעה קולית. אפשר לכתוב לי במילים?", kind="voice"),
+    Utterance(
+        YOSSI,
+        10,
+        "07:43",
+        "",
+        "קיבלתי הודעה קולית. אפשר לכתוב לי במילים?",
+        kind="voice",
+        file="voice",
+    ),
     Utterance(
         YOSSI,
         3,
@@ -165,6 +174,7 @@ ENGLISH = (
         "Here is the plan of the hall, the cake table is next to the stage.",
         "Thank you, I have it. Our driver will come at 14:00 and set it up beside the stage.",
         kind="image",
+        file="hall",
         then="reacted:❤️",
     ),
     Utterance(
@@ -260,7 +270,7 @@ IN_GROUP = (
         "On Fridays until 14:30. Sunday to Thursday it is from 7:00 to 19:00.",
         group=SHIFTS,
     ),
-    Utterance(LIOR, 2, "06:40", "החלון החדש מוכן", kind="image", group=SHIFTS),
+    Utterance(LIOR, 2, "06:40", "החלון החדש מוכן", kind="image", file="window", group=SHIFTS),
     Utterance(
         NETA, 1, "19:20", "140 loaves today. Well done, everybody!", then="reacted:🎉", group=SHIFTS
     ),

@@ -56,8 +56,8 @@ class Utterance:
 
     It is sent ``days`` days ago at ``time``. ``status``: the delivery status of the answer.
     ``then``: a later change of the message: edited:<text>, revoked, or reacted:<emoji>. ``fails``:
-    failed, unconfirmed, missed or waiting. In a ``group``, a message without an answer wasn't
-    addressed to the assistant.
+    failed, unconfirmed, missed or waiting. ``file``: one of the demo's files. In a ``group``, a
+    message without an answer wasn't addressed to the assistant.
     """
 
     person: Person
@@ -69,6 +69,7 @@ class Utterance:
     status: str = "read"
     then: str = ""
     fails: str = ""
+    file: str = ""
     group: Group | None = None
 
 

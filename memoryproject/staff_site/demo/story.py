@@ -35,13 +35,16 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.staff_site.demo.clock import StoryClock
 from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
+from memoryproject.staff_site.demo.demo_files import FILES
 from memoryproject.staff_site.demo.demo_people import EMMA, OWNER, Person, Utterance
 from memoryproject.staff_site.demo.summaries import SUMMARY_OF
 from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.limits.facade import UsageLimits
-from sessions_app.models import Chat, ChatSession, Turn, TurnReplay
+from sessions_app.media.dependencies import media_folder
+from sessions_app.media.facade import MediaDependencies, media_fetch, media_row_create
+from sessions_app.models import Chat, ChatSession, MediaFile, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.summaries.facade import SKILLS, Summarizer
 from sessions_app.turns.facade import Dependencies, chat_answer, turn_update_state
@@ -51,6 +54,7 @@ MODEL = "gpt-4o-mini"
 # The threshold of messages for a summary here: the longest conversation has some twenty.
 SUM_UP_EVERY = 12
 DAYS = 30
+MAX_BYTES = 1_000_000
 STEPS = {"sent": 1, "delivered": 2, "read": 3}
 FAILURES = {
     "failed": SendError("HTTP 401: Invalid OAuth access token", permanent=True, code=190),
@@ -88,7 +92,14 @@ class Story:
             summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
         )
         memory = ChatMemoryService(godfather=frozenset({OWNER.whatsapp_chat}), strategy=strategy)
-        self.rules = IntakeRules(memory_enabled=True, chat_memory=memory)
+        for provider in self.providers.values():
+            provider.files = {name: make() for name, make in FILES.items()}
+        self.media = MediaDependencies(self.providers, media_folder(), MAX_BYTES)
+        self.rules = IntakeRules(
+            memory_enabled=True,
+            chat_memory=memory,
+            fetch_media=media_row_create if settings.MEDIA_RETENTION_DAYS else None,
+        )
         self.dependencies = Dependencies(
             chat_model=self.model,
             embedder=self.embedder,
@@ -151,6 +162,8 @@ class Story:
         if utterance.answer:
             self.answers[utterance.text] = utterance.answer
         self._receive(event)
+        for row in MediaFile.objects.filter(message__provider_message_id=event.provider_message_id):
+            media_fetch(media_id=row.pk, dependencies=self.media)
         if utterance.fails == "waiting":
             # If workers run, they would answer it with the configured model.
             held = Turn.objects.filter(provider_message_id=event.provider_message_id)
@@ -193,10 +206,7 @@ class Story:
 
     def _event(self, utterance: Utterance) -> InboundMessage:
         key = f"wamid.{uuid.UUID(int=self.chance.getrandbits(128)).hex}"
-        media = {
-            "image": Media(media_id="1234567890", mime_type="image/jpeg"),
-            "voice": Media(media_id="1234567891", mime_type="audio/ogg"),
-        }
+        mime_type = "audio/wav" if utterance.kind == "voice" else "image/png"
         return InboundMessage(
             **_about(utterance, f"message:{key}"),
             provider_message_id=key,
@@ -204,7 +214,7 @@ class Story:
             timestamp=timezone.now(),
             kind=utterance.kind,
             text=utterance.text,
-            media=media.get(utterance.kind),
+            media=Media(utterance.file, mime_type=mime_type) if utterance.file else None,
             business_address="15550100001",
             **_group_of(utterance, name="group_name"),
         )

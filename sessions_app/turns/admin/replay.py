@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
 from memoryproject.foundation.admin_kit.display import small_cost_shown
+from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
@@ -45,7 +46,7 @@ class PromptLine:
     """A message that went to the model.
 
     ``before``, ``data`` and ``after``: the text before the fence, the data inside it and the text
-    after it, where the message has a fence.
+    after it, where the message has a fence. ``pictures``: the addresses of those that it came with.
     """
 
     role: str
@@ -54,6 +55,7 @@ class PromptLine:
     before: str
     data: str = ""
     after: str = ""
+    pictures: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,13 @@ def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
     role = str(entry.get("role", ""))
     found = fence_split(text) if role == "system" else None
     if found is None:
-        return PromptLine(role, estimate_tokens(text), unfolded, text)
+        pictures = [
+            reverse("admin:sessions_app_message_media", args=[key])
+            for key in entry.get("pictures", ())
+            if key
+        ]
+        tokens = estimate_tokens(text) + PICTURE_TOKENS * len(pictures)
+        return PromptLine(role, tokens, unfolded, text, pictures=pictures)
     return PromptLine(role, estimate_tokens(text), unfolded, found.before, found.data, found.after)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,30 @@ from typing import Any, Protocol
 from memoryproject.foundation.integrations.overflow import Overflow
 from memoryproject.foundation.text.characters import estimate_tokens
 
+# What a picture of usual size costs at OpenAI; the exact number depends on model and size.
+PICTURE_TOKENS = 800
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that the model sees. ``message_id``: the message that it came with, or ""."""
+
+    content_type: str
+    content: bytes = field(repr=False)
+    message_id: str = ""
+
+    @property
+    def data_url(self) -> str:
+        return f"data:{self.content_type};base64,{base64.b64encode(self.content).decode()}"
+
 
 @dataclass(frozen=True)
 class ChatMessage:
     """One message of a prompt; ``role`` is system, user, assistant or tool.
 
     ``tool_calls``: the calls that the assistant asked for, in OpenAI's form. ``tool_call_id``: the
-    call whose result a tool's message is. ``name``: who wrote it, if it was said.
+    call whose result a tool's message is. ``name``: who wrote it, if it was said. ``pictures``:
+    what the model sees with the text.
     """
 
     role: str
@@ -24,13 +42,29 @@ class ChatMessage:
     tool_calls: Sequence[Mapping[str, Any]] = ()
     tool_call_id: str = ""
     name: str = ""
+    pictures: Sequence[Picture] = ()
 
     @property
     def tokens(self) -> int:
-        return message_tokens(self.content, self.tool_calls)
+        return message_tokens(self.content, self.tool_calls, self.pictures)
+
+    def as_request(self) -> dict[str, Any]:
+        """Return the message as chat APIs take it, with its pictures."""
+        found = self.as_dict()
+        if self.pictures:
+            del found["pictures"]
+            text = [{"type": "text", "text": self.content}] if self.content else []
+            seen = [
+                {"type": "image_url", "image_url": {"url": each.data_url}} for each in self.pictures
+            ]
+            found["content"] = [*text, *seen]
+        return found
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the message as chat APIs take it: what it doesn't have isn't named."""
+        """Return the message for a record: what it doesn't have isn't named.
+
+        Of a picture it has the id of its message alone. Without pictures this is as_request.
+        """
         found: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             found["content"] = self.content or None
@@ -39,15 +73,22 @@ class ChatMessage:
             found["tool_call_id"] = self.tool_call_id
         if self.name:
             found["name"] = self.name
+        if self.pictures:
+            found["pictures"] = [each.message_id for each in self.pictures]
         return found
 
 
-def message_tokens(content: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> int:
-    """Return an estimate of a message's tokens: those of its text and of its tool calls."""
+def message_tokens(
+    content: str,
+    tool_calls: Sequence[Mapping[str, Any]] = (),
+    pictures: Sequence[Picture] = (),
+) -> int:
+    """Return an estimate of a message's tokens: of its text, its tool calls and its pictures."""
+    tokens = estimate_tokens(content) + PICTURE_TOKENS * len(pictures)
     if not tool_calls:
-        return estimate_tokens(content)
+        return tokens
     calls = json.dumps([dict(call) for call in tool_calls], ensure_ascii=False)
-    return estimate_tokens(content) + estimate_tokens(calls)
+    return tokens + estimate_tokens(calls)
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ class OpenAIChatModel:
 
     def _ask_in(self, form: Form, request: ChatRequest, limit: ReplyLimit) -> Completion:
         messages = cast(
-            "list[ChatCompletionMessageParam]", [each.as_dict() for each in request.messages]
+            "list[ChatCompletionMessageParam]", [each.as_request() for each in request.messages]
         )
         room = (request.max_reply_tokens or 0) * self._room_to_think
         answer = self._connection.call(

@@ -1,0 +1,99 @@
+"""Collect the pictures that a model sees with the message it answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from memories_app.documents.facade import IncomingFile
+from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.llm.base import Picture
+from memoryproject.foundation.integrations.whatsapp.media import MediaError
+from sessions_app.media.facade import HEAD, media_place, type_of
+from sessions_app.models import MediaFile, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.stored_media import MediaState
+from sessions_app.turns.media_files import fetched
+from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns.turn_dependencies import Dependencies
+
+logger = logging.getLogger(__name__)
+
+KIND = "image"
+# The types that models of OpenAI's kind read.
+TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+MAX_PICTURES = 3
+# WhatsApp's own limit of pictures at the Cloud API.
+MAX_BYTES = 5 * 1024 * 1024
+
+
+def pictures_of(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> list[Picture]:
+    """Return the newest pictures that came since the last answer, oldest first.
+
+    A picture that can't be had, is too large or is none is left out. Raises LeaseLostError.
+    """
+    found: list[Picture] = []
+    if turn.context.get("kind") == KIND:
+        own = _stored(turn.message, dependencies) or _fetched(turn, lease, dependencies)
+        found += [own] if own else []
+    for message in _unanswered(turn):
+        if len(found) == MAX_PICTURES:
+            break
+        picture = _stored(message, dependencies)
+        found += [picture] if picture else []
+    return found[::-1]
+
+
+def _unanswered(turn: Turn) -> Iterator[Message]:
+    """Yield the earlier messages with pictures since the last answer, newest first."""
+    asked = turn.message
+    if asked is None:
+        return
+    before = Message.objects.filter(session=asked.session_id, order_num__lt=asked.order_num)
+    answered = before.filter(role=Role.ASSISTANT).order_by("-order_num")
+    last = answered.values_list("order_num", flat=True).first() or 0
+    pictures = before.filter(
+        role=Role.USER, kind=KIND, order_num__gt=last, revoked_at__isnull=True
+    ).defer("terms")
+    yield from pictures.order_by("-order_num")[:MAX_PICTURES]
+
+
+def _stored(message: Message | None, dependencies: Dependencies) -> Picture | None:
+    """Return the picture of a message from the kept files."""
+    if message is None or dependencies.media_folder is None:
+        return None
+    row = MediaFile.objects.filter(message=message, state=MediaState.STORED).first()
+    if row is None or row.size > MAX_BYTES or row.content_type not in TYPES:
+        return None
+    try:
+        content = media_place(dependencies.media_folder, row.pk).read_bytes()
+    except OSError as error:
+        logger.warning("The picture of message %s can't be read: %s", message.pk, error)
+        return None
+    return Picture(row.content_type, content, str(message.pk))
+
+
+def _fetched(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Picture | None:
+    """Fetch the picture of the turn's own message: the worker that keeps files may come later."""
+    if dependencies.files is None:
+        return None
+    try:
+        with fetched(
+            turn=turn,
+            lease=lease,
+            dependencies=dependencies,
+            folder=dependencies.files.folder,
+            max_bytes=MAX_BYTES,
+        ) as file:
+            return _picture(turn, file)
+    except (MediaError, DocumentError, OSError) as error:
+        logger.warning("The model doesn't see the picture of turn %s: %s", turn.turn_id, error)
+        return None
+
+
+def _picture(turn: Turn, file: IncomingFile) -> Picture | None:
+    content = file.read()
+    content_type = type_of(content[:HEAD], kind=KIND)
+    if content_type not in TYPES:
+        return None
+    return Picture(content_type, content, str(turn.message.pk) if turn.message else "")
