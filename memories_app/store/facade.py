@@ -20,7 +20,7 @@ from memories_app.store.locked_memory import (
     memory_locked,
     refuse_duplicate,
 )
-from memories_app.store.move_scope import facts_shared, memories_move
+from memories_app.store.move_scope import facts_shared, memories_give, memories_move
 from memories_app.store.patch import MadeAhead, memory_patch
 from memories_app.store.propose import alike_key, proposal_add, proposal_reopen, replacement_propose
 from memories_app.store.remember import (
@@ -58,6 +58,7 @@ __all__ = [
     "keyed_hash",
     "memories_delete",
     "memories_foresee",
+    "memories_give",
     "memories_move",
     "memories_remember",
     "memories_retract",

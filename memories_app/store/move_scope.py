@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, RevisionReason, SourceDocument, Visibility
@@ -41,6 +42,48 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     Memory.objects.filter(pk__in=moved_ids).update(chat_id=to_chat)
     memories_moved(memory_ids=moved_ids)
     return len(moved_ids)
+
+
+def memories_give(
+    *,
+    from_chat: UUID,
+    to_chat: UUID,
+    memories: Collection[UUID],
+    documents: Collection[UUID],
+    joined: Mapping[UUID, UUID],
+) -> None:
+    """Move some memories and documents of one chat to another, where nothing is yet.
+
+    ``joined``: memories that a merge of the two replaced by another one of the same fact; they are
+    in force again, and the other one loses their mentions. Call it in a transaction.
+    """
+    scopes_lock([scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)])
+    SourceDocument.objects.filter(pk__in=documents, chat_id=from_chat).update(chat_id=to_chat)
+    rows = Memory.objects.filter(pk__in=memories, chat_id=from_chat)
+    moved = list(rows.values_list("pk", flat=True))
+    rows.update(chat_id=to_chat)
+    for key, other in joined.items():
+        replaced = Memory.objects.filter(pk=key, chat_id=to_chat, superseded_by=other)
+        memory = replaced.filter(status=MemoryStatus.SUPERSEDED).first()
+        if memory is not None:
+            _reinstate(memory)
+    memories_moved(memory_ids=moved)
+
+
+def _reinstate(memory: Memory) -> None:
+    """Put a memory in force again, unless its new scope has the fact already."""
+    if _facts(memory.scope).filter(fact_key=memory.fact_key).exists():
+        return
+    other = memory.superseded_by
+    revisions_add([memory], reason=RevisionReason.UPDATED, actor=SYSTEM)
+    memory.status = MemoryStatus.ACTIVE
+    memory.superseded_by = memory.superseded_at = None
+    memory.save()
+    if other is not None:
+        other.told_count = max(1, other.told_count - memory.told_count)
+        told = other.tellings.aggregate(last=Max("told_at"))["last"]
+        other.last_told_at = told or other.last_told_at
+        other.save()
 
 
 def facts_shared(*, one: UUID, other: UUID) -> int:

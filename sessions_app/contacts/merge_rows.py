@@ -127,7 +127,7 @@ def _assignee(side: ContactSide) -> str:
 def _pause(side: ContactSide) -> str:
     pause = side.pause
     if pause is None or not pause.holds(timezone.now()):
-        return _("answers")
+        return _("on")
     if pause.until is None:
         return _("paused")
     return _("paused until %(time)s") % {"time": _moment(pause.until)}

@@ -14,6 +14,7 @@ from sessions_app.contacts.admin.edit_page import edit_page
 from sessions_app.contacts.admin.export_page import export_page
 from sessions_app.contacts.admin.list_page import contacts_page
 from sessions_app.contacts.admin.merge_pages import merge_find_page, merge_page
+from sessions_app.contacts.admin.split_pages import split_page, undo_page
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
     ("", contacts_page, "contacts"),
@@ -22,6 +23,8 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
     ("<uuid:chat_id>/export/", export_page, "contact_export"),
     ("<uuid:chat_id>/merge/", merge_find_page, "contact_merge_find"),
     ("<uuid:chat_id>/merge/<uuid:other_id>/", merge_page, "contact_merge"),
+    ("<uuid:chat_id>/split/", split_page, "contact_split"),
+    ("merges/<uuid:merge_id>/undo/", undo_page, "contact_merge_undo"),
 )
 
 

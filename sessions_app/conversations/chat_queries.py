@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db import connection
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Reverse
 
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -20,6 +24,11 @@ MIN_DIGITS = 4
 WHOLE_NUMBER = 7
 MAX_WITH_ENDING = 100
 _PERSON = f"@{PERSON_DOMAIN}"
+# The indexes hold the runs of one to so many characters: see the first migration.
+LONGEST_PART = 3
+_CHAT_TEXTS = (
+    "client_name || chr(10) || staff_name || chr(10) || whatsapp_chat || chr(10) || client_phone"
+)
 
 
 def chat_at(whatsapp_chat: str) -> Chat | None:
@@ -61,12 +70,9 @@ def number_searched(text: str) -> str:
 
 
 def addressed(text: str) -> Q:
-    """Return a filter for chats that have, or had, an address with this text or number in it.
-
-    A whole number is found by an index; only if it isn't, all addresses are read.
-    """
+    """Return a filter for chats that have, or had, an address with this text or number in it."""
     chats = _of_whole_number(text)
-    return Q(pk__in=chats) if chats else _part_of_address(text)
+    return Q(pk__in=chats) if chats else _in_any(_parts_of_address(text))
 
 
 def called(text: str) -> Q:
@@ -74,18 +80,54 @@ def called(text: str) -> Q:
     chats = _of_whole_number(text)
     if chats:
         return Q(pk__in=chats)
-    named = Q(client_name__icontains=text) | Q(staff_name__icontains=text)
-    return named | _part_of_address(text)
+    return _in_any([_part_of_name(text), *_parts_of_address(text)])
 
 
-def _part_of_address(text: str) -> Q:
-    sought, number = address_searched(text), number_searched(text)
-    reached = Q(address__icontains=sought)
-    found = Q(whatsapp_chat__icontains=sought)
-    if number:
-        reached |= Q(address__contains=number)
-        found |= Q(whatsapp_chat__contains=number) | Q(client_phone__contains=number)
-    return found | Q(Exists(ChatAddress.objects.filter(reached, chat=OuterRef("pk"))))
+def _part_of_name(text: str) -> _Search:
+    return _Search(Chat, "id", _CHAT_TEXTS, ("client_name", "staff_name"), text)
+
+
+def _parts_of_address(text: str) -> list[_Search]:
+    """Return the searches for a part of an address, as text and as a number."""
+    sought = dict.fromkeys(filter(None, (address_searched(text), number_searched(text))))
+    return [
+        search
+        for each in sought
+        for search in (
+            _Search(Chat, "id", _CHAT_TEXTS, ("whatsapp_chat", "client_phone"), each),
+            _Search(ChatAddress, "chat_id", "address", ("address",), each),
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search for a text in columns of a table. ``indexed``: what its index of parts holds."""
+
+    model: type[Chat] | type[ChatAddress]
+    key: str
+    indexed: str
+    columns: Sequence[str]
+    text: str
+
+    def statement(self) -> tuple[str, list[str]]:
+        """Return a SELECT of the chats' ids: the index finds candidates, which are compared."""
+        size = min(LONGEST_PART, len(self.text))
+        parts = f"sessions_app_parts({self.indexed}, 1, {LONGEST_PART})"
+        held = " OR ".join(f"upper({column}) LIKE upper(%s)" for column in self.columns)
+        like = f"%{connection.ops.prep_for_like_query(self.text)}%"
+        sql = (
+            f"SELECT {self.key} FROM {self.model._meta.db_table} "  # noqa: S608 constants only
+            f"WHERE {parts} @> sessions_app_parts(%s, {size}, {size}) AND ({held})"
+        )
+        return sql, [self.text, *[like] * len(self.columns)]
+
+
+def _in_any(searches: Sequence[_Search]) -> Q:
+    """Return a filter for the chats that one of the searches finds."""
+    statements = [search.statement() for search in searches]
+    values = [value for _sql, own in statements for value in own]
+    return Q(pk__in=RawSQL(" UNION ".join(sql for sql, _own in statements), values))  # noqa: S611
 
 
 def _of_whole_number(text: str) -> list[UUID]:

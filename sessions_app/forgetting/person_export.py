@@ -22,6 +22,7 @@ from sessions_app.models import (
     Chat,
     ChatAddress,
     ChatSession,
+    ContactMerge,
     InboundDelivery,
     Message,
     Note,
@@ -65,6 +66,7 @@ def _lines(chat_id: UUID) -> Iterator[str]:
     own: list[QuerySet[Any]] = [
         Chat.objects.filter(pk=chat_id),
         ChatAddress.objects.filter(chat=chat_id),
+        ContactMerge.objects.filter(chat=chat_id),
         ChatSession.objects.filter(chat=chat_id).order_by("created_at"),
         Message.objects.filter(chat=chat_id).order_by("received_at", "order_num"),
         SummarizationMetadata.objects.filter(session__chat=chat_id),

@@ -176,6 +176,12 @@ _table(
 )
 _table("sessions_app_usageday", safe="reached", why="the name of a limit")
 _table("sessions_app_chataddress", swept="address", safe="provider", why="which provider")
+_table(
+    "sessions_app_contactmerge",
+    swept="gone kept",
+    safe="merged_by rows",
+    why="who of the staff, ids, and what staff decided",
+)
 _table("sessions_app_chatsession", safe="status", why="a state")
 _table("sessions_app_note", swept="text", safe="author_name", why="who of the staff")
 _table(

@@ -113,7 +113,7 @@ def run_confirm(
     """Confirm a run and start it; return False if it was confirmed before.
 
     It is carried out once, however often the button is pressed. ``requester`` and
-    ``request_number``: see ForgetReceipt.
+    ``request_number``: see Requested.
     """
     with transaction.atomic():
         drafts = ForgetRun.objects.filter(pk=run_id, state=RunState.DRAFT)

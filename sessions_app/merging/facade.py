@@ -5,6 +5,13 @@ from sessions_app.merging.errors import MergeError, SeenChangedError
 from sessions_app.merging.merge_chats import chat_merge, chats_merge
 from sessions_app.merging.merge_contacts import contacts_merge
 from sessions_app.merging.merge_preview import MergePreview, merge_preview
+from sessions_app.merging.split_contact import (
+    SplitPreview,
+    contact_split,
+    merge_undo,
+    split_preview,
+    undo_preview,
+)
 
 __all__ = [
     "COUNTED",
@@ -12,8 +19,13 @@ __all__ = [
     "MergeError",
     "MergePreview",
     "SeenChangedError",
+    "SplitPreview",
     "chat_merge",
     "chats_merge",
+    "contact_split",
     "contacts_merge",
     "merge_preview",
+    "merge_undo",
+    "split_preview",
+    "undo_preview",
 ]

@@ -21,6 +21,7 @@ from sessions_app.models import (
     ChatActivity,
     ChatAddress,
     ChatSession,
+    ContactMerge,
     ForgetReceipt,
     InboundDelivery,
     Message,
@@ -33,6 +34,17 @@ from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import pauses_merge
 
 logger = logging.getLogger(__name__)
+
+# Turns before messages: the order in which a worker that is sending locks.
+MOVED = (
+    ChatSession,
+    Turn,
+    Message,
+    InboundDelivery,
+    ChatAddress,
+    TranscriptBatch,
+    ContactMerge,
+)
 
 
 def chats_merge(*, one: Chat, other: Chat, **_signal: Any) -> Chat:
@@ -72,9 +84,7 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     if by_staff:
         ChatAddress.objects.filter(chat=young, origin=None).update(origin=young.pk)
     review_move(from_chat=young.pk, to_chat=old.pk)
-    # Turns before messages: the order in which a worker that is sending locks.
-    moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)
-    for model in moved:
+    for model in MOVED:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)
     pauses_merge(old=old, young=young, now=timezone.now())

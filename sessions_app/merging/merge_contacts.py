@@ -25,6 +25,7 @@ from sessions_app.history.facade import ChatMemoryService
 from sessions_app.merging.errors import MergeError, SeenChangedError
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.merging.merge_preview import MergePreview, merge_preview
+from sessions_app.merging.merge_record import record_begin, record_end
 from sessions_app.models import Chat, ChatAddress
 
 
@@ -52,9 +53,11 @@ def contacts_merge(
         if name and name not in preview.names:
             raise MergeError(_("Neither of the two has this name."))
         _audit(preview, actor)
+        record = record_begin(kept=preview.kept.chat, gone=preview.gone.chat, by=actor.name)
         merged = chat_merge(preview.kept.chat, preview.gone.chat, by_staff=True)
         merged.staff_name = "" if name == merged.client_name else name
         merged.save(update_fields=["staff_name", "updated_at"])
+        record_end(record, merged)
         # Who answers or learns from what it read of one of the two begins again.
         held.count()
     return merged

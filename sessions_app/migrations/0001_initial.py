@@ -77,6 +77,31 @@ CREATE TRIGGER log_updated AFTER UPDATE ON sessions_app_messageembedding
 CREATE TRIGGER log_truncated AFTER TRUNCATE ON sessions_app_messageembedding
     FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_messages();
 """
+# For searches by any part of a name or an address: which runs of one to three characters it holds.
+# The server that comes with the project has no pg_trgm. PostgreSQL keeps no statistics of these
+# indexes: they would hold names of people that were erased.
+PARTS = """
+CREATE FUNCTION sessions_app_parts(held text, shortest integer, longest integer) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(array_agg(DISTINCT substr(folded, place, size)), '{}')
+    FROM (SELECT upper(held) AS folded) AS given,
+        generate_series(shortest, longest) AS size,
+        generate_series(1, length(folded) - size + 1) AS place
+$$;
+CREATE INDEX chats_by_parts ON sessions_app_chat USING gin (sessions_app_parts(
+    client_name || chr(10) || staff_name || chr(10) || whatsapp_chat || chr(10) || client_phone,
+    1, 3)) WITH (fastupdate = off);
+ALTER INDEX chats_by_parts ALTER COLUMN 1 SET STATISTICS 0;
+CREATE INDEX addresses_by_parts ON sessions_app_chataddress
+    USING gin (sessions_app_parts(address, 1, 3)) WITH (fastupdate = off);
+ALTER INDEX addresses_by_parts ALTER COLUMN 1 SET STATISTICS 0;
+"""
+NO_PARTS = """
+DROP INDEX addresses_by_parts;
+DROP INDEX chats_by_parts;
+DROP FUNCTION sessions_app_parts(text, integer, integer);
+"""
+
 NO_CHANGES = """
 DROP TRIGGER log_truncated ON sessions_app_messageembedding;
 DROP TRIGGER log_updated ON sessions_app_messageembedding;
@@ -1302,5 +1327,25 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('turn', 'user'), name='one_rating_a_user'), models.CheckConstraint(condition=models.Q(('reason__in', ['', 'wrong', 'outdated', 'unknown', 'beside', 'tells', 'tone', 'person'])), name='rating_reason_known'), models.CheckConstraint(condition=models.Q(('is_good', False), models.Q(('is_open', False), ('reason', '')), _connector='OR'), name='good_is_not_open')],
             },
         ),
+        migrations.CreateModel(
+            name='ContactMerge',
+            fields=[
+                ('merge_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='merge id')),
+                ('gone_id', models.UUIDField(unique=True, verbose_name='merged chat')),
+                ('merged_at', models.DateTimeField(verbose_name='merged at')),
+                ('merged_by', models.CharField(max_length=150, verbose_name='merged by')),
+                ('gone', models.JSONField(default=dict, verbose_name='the merged contact, before')),
+                ('kept', models.JSONField(default=dict, verbose_name='the remaining contact, before')),
+                ('rows', models.JSONField(default=dict, verbose_name='rows that came along')),
+                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='merges', to='sessions_app.chat', verbose_name='chat')),
+            ],
+            options={
+                'verbose_name': 'merge of contacts',
+                'verbose_name_plural': 'merges of contacts',
+                'ordering': ['-merged_at', 'merge_id'],
+                'default_permissions': (),
+            },
+        ),
         migrations.RunSQL(CHANGES, NO_CHANGES),
+        migrations.RunSQL(PARTS, NO_PARTS),
     ]

@@ -4,6 +4,7 @@ from sessions_app.models.activity import ChatActivity
 from sessions_app.models.canned import CannedReply
 from sessions_app.models.cards import CardWork
 from sessions_app.models.chats import Chat, ChatAddress
+from sessions_app.models.contact_merges import ContactMerge
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.extraction import ExtractionWork
 from sessions_app.models.forget_runs import ForgetItem, ForgetRun
@@ -47,6 +48,7 @@ __all__ = [
     "ChatLabel",
     "ChatPause",
     "ChatSession",
+    "ContactMerge",
     "ForgetEpoch",
     "ForgetItem",
     "ForgetReceipt",

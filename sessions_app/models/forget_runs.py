@@ -13,12 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
-from sessions_app.models.receipts import (
-    MAX_REQUEST_NUMBER,
-    ForgetReceipt,
-    ForgottenKind,
-    Requester,
-)
+from sessions_app.models.receipts import ForgetReceipt, ForgottenKind, Requested, Requester
 
 
 class RunState(models.TextChoices):
@@ -52,12 +47,11 @@ class ItemState(models.TextChoices):
 TROUBLES = (str(ItemState.MOVED), str(ItemState.FOUND), str(ItemState.FAILED))
 
 
-class ForgetRun(LeasedWork):
+class ForgetRun(Requested, LeasedWork):
     """Things that are forgotten together, one after the other: ids, no content.
 
     A worker owns the run while it holds the lease; ``lease_token`` is new with every claim.
-    ``done`` counts all finished items, ``failed`` those that failed. ``requester`` and
-    ``request_number``: see ForgetReceipt.
+    ``done`` counts all finished items, ``failed`` those that failed.
     """
 
     # Longer than the queue lets a task run: a running worker is not mistaken for a stopped one.
@@ -65,17 +59,6 @@ class ForgetRun(LeasedWork):
 
     run_id = models.UUIDField(_("run id"), primary_key=True, default=uuid.uuid4, editable=False)
     asked_by = models.CharField(_("asked by"), max_length=255)
-    requester = models.CharField(
-        _("asked for by"),
-        max_length=16,
-        choices=Requester.choices,
-        blank=True,
-        default="",
-        db_default="",
-    )
-    request_number = models.CharField(
-        _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
-    )
     state = models.CharField(
         _("state"), max_length=16, choices=RunState.choices, default=RunState.DRAFT
     )

@@ -36,7 +36,26 @@ class Requester(models.TextChoices):
 MAX_REQUEST_NUMBER = 40
 
 
-class ForgetReceipt(models.Model):
+class Requested(models.Model):
+    """Who wanted a forgetting, and the number of that request in the business's own files."""
+
+    requester = models.CharField(
+        _("asked for by"),
+        max_length=16,
+        choices=Requester.choices,
+        blank=True,
+        default="",
+        db_default="",
+    )
+    request_number = models.CharField(
+        _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
+    )
+
+    class Meta:
+        abstract = True
+
+
+class ForgetReceipt(Requested):
     """Proof of a forgetting, without the forgotten content.
 
     ``content_hash`` is keyed, so that the text can't be guessed by trying. ``swept`` holds how
@@ -46,8 +65,7 @@ class ForgetReceipt(models.Model):
     ``chat_id``: the chat in which the object was visible to others than the owner; tokens that are
     bound to it may read the receipt. ``person_keys``: keyed hashes of the addresses of the object's
     chat, by which the receipt is found when the chat is gone. ``call_key``: the keyed hash of the
-    Idempotency-Key of the call that erased it. ``requester`` and ``request_number``: who wanted
-    it, and the number of that request in the business's own files.
+    Idempotency-Key of the call that erased it.
     """
 
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
@@ -66,17 +84,6 @@ class ForgetReceipt(models.Model):
         models.CharField(max_length=64), verbose_name=_("person keys"), default=list, blank=True
     )
     call_key = models.CharField(_("call key"), max_length=64, blank=True)
-    requester = models.CharField(
-        _("asked for by"),
-        max_length=16,
-        choices=Requester.choices,
-        blank=True,
-        default="",
-        db_default="",
-    )
-    request_number = models.CharField(
-        _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
-    )
 
     class Meta:
         verbose_name = _("receipt")

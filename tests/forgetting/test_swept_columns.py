@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -31,6 +32,7 @@ from sessions_app.forgetting.probe_sources import Column, chat_columns, unscoped
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import (
     AnswerTrial,
+    ContactMerge,
     ExtractionWork,
     InboundDelivery,
     Message,
@@ -68,6 +70,7 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     world.remember(CLIENT, FACT)
     now, chat = timezone.now(), world.chat(CLIENT)
     Note.objects.create(chat=chat, author_name="dana", created_at=now, text="-")
+    ContactMerge.objects.create(chat=chat, gone_id=uuid4(), merged_at=now, merged_by="dana")
     ExtractionWork.objects.get_or_create(turn=Turn.objects.latest("id"))
     AnswerTrial.objects.create(turn=Turn.objects.latest("id"), created_at=now)
     InboundDelivery.objects.create(provider="cloud", delivery_key="nobody's", raw={})

@@ -153,6 +153,10 @@ PAGES: Mapping[str, Page] = {
     "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     "contact_export": Page(MANAGE, args=_CHAT),
     "contact_merge_find": Page(MANAGE, args=_CHAT),
+    "contact_split": Page(MANAGE, MANAGE, args=_CHAT),
+    "contact_merge_undo": Page(
+        MANAGE, MANAGE, args={"merge_id": "sessions_app.contactmerge"}, data={"seen": ""}
+    ),
     # A contact can't be merged with itself: both lead back.
     "contact_merge": Page(MANAGE, MANAGE, args={**_CHAT, "other_id": "sessions_app.chat"}),
     # --- conversations

@@ -18,10 +18,13 @@ from memories_app.models.proposals import ProposalMemory
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.media.dependencies import media_folder
+from sessions_app.merging.merge_record import record_begin, record_end
 from sessions_app.models import (
     AssistantProfile,
     CannedReply,
+    Chat,
     ChatAddress,
+    ContactMerge,
     ForgetReceipt,
     ForgetRun,
     Label,
@@ -47,6 +50,7 @@ def furnish(world: World) -> None:
         ChatAddress.objects.create(chat=chat, provider="cloud", address="15550100123")
     AssistantProfile.objects.get_or_create(pk=1)
     Label.objects.create(name="urgent")
+    _merge(chat)
     CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five, {name}.")
     ForgetReceipt.objects.create(
         kind="memory",
@@ -69,6 +73,17 @@ def furnish(world: World) -> None:
     _memories()
     _file(world)
     _others(world)
+
+
+def _merge(chat: Chat) -> None:
+    """A merge that can be undone."""
+    address = "15550100888@c.us"
+    gone = Chat.objects.create(whatsapp_chat=address, provider="cloud")
+    link = ChatAddress.objects.create(chat=gone, provider="cloud", address=address)
+    record = record_begin(kept=chat, gone=gone, by="dana")
+    ChatAddress.objects.filter(pk=link.pk).update(chat=chat, origin=gone.pk)
+    gone.delete()
+    record_end(record, chat)
 
 
 def _file(world: World) -> None:
@@ -160,6 +175,7 @@ def rows() -> dict[str, Any]:
         row = queryset.first()
         assert row is not None, f"add a row of {model._meta.label} to tests/staff/furnish.py"
         found[model._meta.label_lower] = row.pk
+    found["sessions_app.contactmerge"] = ContactMerge.objects.latest("merged_at").pk
     found["sessions_app.mediafile.message_id"] = MediaFile.objects.latest("pk").message_id
     found["sessions_app.forgetreceipt.receipt_id"] = ForgetReceipt.objects.latest("pk").receipt_id
     return found

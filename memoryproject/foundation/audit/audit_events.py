@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -87,6 +87,23 @@ def person_merge(*, kept: UUID, gone: UUID) -> None:
                 person.chat_id = kept
                 person.merged = person.merged or has_own
                 person.save(update_fields=["chat_id", "merged"])
+
+
+def person_keys(chat_id: UUID) -> list[int]:
+    """Return the keys of a chat's pseudonyms, to give them back when a merge is undone."""
+    rows = AuditPerson.objects.filter(chat_id=chat_id).order_by("id")
+    return list(rows.values_list("pk", flat=True))
+
+
+def person_split(*, kept: UUID, gone: UUID, keys: Collection[int]) -> None:
+    """Give a chat back the pseudonyms that it had before it was merged: see ``person_keys``.
+
+    Call it in the transaction that undoes the merge and holds the chats' locks.
+    """
+    rows = AuditPerson.objects.filter(pk__in=keys, chat_id=kept)
+    rows.update(chat_id=gone, merged=True)
+    own = AuditPerson.objects.filter(chat_id=gone).order_by("id").values("pk")[:1]
+    AuditPerson.objects.filter(pk__in=own).update(merged=False)
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,20 @@ def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:
     return len(bound)
 
 
+def endpoints_bound(chat_id: UUID) -> list[int]:
+    """Return the endpoints that are bound to a chat, among others."""
+    bound = WebhookEndpoint.objects.filter(chat_ids__contains=[chat_id])
+    return list(bound.order_by("pk").values_list("pk", flat=True))
+
+
+def endpoints_rebind(keys: Collection[int], *, add: UUID, remove: UUID | None) -> None:
+    """Bind those of the endpoints that are still bound to chats to ``add``, not to ``remove``."""
+    rows = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
+    for endpoint in rows.filter(pk__in=keys, chat_ids__isnull=False):
+        endpoint.chat_ids = sorted({*(endpoint.chat_ids or []), add} - {remove})
+        endpoint.save(update_fields=["chat_ids"])
+
+
 def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
     """Return the endpoints that need attention.
 

@@ -74,7 +74,7 @@ def contact_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> T
         "chat": chat,
         "number": number_shown(chat.whatsapp_chat),
         "activity": ChatActivity.objects.filter(chat=chat).first(),
-        "addresses": addresses_of(chat),
+        **_joined(request, chat),
         "labels": labels_of(chat.pk),
         "longest_note": MAX_NOTE_LENGTH,
     }
@@ -105,8 +105,19 @@ def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
         "conversation": conversation_address(key) if request.user.has_perm(READ_MESSAGES) else "",
         "may_export": request.user.has_perms(EXPORT),
         "may_edit": request.user.has_perm(REVIEW),
-        "may_merge": not chat.is_group and request.user.has_perms(MERGE),
         "may_forget": request.user.has_perm("sessions_app.forget"),
+    }
+
+
+def _joined(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the addresses, and what a reader who merges contacts can split and undo."""
+    addresses = addresses_of(chat)
+    merges = not chat.is_group and request.user.has_perms(MERGE)
+    return {
+        "addresses": addresses,
+        "may_merge": merges,
+        "may_split": merges and len({line.row.address for line in addresses}) > 1,
+        "merges": chat.merges.defer("rows") if merges else (),
     }
 
 
