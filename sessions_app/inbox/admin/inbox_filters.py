@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -43,9 +43,8 @@ ACCESSES = tuple(
 )
 
 
-def wanted_of(request: HttpRequest) -> Wanted:
+def wanted_of(parameters: QueryDict) -> Wanted:
     """Read the filters from the query string, and ignore invalid ones."""
-    parameters = request.GET
     query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     return Wanted(
         query=query,
