@@ -1,5 +1,6 @@
 """What pages and REST resources of other packages use of those of the inbox."""
 
+from sessions_app.inbox.admin.filters_page import filter_urls
 from sessions_app.inbox.admin.inbox import (
     Hit,
     chosen_chats,
@@ -21,6 +22,7 @@ __all__ = [
     "SNOOZE_CHOICES",
     "attention_shown",
     "chosen_chats",
+    "filter_urls",
     "inbox_fragment",
     "inbox_page",
     "inbox_pane",

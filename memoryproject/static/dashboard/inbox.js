@@ -153,7 +153,7 @@
     document.title = fresh.title;
     badge?.replaceWith(fresh.querySelector(".menu-count") ?? badge);
     badge = document.querySelector(".menu-count");
-    put(fresh, ["inbox-messages", "inbox-tabs", "inbox-heading", "inbox-list", "inbox-pages", "inbox-hits"]);
+    put(fresh, ["inbox-messages", "inbox-tabs", "inbox-saved", "inbox-heading", "inbox-list", "inbox-pages", "inbox-hits"]);
     news = Number(list().dataset.news);
   }
   window.staffInbox = { showPage };

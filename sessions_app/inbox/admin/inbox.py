@@ -13,13 +13,22 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
-from sessions_app.inbox.admin.inbox_filters import ACCESSES, PERIODS, STATE_NAMES, number_of
+from sessions_app.inbox.admin.filters_page import saved_filters
+from sessions_app.inbox.admin.inbox_filters import (
+    ACCESSES,
+    PERIODS,
+    STATE_NAMES,
+    filters_of,
+    number_of,
+)
 from sessions_app.inbox.admin.inbox_list import list_context, listing_of
 from sessions_app.inbox.admin.inbox_live import list_record
 from sessions_app.inbox.admin.snooze_actions import CHOICES
 from sessions_app.inbox.chat_list import Wanted
+from sessions_app.inbox.keep_filters import SHARE
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
+from sessions_app.models.saved_filters import MAX_FILTER_NAME
 from sessions_app.presentation.links import conversation_address
 from sessions_app.recall.facade import (
     RECENT,
@@ -60,6 +69,7 @@ def inbox_page(
     hits, more, in_part = _hits(request, wanted) if searched else ([], "", False)
     if listing.reads:
         list_record(request, searched=bool(wanted.query))
+    kept = saved_filters(request, request.GET)
     context = {
         **site,
         **list_context(request, request.GET, listing, actions),
@@ -78,6 +88,11 @@ def inbox_page(
         "accesses": ACCESSES,
         "when": request.GET.get(WHEN, ""),
         "periods": PERIODS,
+        "kept_filters": kept,
+        "filters_now": filters_of(request.GET).urlencode(),
+        "is_kept": any(each.here for each in kept),
+        "may_share": request.user.has_perm(SHARE),
+        "longest": MAX_FILTER_NAME,
     }
     return TemplateResponse(request, TEMPLATE, context)
 

@@ -16,6 +16,10 @@ from sessions_app.limits.facade import FILTERS
 from sessions_app.models.chats import Provider
 
 MAX_QUERY_LENGTH = 200
+FILTERS_KEPT = (
+    *("access", "assigned", "attention", "bookmarked", "failed", "kind", "label", "memory"),
+    *("paused", "provider", "state", "unread", "unreviewed", WHEN),
+)
 PERIODS = (
     ("today", gettext_lazy("Today")),
     ("7", gettext_lazy("Past 7 days")),
@@ -63,6 +67,18 @@ def wanted_of(parameters: QueryDict) -> Wanted:
         attention=parameters.get("attention") == "1",
         active=_span(parameters.get(WHEN, "")),
     )
+
+
+def filters_of(parameters: QueryDict) -> QueryDict:
+    """Return the filters that have an effect, in a fixed order, without search words and pages."""
+    found = QueryDict(mutable=True)
+    for name in FILTERS_KEPT:
+        value = parameters.get(name, "")
+        alone = QueryDict(mutable=True)
+        alone[name] = value
+        if wanted_of(alone):
+            found[name] = value
+    return found
 
 
 def _span(key: str) -> tuple[datetime, datetime] | None:
