@@ -195,6 +195,11 @@ _table(
     why="what staff call kinds of conversations; they change it themselves",
 )
 _table(
+    "sessions_app_savedfilter",
+    safe="name query",
+    why="what staff call a choice of filters, and these, without search words",
+)
+_table(
     "sessions_app_cannedreply",
     safe="name shortcut text",
     why="what staff write to anybody; they change it themselves",

@@ -1,14 +1,15 @@
 """What pages and REST resources of other packages use of those of the inbox."""
 
+from sessions_app.inbox.admin.filters_page import filter_urls
 from sessions_app.inbox.admin.inbox import (
     Hit,
     chosen_chats,
-    inbox_fragment,
     inbox_page,
     staff_choices,
 )
 from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.inbox_list import attention_shown
+from sessions_app.inbox.admin.inbox_live import inbox_fragment, inbox_pane
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls
 from sessions_app.inbox.admin.snooze_actions import CHOICES as SNOOZE_CHOICES
@@ -21,8 +22,10 @@ __all__ = [
     "SNOOZE_CHOICES",
     "attention_shown",
     "chosen_chats",
+    "filter_urls",
     "inbox_fragment",
     "inbox_page",
+    "inbox_pane",
     "review_urls",
     "staff_choices",
 ]

@@ -390,6 +390,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='SavedFilter',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=40, verbose_name='name')),
+                ('query', models.CharField(max_length=500, verbose_name='filters')),
+                ('is_shared', models.BooleanField(default=False, verbose_name='shared')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+            ],
+            options={
+                'verbose_name': 'saved filter',
+                'verbose_name_plural': 'saved filters',
+                'ordering': [django.db.models.functions.text.Lower('name'), 'pk'],
+                'indexes': [models.Index(condition=models.Q(('is_shared', True)), fields=['id'], name='saved_filters_shared')],
+                'constraints': [models.UniqueConstraint(models.F('user'), django.db.models.functions.text.Lower('name'), name='saved_filter_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='Message',
             fields=[
                 ('message_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='message id')),

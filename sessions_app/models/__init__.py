@@ -23,6 +23,7 @@ from sessions_app.models.review import (
     ReviewedMark,
     Snooze,
 )
+from sessions_app.models.saved_filters import SavedFilter
 from sessions_app.models.sessions import ChatSession
 from sessions_app.models.stored_media import MediaFile
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
@@ -65,6 +66,7 @@ __all__ = [
     "RatingReason",
     "ReadMark",
     "ReviewedMark",
+    "SavedFilter",
     "Snooze",
     "SummarizationMetadata",
     "SummaryWork",

@@ -94,9 +94,9 @@ def test_a_search_in_the_inbox_leads_to_the_message_in_its_place(staff: Page, wo
     for number in range(60):
         world.receive(message_from(CLIENT, f"question {number}"))
     staff.goto(CHATS)
-    staff.get_by_role("searchbox", name="Search").fill("dishwasher")
+    staff.get_by_role("searchbox", name="Search", exact=True).fill("dishwasher")
     with staff.expect_navigation():
-        staff.get_by_role("searchbox", name="Search").press("Enter")
+        staff.get_by_role("searchbox", name="Search", exact=True).press("Enter")
     with staff.expect_navigation():
         staff.locator(".hits a").first.click()
     expect(staff.locator(".bubble.at")).to_be_in_viewport()

@@ -60,9 +60,9 @@ def test_enter_in_the_box_opens_the_page_of_all_hits(
     # Without a script, and on a phone, it is a page like others.
     staff.set_viewport_size({"width": 390, "height": 844})
     staff.goto("/admin/")
-    staff.get_by_role("link", name="Search").click()
+    staff.get_by_role("link", name="Search everything").click()
     staff.get_by_role("searchbox").fill("lighthouse")
-    staff.get_by_role("button", name="Search").click()
+    staff.get_by_role("button", name="Search", exact=True).click()
     expect(staff.locator(".search-found mark").first).to_have_text("lighthouse")
     assert not is_scrolled_sideways(staff)
     staff.set_viewport_size({"width": 1280, "height": 800})

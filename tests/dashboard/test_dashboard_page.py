@@ -241,6 +241,20 @@ def test_the_fragment_comes_anew_only_where_something_changed(
     assert "no-store" in changed["Cache-Control"]
 
 
+def test_sizes_on_the_disk_alone_are_no_news(busy: World, admin_client: Client) -> None:
+    first = admin_client.get(FRAGMENT)
+    size = text(tiles(first.content.decode())["storage"])
+    with connection.cursor() as cursor:
+        # Two megabytes and more, in a table of which no figure tells.
+        cursor.execute(
+            "CREATE TABLE filler AS "
+            "SELECT repeat(md5(n::text), 30) FROM generate_series(1, 3000) AS n"
+        )
+    assert text(tiles(admin_client.get(FRAGMENT).content.decode())["storage"]) != size
+    again = admin_client.get(FRAGMENT, headers={"If-None-Match": first["ETag"]})
+    assert again.status_code == 304
+
+
 @pytest.mark.slow
 def test_the_number_of_queries_does_not_grow(world: World, admin_client: Client) -> None:
     world.say(CLIENT, "hello")

@@ -162,6 +162,9 @@ PAGES: Mapping[str, Page] = {
     # --- conversations
     "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
     "sessions_app_chat_viewers": Page(READ, None, args=_CHAT),
+    "sessions_app_chat_filters": Page(
+        READ, READ, data={"do": "save", "name": "Mine", "query": "assigned=me"}
+    ),
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_review_many": Page(None, REVIEW),
     "sessions_app_chat_access": Page(None, REVIEW, args=_CHAT),

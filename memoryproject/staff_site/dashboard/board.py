@@ -331,7 +331,7 @@ def _machine(found: health.Machine, to: Places, now: datetime) -> Iterator[Tile]
     free = [Note(_("%(size)s free on the disk") % {"size": filesizeformat(found.free_bytes)})]
     tone = "bad" if found.is_full else ""
     size = filesizeformat(found.database_bytes)
-    yield Tile("storage", _("Database"), size, operations, free, tone)
+    yield Tile("storage", _("Database"), size, operations, free, tone, is_restless=True)
 
 
 def _schedules(found: health.Machine, address: str, now: datetime) -> Tile:

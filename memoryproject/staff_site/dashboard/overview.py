@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -17,18 +18,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.periods import DAYS, TODAY
-from memoryproject.staff_site.dashboard.board import board_for, sees_figures
+from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
+from memoryproject.staff_site.dashboard.tiles import Tile
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
     """Return the context that the page needs besides that of every page."""
     period = _period(request)
-    board = _board(request, period)
+    board = board_for(request.user, period=period, now=timezone.now())
     names = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
     return {
         "period": period,
         "periods": [(key, names[key]) for key in DAYS],
-        "figures": board,
+        "figures": _shown(request, board),
         "tag": _tag(board),
     }
 
@@ -39,15 +41,14 @@ def figures_page(request: HttpRequest) -> HttpResponseBase:
     """Return the figures alone; 304 if the browser shows the current ones."""
     if not sees_figures(request.user):
         raise PermissionDenied
-    board = _board(request, _period(request))
+    board = board_for(request.user, period=_period(request), now=timezone.now())
     tag = _tag(board)
-    answer = render(request, "dashboard/fragment.html", {"figures": board})
+    answer = render(request, "dashboard/fragment.html", {"figures": _shown(request, board)})
     answer["ETag"] = tag
     return get_conditional_response(request, etag=tag, response=answer) or answer
 
 
-def _board(request: HttpRequest, period: str) -> str:
-    board = board_for(request.user, period=period, now=timezone.now())
+def _shown(request: HttpRequest, board: Board) -> str:
     return render_to_string("dashboard/board.html", {"board": board}, request)
 
 
@@ -56,5 +57,15 @@ def _period(request: HttpRequest) -> str:
     return period if period in DAYS else TODAY
 
 
-def _tag(board: str) -> str:
-    return quote_etag(hashlib.sha256(board.encode()).hexdigest())
+def _tag(board: Board) -> str:
+    """Return an ETag of the figures.
+
+    Sizes on the disk change by themselves at any moment: they alone are no reason to show all
+    figures anew.
+    """
+    steady = replace(board, now=[_steady(tile) for tile in board.now])
+    return quote_etag(hashlib.sha256(repr(steady).encode()).hexdigest())
+
+
+def _steady(tile: Tile) -> Tile:
+    return replace(tile, value="", notes=()) if tile.is_restless else tile

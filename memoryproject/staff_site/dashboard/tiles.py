@@ -16,7 +16,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure. ``tone``: good, warn, bad, or empty."""
+    """One figure. ``tone``: good, warn, bad, or empty.
+
+    ``is_restless``: it changes by itself at any moment, whatever people and staff do.
+    """
 
     key: str
     title: str
@@ -24,3 +27,4 @@ class Tile:
     address: str = ""
     notes: Sequence[Note] = ()
     tone: str = ""
+    is_restless: bool = False

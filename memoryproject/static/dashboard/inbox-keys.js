@@ -10,6 +10,11 @@
 
   // --- search as you type
 
+  // The list beside a conversation is the one from which it was opened.
+  const keep = () => window.staffWide?.keep(location.search);
+  document.addEventListener("DOMContentLoaded", keep);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) keep(); });
+
   let typed = 0;
   let asked = null;
 
@@ -27,6 +32,7 @@
     if (!answer.ok) return;
     const html = await answer.text();
     history.replaceState(null, "", wanted);
+    keep();
     window.staffInbox.showPage(html);
   }
 

@@ -1,4 +1,5 @@
-// Chooses all conversations of a page at once, and keeps the list up to date while it is open.
+// Chooses all conversations of a page at once, and keeps the list up to date while it is open: on
+// its own page, and beside a conversation.
 "use strict";
 
 (() => {
@@ -6,8 +7,13 @@
   const EVERY_HIDDEN = 15000;
   // A server that takes long to answer is asked more seldom.
   const PATIENCE = 10;
-  const form = document.querySelector("form.inbox");
+  const form = document.querySelector("form.inbox, .inbox-pane");
   if (!form) return;
+  const pane = form.matches(".inbox-pane") ? form : null;
+  const addressNow = () => (pane ? pane.dataset.address : location.href);
+  // What scrolls, and where it begins on the screen.
+  const scroller = pane ?? document.scrollingElement;
+  const topOf = () => (pane ? pane.getBoundingClientRect().top : 0);
 
   const boxes = () => [...form.querySelectorAll(".chats input[type=checkbox]")];
   const list = () => document.getElementById("inbox-list");
@@ -51,8 +57,8 @@
   const KEY = "inbox-sound";
   const switcher = document.getElementById("inbox-sound");
   let audio = null;
-  const isLoud = () => switcher.getAttribute("aria-pressed") === "true";
-  const setLoud = (on) => switcher.setAttribute("aria-pressed", String(on));
+  const isLoud = () => localStorage.getItem(KEY) === "on";
+  const setLoud = (on) => switcher?.setAttribute("aria-pressed", String(on));
 
   // Browsers allow sounds only once somebody has clicked or typed in the page.
   function awake() {
@@ -75,11 +81,11 @@
     tone.stop(start + 0.3);
   }
 
-  switcher.hidden = false;
-  setLoud(localStorage.getItem(KEY) === "on");
-  switcher.addEventListener("click", () => {
-    setLoud(!isLoud());
-    localStorage.setItem(KEY, isLoud() ? "on" : "off");
+  if (switcher) switcher.hidden = false;
+  setLoud(isLoud());
+  switcher?.addEventListener("click", () => {
+    localStorage.setItem(KEY, isLoud() ? "off" : "on");
+    setLoud(isLoud());
     awake();
     // So that one hears what it will be like.
     setTimeout(beep, 50);
@@ -95,7 +101,7 @@
   // Where somebody is: the focused row, or the first row in sight of a page that is scrolled.
   function anchor() {
     const focused = rowOf(document.activeElement);
-    const top = window.scrollY > 0 && [...form.querySelectorAll(".chat")].find((row) => row.getBoundingClientRect().top >= 0);
+    const top = scroller.scrollTop > 0 && [...form.querySelectorAll(".chat")].find((row) => row.getBoundingClientRect().top >= topOf());
     const row = focused ?? (top || null);
     return row && { chat: row.dataset.chat, top: row.getBoundingClientRect().top };
   }
@@ -127,8 +133,8 @@
     }
     const now = byChat(form);
     if (focus) now.get(focus.chat)?.querySelector(`${focus.tag}:not([type=hidden])`)?.focus({ preventScroll: true });
-    const row = place && window.scrollY > 0 && now.get(place.chat);
-    if (row) window.scrollBy(0, row.getBoundingClientRect().top - place.top);
+    const row = place && scroller.scrollTop > 0 && now.get(place.chat);
+    if (row) scroller.scrollTop += row.getBoundingClientRect().top - place.top;
     countChosen();
   }
 
@@ -147,7 +153,7 @@
     document.title = fresh.title;
     badge?.replaceWith(fresh.querySelector(".menu-count") ?? badge);
     badge = document.querySelector(".menu-count");
-    put(fresh, ["inbox-messages", "inbox-tabs", "inbox-heading", "inbox-list", "inbox-pages", "inbox-hits"]);
+    put(fresh, ["inbox-messages", "inbox-tabs", "inbox-saved", "inbox-heading", "inbox-list", "inbox-pages", "inbox-hits"]);
     news = Number(list().dataset.news);
   }
   window.staffInbox = { showPage };
@@ -157,9 +163,9 @@
   function end() {
     isOver = true;
     document.title = bare;
-    const told = document.getElementById("closed").content.cloneNode(true);
     document.getElementById("inbox-pages").remove();
-    list().replaceChildren(told);
+    // The conversation beside it says why.
+    list().replaceChildren(...(pane ? [] : [document.getElementById("closed").content.cloneNode(true)]));
   }
 
   // While a button of the mouse is down, a row must not move away under it.
@@ -170,10 +176,13 @@
   }
 
   async function look() {
+    // In a window that became narrow it isn't displayed.
+    if (pane && !pane.offsetParent) return;
     const headers = document.hidden
       ? { "X-Live": "figures" }
-      : { "X-Live": "list", "If-None-Match": form.dataset.tag };
-    const address = location.href;
+      : { "X-Live": pane ? "pane" : "list", "If-None-Match": form.dataset.tag };
+    if (pane) headers["X-Chat"] = pane.dataset.chat;
+    const address = addressNow();
     const answer = await fetch(address, { headers, cache: "no-store", redirect: "error" });
     if ([401, 403].includes(answer.status)) {
       end();
@@ -181,7 +190,7 @@
     }
     const html = answer.status === 200 ? await answer.text() : "";
     // A search meanwhile shows something else.
-    if (isPressed || address !== location.href || !(answer.status === 200 || answer.status === 204)) return;
+    if (isPressed || address !== addressNow() || !(answer.status === 200 || answer.status === 204)) return;
     showFigures(answer.headers);
     if (!html) return;
     put(parse(html), ["inbox-tabs", "inbox-list", "inbox-pages"]);
@@ -198,5 +207,17 @@
     if (!isOver) timer = setTimeout(again, Math.max(rest, PATIENCE * (performance.now() - began)));
   }
   timer = setTimeout(again, EVERY);
+
+  // Other tabs, states and pages of the list beside a conversation, which stays open.
+  pane?.addEventListener("click", (event) => {
+    const link = event.target.closest(".inbox-tabs a, .pages a, .nothing a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    pane.dataset.address = link.href;
+    pane.dataset.tag = "";
+    pane.dispatchEvent(new Event("changed"));
+    again().then(() => { pane.scrollTop = 0; });
+  });
+
   document.addEventListener("visibilitychange", () => { if (!document.hidden && !isOver) again(); });
 })();

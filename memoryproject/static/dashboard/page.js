@@ -25,4 +25,20 @@
       if (event.key === "Escape" && panel.open) { panel.open = false; panel.querySelector("summary").focus(); }
     });
   }
+
+  // Windows with room for it show the list of the inbox beside a conversation: the server learns
+  // from this cookie that there is room, and which list was open last.
+  const room = window.matchMedia("(min-width: 1280px)");
+  const cookie = (value, age) => {
+    const safe = location.protocol === "https:" ? "; Secure" : "";
+    document.cookie = `inbox-pane=${value}; Path=/admin/; SameSite=Lax${age}${safe}`;
+  };
+  const keep = (query) => { if (room.matches) cookie(encodeURIComponent(query.replace(/^\?/, "")), ""); };
+  const check = () => {
+    if (!room.matches) cookie("", "; Max-Age=0");
+    else if (!/(^|; )inbox-pane=/.test(document.cookie)) keep("");
+  };
+  window.staffWide = { keep };
+  room.addEventListener("change", check);
+  check();
 })();

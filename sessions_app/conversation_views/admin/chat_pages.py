@@ -25,6 +25,7 @@ from sessions_app.conversation_views.admin.viewers_page import viewers_page
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import (
     chosen_chats,
+    filter_urls,
     inbox_fragment,
     inbox_page,
     review_urls,
@@ -117,7 +118,8 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         viewers = path(
             "<uuid:chat_id>/viewers/", wrap(viewers_page), name="sessions_app_chat_viewers"
         )
-        return [own, viewers, *review_urls(wrap), *access_urls(wrap), *super().get_urls()]
+        about_chats = [*review_urls(wrap), *filter_urls(wrap), *access_urls(wrap)]
+        return [own, viewers, *about_chats, *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

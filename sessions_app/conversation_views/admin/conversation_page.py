@@ -46,6 +46,7 @@ from sessions_app.inbox.facade import (
     news_first,
     place_marked,
 )
+from sessions_app.inbox.presentation import inbox_pane
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, Message, ReadMark
 from sessions_app.presentation.links import conversation_address
@@ -106,6 +107,8 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         "made": made,
         "shown": shown,
         "live": not page.newer and "q" not in request.GET,
+        # Last, so that what is seen now doesn't count as unread in the list.
+        "pane": inbox_pane(request, chat.pk),
     }
     return TemplateResponse(request, TEMPLATE, whole)
 

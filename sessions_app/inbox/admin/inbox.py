@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
-from django.template.loader import render_to_string
+from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from django.utils.cache import get_conditional_response
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.inbox.admin.inbox_filters import ACCESSES, PERIODS, STATE_NAMES, number_of
-from sessions_app.inbox.admin.inbox_list import Listing, listing_of
-from sessions_app.inbox.admin.inbox_tabs import states_of
+from sessions_app.inbox.admin.filters_page import saved_filters
+from sessions_app.inbox.admin.inbox_filters import (
+    ACCESSES,
+    PERIODS,
+    STATE_NAMES,
+    filters_of,
+    number_of,
+)
+from sessions_app.inbox.admin.inbox_list import list_context, listing_of
+from sessions_app.inbox.admin.inbox_live import list_record
 from sessions_app.inbox.admin.snooze_actions import CHOICES
 from sessions_app.inbox.chat_list import Wanted
+from sessions_app.inbox.keep_filters import SHARE
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
+from sessions_app.models.saved_filters import MAX_FILTER_NAME
 from sessions_app.presentation.links import conversation_address
 from sessions_app.recall.facade import (
     RECENT,
@@ -34,8 +38,6 @@ from sessions_app.recall.facade import (
 )
 
 TEMPLATE = "admin/sessions_app/chat/inbox.html"
-LIST = "admin/sessions_app/chat/inbox_fragment.html"
-FIGURES = "figures"
 HITS = 20
 MAX_HITS = 400
 
@@ -61,15 +63,16 @@ def inbox_page(
     request: HttpRequest, site: dict[str, Any], actions: list[tuple[str, str]]
 ) -> TemplateResponse:
     """Show the inbox; ``actions`` are the admin's own actions for selected chats."""
-    listing = listing_of(request)
+    listing = listing_of(request, request.GET)
     wanted = listing.wanted
     searched = listing.reads and wanted.query
     hits, more, in_part = _hits(request, wanted) if searched else ([], "", False)
     if listing.reads:
-        _record(request)
+        list_record(request, searched=bool(wanted.query))
+    kept = saved_filters(request, request.GET)
     context = {
         **site,
-        **_list_context(request, listing, actions),
+        **list_context(request, request.GET, listing, actions),
         "title": _("Inbox"),
         "opts": Chat._meta,
         "hits": hits,
@@ -85,61 +88,19 @@ def inbox_page(
         "accesses": ACCESSES,
         "when": request.GET.get(WHEN, ""),
         "periods": PERIODS,
+        "kept_filters": kept,
+        "filters_now": filters_of(request.GET).urlencode(),
+        "is_kept": any(each.here for each in kept),
+        "may_share": request.user.has_perm(SHARE),
+        "longest": MAX_FILTER_NAME,
     }
     return TemplateResponse(request, TEMPLATE, context)
-
-
-def inbox_fragment(request: HttpRequest, actions: list[tuple[str, str]]) -> HttpResponse:
-    """Return the open inbox's list alone, or 304 where nothing changed since.
-
-    The page sends its own version in ``If-None-Match``. The version is made of the rows, before
-    the list is rendered. With ``X-Live: figures``, for a page that nobody looks at, the response
-    is empty and its headers have the numbers for the page's title and the menu. Nothing was read
-    then, so it isn't audited.
-    """
-    listing = listing_of(request)
-    figures = {
-        "X-Unread": str(listing.unread),
-        "X-News": str(listing.news),
-        "X-Attention": str(listing.attention),
-    }
-    if request.headers.get("X-Live") == FIGURES:
-        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=figures)
-    tag = listing.version
-    same = get_conditional_response(request, etag=tag)
-    if same is not None and same.status_code == HTTPStatus.NOT_MODIFIED:
-        return same
-    if listing.reads:
-        _record(request)
-    shown = render_to_string(LIST, _list_context(request, listing, actions), request)
-    return HttpResponse(shown, headers={"ETag": tag, **figures})
 
 
 def _is_narrowed(wanted: Wanted) -> bool:
     """Return whether there are filters besides those of the tabs and states."""
     assigned = "" if wanted.assigned in ("me", "nobody") else wanted.assigned
     return bool(replace(wanted, query="", state="", attention=False, assigned=assigned))
-
-
-def _list_context(
-    request: HttpRequest, listing: Listing, actions: list[tuple[str, str]]
-) -> dict[str, Any]:
-    """Return what the list needs, in the page as in a fragment."""
-    page = listing.page
-    return {
-        "made": listing.made,
-        "page": page,
-        "lines": listing.lines,
-        "listing": listing,
-        "states": states_of(request, listing.wanted),
-        "wanted": listing.wanted,
-        "reads": listing.reads,
-        "reviews": request.user.has_perm("sessions_app.review_chat"),
-        "actions": actions,
-        "newer": _moved(request, page.number - 1) if page.has_previous() else "",
-        "older": _moved(request, page.number + 1) if page.has_next() else "",
-        "is_empty": not (page.object_list or listing.wanted),
-    }
 
 
 def staff_choices(*, also: int | None = None) -> list[Choice]:
@@ -180,21 +141,6 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
         for message in found[:HITS]
     ]
     return hits, more, in_part
-
-
-def _record(request: HttpRequest) -> None:
-    """Audit that the user saw the last messages of many chats; the search text isn't recorded."""
-    audit_record(
-        action="conversation.read",
-        actor=staff_actor(request),
-        details={"list": "chat", "searched": bool(request.GET.get("q"))},
-    )
-
-
-def _moved(request: HttpRequest, number: int) -> str:
-    parameters = request.GET.copy()
-    parameters["p"] = str(number)
-    return f"?{parameters.urlencode()}"
 
 
 def chosen_chats(request: HttpRequest) -> list[UUID]:

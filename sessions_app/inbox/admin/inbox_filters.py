@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -16,6 +16,10 @@ from sessions_app.limits.facade import FILTERS
 from sessions_app.models.chats import Provider
 
 MAX_QUERY_LENGTH = 200
+FILTERS_KEPT = (
+    *("access", "assigned", "attention", "bookmarked", "failed", "kind", "label", "memory"),
+    *("paused", "provider", "state", "unread", "unreviewed", WHEN),
+)
 PERIODS = (
     ("today", gettext_lazy("Today")),
     ("7", gettext_lazy("Past 7 days")),
@@ -43,9 +47,8 @@ ACCESSES = tuple(
 )
 
 
-def wanted_of(request: HttpRequest) -> Wanted:
+def wanted_of(parameters: QueryDict) -> Wanted:
     """Read the filters from the query string, and ignore invalid ones."""
-    parameters = request.GET
     query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     return Wanted(
         query=query,
@@ -64,6 +67,18 @@ def wanted_of(request: HttpRequest) -> Wanted:
         attention=parameters.get("attention") == "1",
         active=_span(parameters.get(WHEN, "")),
     )
+
+
+def filters_of(parameters: QueryDict) -> QueryDict:
+    """Return the filters that have an effect, in a fixed order, without search words and pages."""
+    found = QueryDict(mutable=True)
+    for name in FILTERS_KEPT:
+        value = parameters.get(name, "")
+        alone = QueryDict(mutable=True)
+        alone[name] = value
+        if wanted_of(alone):
+            found[name] = value
+    return found
 
 
 def _span(key: str) -> tuple[datetime, datetime] | None:

@@ -11,12 +11,12 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.paginator import Page
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils import timezone
 
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.admin.inbox_filters import wanted_of
-from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, tabs_of
+from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, states_of, tabs_of
 from sessions_app.inbox.attention import attention_count
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
 from sessions_app.limits.dependencies import build_usage_limits
@@ -83,8 +83,8 @@ class Listing:
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
-def listing_of(request: HttpRequest) -> Listing:
-    """Read the page of the inbox that the address names, without rendering it."""
+def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
+    """Read the page of the inbox with these filters, without rendering it."""
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
     today = build_usage_limits().day_of(timezone.now())
@@ -93,8 +93,8 @@ def listing_of(request: HttpRequest) -> Listing:
         default = settings.ENABLE_MEMORY_SYSTEM
         return chats_wanted(wanted, user, memory_default=default, today=today)
 
-    wanted = wanted_of(request)
-    page = inbox_pages(chats(wanted)).get_page(request.GET.get("p"))
+    wanted = wanted_of(parameters)
+    page = inbox_pages(chats(wanted)).get_page(parameters.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
     attention = attention_shown(request)
@@ -105,6 +105,42 @@ def listing_of(request: HttpRequest) -> Listing:
         return chats(part).order_by()[:MAX_IN_TAB].count()
 
     return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
+
+
+def list_context(
+    request: HttpRequest,
+    parameters: QueryDict,
+    listing: Listing,
+    actions: list[tuple[str, str]],
+    *,
+    inbox: str = "",
+) -> dict[str, Any]:
+    """Return what the list needs, in the page as in a fragment.
+
+    ``inbox``: the address of the inbox, for links of other pages.
+    """
+    page = listing.page
+    return {
+        "made": listing.made,
+        "page": page,
+        "lines": listing.lines,
+        "listing": listing,
+        "states": states_of(parameters, listing.wanted),
+        "wanted": listing.wanted,
+        "reads": listing.reads,
+        "reviews": request.user.has_perm("sessions_app.review_chat"),
+        "actions": actions,
+        "newer": _moved(parameters, page.number - 1) if page.has_previous() else "",
+        "older": _moved(parameters, page.number + 1) if page.has_next() else "",
+        "is_empty": not (page.object_list or listing.wanted),
+        "inbox": inbox,
+    }
+
+
+def _moved(given: QueryDict, number: int) -> str:
+    parameters = given.copy()
+    parameters["p"] = str(number)
+    return f"?{parameters.urlencode()}"
 
 
 def attention_shown(request: HttpRequest) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from sessions_app.inbox.admin.inbox_filters import STATE_NAMES
@@ -54,10 +54,10 @@ def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
     ]
 
 
-def states_of(request: HttpRequest, wanted: Wanted) -> Sequence[Tab]:
+def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
     """Return the states of the conversations in this tab; they keep all other filters."""
     return [
-        Tab(title, _with_state(request, state), state == wanted.state)
+        Tab(title, _with_state(parameters, state), state == wanted.state)
         for state, title in STATE_NAMES
     ]
 
@@ -71,8 +71,8 @@ def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
     return None if wanted.assigned else {}
 
 
-def _with_state(request: HttpRequest, state: str) -> str:
-    parameters = request.GET.copy()
+def _with_state(given: QueryDict, state: str) -> str:
+    parameters = given.copy()
     for name in ("p", "hits", "state"):
         parameters.pop(name, None)
     if state:
