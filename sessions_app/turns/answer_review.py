@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -10,7 +10,12 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import (
+    Actor,
+    Event,
+    audit_record,
+    audit_record_many,
+)
 from sessions_app.models import AnswerRating, AnswerResolved, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import TurnState
@@ -73,6 +78,35 @@ def answer_resolve(*, turn_id: int, user: User, actor: Actor) -> None:
         _record("answer.resolve", turn, actor)
 
 
+def answers_resolve(*, turn_ids: Collection[int], user: User, actor: Actor, why: str) -> int:
+    """Mark answers as resolved; return how many there were. ``why``: a word for the audit log."""
+    with transaction.atomic():
+        found = Turn.objects.select_for_update(no_key=True).filter(by_hand=False)
+        turns = list(found.filter(pk__in=turn_ids).order_by("pk").only("turn_id", "chat_id"))
+        AnswerRating.objects.filter(turn__in=turns, is_open=True).update(is_open=False)
+        now = timezone.now()
+        AnswerResolved.objects.bulk_create(
+            (AnswerResolved(turn=turn, resolved_by=user, resolved_at=now) for turn in turns),
+            update_conflicts=True,
+            unique_fields=["turn"],
+            update_fields=["resolved_by", "resolved_at"],
+        )
+        audit_record_many(
+            events=[
+                Event(
+                    "answer.resolve",
+                    actor,
+                    "turn",
+                    turn.turn_id,
+                    details={"why": why},
+                    chat_id=turn.chat_id,
+                )
+                for turn in turns
+            ]
+        )
+    return len(turns)
+
+
 def to_review_ids() -> list[int]:
     """Return the ids of the answers to review, newest first, at most MAX_RESULTS.
 
@@ -82,7 +116,7 @@ def to_review_ids() -> list[int]:
     bad = AnswerRating.objects.filter(is_open=True).order_by("-turn")
     ids = set(bad.values_list("turn", flat=True)[:MAX_RESULTS])
     newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
-    doubtful = Turn.objects.filter(_failed() | _unknown(), ~_seen(), pk__in=newest)
+    doubtful = Turn.objects.filter(_failed() | is_unknown(), ~is_seen(), pk__in=newest)
     ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
     return sorted(ids, reverse=True)[:MAX_RESULTS]
 
@@ -91,10 +125,10 @@ def review_reasons(turn_id: int) -> Sequence[str]:
     """Return why an answer is to be reviewed: BAD, FAILED, UNKNOWN; empty if it isn't."""
     if AnswerRating.objects.filter(turn=turn_id, is_open=True).exists():
         return [BAD]
-    turn = Turn.objects.filter(~_seen(), pk=turn_id)
+    turn = Turn.objects.filter(~is_seen(), pk=turn_id)
     return [
         name
-        for name, which in ((FAILED, _failed()), (UNKNOWN, _unknown()))
+        for name, which in ((FAILED, _failed()), (UNKNOWN, is_unknown()))
         if turn.filter(which).exists()
     ]
 
@@ -103,7 +137,7 @@ def _failed() -> Q:
     return Q(state=TurnState.FAILED)
 
 
-def _unknown() -> Q:
+def is_unknown() -> Q:
     """Match answers of a model to a question for which no memory and no message was recalled.
 
     Cards don't count: they are chosen by time and not by the question.
@@ -115,7 +149,8 @@ def _unknown() -> Q:
     return question & Q(replay__isnull=False) & ~Q(replay__model="") & nothing
 
 
-def _seen() -> Q:
+def is_seen() -> Q:
+    """Match answers that staff rated, or resolved since they ended."""
     rated = AnswerRating.objects.filter(turn=OuterRef("pk"))
     ended = Coalesce(OuterRef("finished_at"), OuterRef("created_at"))
     resolved = AnswerResolved.objects.filter(turn=OuterRef("pk"), resolved_at__gte=ended)

@@ -188,6 +188,9 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
     "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),
     "sessions_app_turn_correct": Page(None, MANAGE, args={**_TURN, **_MEMORY}),
+    "sessions_app_turn_unknown": Page(READ),
+    "sessions_app_turn_unknown_teach": Page(None, MANAGE, data={"turns": "1"}),
+    "sessions_app_turn_unknown_ignore": Page(None, REVIEW, data={"turns": "1"}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
     # --- memories
     "memories_app_memory_export": Page(None, MANAGE),

@@ -102,7 +102,7 @@ def rows_of(
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     separator, text = _separator_of(text, headers_in, one_column)
-    rows = []
+    rows: list[Row] = []
     for number, cells in _records(text, separator):
         stripped = tuple(cell.strip() for cell in cells)
         if not any(stripped):

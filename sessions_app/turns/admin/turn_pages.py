@@ -33,6 +33,7 @@ from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
+from sessions_app.turns.admin.unknown_pages import UnknownPages
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 
@@ -43,7 +44,7 @@ MAX_TROUBLE_LENGTH = 120
 UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
 
-class TurnAdmin(TeachPages, RatingPages):
+class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -82,7 +83,8 @@ class TurnAdmin(TeachPages, RatingPages):
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
             path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
         ]
-        return [*own, *self.teach_urls(), *self.rating_urls(), *super().get_urls()]
+        own += [*self.teach_urls(), *self.rating_urls(), *self.unknown_urls()]
+        return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         return (
@@ -101,7 +103,7 @@ class TurnAdmin(TeachPages, RatingPages):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return super().changelist_view(
-            request, {"quick_links": quick_links(), **(extra_context or {})}
+            request, {"quick_links": quick_links(request), **(extra_context or {})}
         )
 
     def change_view(

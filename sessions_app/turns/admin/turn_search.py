@@ -10,6 +10,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -45,9 +46,10 @@ class QuickLink:
         return f"{MAX_COUNTED:,}+" if self.count >= MAX_COUNTED else f"{self.count:,}"
 
 
-def quick_links() -> list[QuickLink]:
+def quick_links(request: HttpRequest) -> list[QuickLink]:
     """Return the links that staff need first: to the turns to review, and the failed ones."""
     to_review = len(to_review_ids())
+    unknown = QuickLink(_("Unknown questions"), reverse("admin:sessions_app_turn_unknown"))
     return [
         QuickLink(
             _("Answers to review"),
@@ -55,6 +57,7 @@ def quick_links() -> list[QuickLink]:
             bool(to_review),
             to_review,
         ),
+        *([unknown] if request.user.has_perm("sessions_app.view_message") else []),
         _link(_("Failed"), TurnState.FAILED, counted=True),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
         _link(_("Held"), TurnState.HELD),

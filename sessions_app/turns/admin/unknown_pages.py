@@ -1,0 +1,256 @@
+"""The questions that the assistant couldn't answer, by topic, each with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import QuerySet
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from memories_app.errors import MemoryOperationError
+from memories_app.store.facade import DUPLICATE
+from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
+from sessions_app.embedding.facade import embedder
+from sessions_app.models import Chat, Turn
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns.admin.rating_pages import RATE
+from sessions_app.turns.admin.teach import ADD, EVERYONE, reason, remember
+from sessions_app.turns.answer_review import answers_resolve
+from sessions_app.turns.question_groups import QuestionGroup
+from sessions_app.turns.unknown_questions import (
+    HANDED_OVER,
+    NEWEST,
+    RATED_BAD,
+    UNKNOWN,
+    UnknownQuestions,
+    unknown_questions,
+)
+
+SEE_TURNS, SEE_MESSAGES = "sessions_app.view_turn", "sessions_app.view_message"
+DEFAULT = "7"
+MAX_GROUPS = 50
+MAX_EXAMPLES = 5
+# So many answers can be decided about at once.
+MAX_AT_ONCE = 500
+WHY = {
+    UNKNOWN: gettext_lazy("nothing was recalled"),
+    HANDED_OVER: gettext_lazy("left to a person"),
+    RATED_BAD: gettext_lazy("staff rated it bad"),
+}
+
+
+class UnknownPages(ConversationAdmin):
+    """The part of the pages of answers about questions that were not known."""
+
+    def unknown_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view
+        return [
+            path(
+                "unknown/", page(require_safe(self.unknown_view)), name="sessions_app_turn_unknown"
+            ),
+            path(
+                "unknown/teach/",
+                page(require_POST(self.unknown_teach_view)),
+                name="sessions_app_turn_unknown_teach",
+            ),
+            path(
+                "unknown/ignore/",
+                page(require_POST(self.unknown_ignore_view)),
+                name="sessions_app_turn_unknown_ignore",
+            ),
+        ]
+
+    def unknown_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Show the questions of a period by topic, or with ``?table=questions`` as CSV."""
+        _require(request, SEE_TURNS, SEE_MESSAGES)
+        if "table" in request.GET:
+            return self._unknown_csv(request)
+        return self._unknown_page(request)
+
+    def unknown_teach_view(self, request: HttpRequest) -> HttpResponse:
+        """Remember for everyone what was lacking; with the right to, close the questions."""
+        _require(request, SEE_TURNS, SEE_MESSAGES, ADD)
+        turns = _posted_turns(request)
+        # The question that the form begins with, which alone teaches nothing.
+        about = request.POST.get("about", "")
+        first = turns.filter(pk=int(about)).first() if about.isdecimal() else None
+        if first is None:
+            return self._gone(request)
+        text = request.POST.get("content", "").replace("\r\n", "\n").strip()
+        try:
+            remembered = remember(first, text, EVERYONE, staff_actor(request))
+        except (MemoryOperationError, EmbedderError) as error:
+            return self._unknown_page(request, typed=(first.pk, text, reason(error)))
+        if request.user.has_perm(RATE):
+            self._close(request, turns, "taught")
+        if remembered.status == DUPLICATE:
+            done = _("This was known already: it counts as one more mention.")
+            self.message_user(request, done, messages.WARNING)
+        else:
+            done = _("It is remembered for everyone from now on.")
+            self.message_user(request, done, messages.SUCCESS)
+        return HttpResponseRedirect(unknown_address(_period(request)))
+
+    def unknown_ignore_view(self, request: HttpRequest) -> HttpResponse:
+        """Take the questions from the list. They come back when somebody asks again."""
+        _require(request, SEE_TURNS, SEE_MESSAGES, RATE)
+        count = self._close(request, _posted_turns(request), "ignored")
+        if not count:
+            return self._gone(request)
+        text = ngettext("%(count)d question is ignored.", "%(count)d questions are ignored.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS)
+        return HttpResponseRedirect(unknown_address(_period(request)))
+
+    def _close(self, request: HttpRequest, turns: QuerySet[Turn], why: str) -> int:
+        user: Any = request.user
+        keys = list(turns.values_list("pk", flat=True))
+        return answers_resolve(turn_ids=keys, user=user, actor=staff_actor(request), why=why)
+
+    def _gone(self, request: HttpRequest) -> HttpResponse:
+        text = _("These questions aren't there any more.")
+        self.message_user(request, text, messages.WARNING)
+        return HttpResponseRedirect(unknown_address(_period(request)))
+
+    def _unknown_page(
+        self, request: HttpRequest, *, typed: tuple[int, str, str] | None = None
+    ) -> HttpResponse:
+        """Show the page. ``typed``: an answer, a text that wasn't stored about it, and why."""
+        period, with_closed = _period(request), request.GET.get("closed") == "1"
+        found = _found(period, with_closed)
+        self._record_unknown(request)
+        groups = found.groups[:MAX_GROUPS]
+        examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
+        names = Chat.objects.in_bulk({each.chat_id for each in examples})
+        periods = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
+        rows = [self._row(group, names, typed) for group in groups]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Unknown questions"),
+            "opts": self.opts,
+            "period": period,
+            "periods": [(key, periods[key]) for key in DAYS],
+            "with_closed": with_closed,
+            "rows": rows,
+            "count": found.questions,
+            "more": max(len(found.groups) - MAX_GROUPS, 0),
+            "newest": None if found.is_whole else NEWEST,
+            "may_teach": request.user.has_perm(ADD),
+            "may_ignore": request.user.has_perm(RATE),
+            "unstored": typed if typed and not any(row["typed"] for row in rows) else None,
+        }
+        return TemplateResponse(
+            request,
+            "admin/sessions_app/turn/unknown.html",
+            context,
+            status=400 if typed else 200,
+        )
+
+    def _row(
+        self, group: QuestionGroup, names: dict[Any, Chat], typed: tuple[int, str, str] | None
+    ) -> dict[str, Any]:
+        keys = _open_turns(group)
+        about = bool(typed and typed[0] == group.label.turn_id)
+        return {
+            "group": group,
+            "turns": ",".join(map(str, dict.fromkeys(keys))),
+            "typed": typed if about else None,
+            "examples": [
+                {
+                    "question": each,
+                    "address": reverse("admin:sessions_app_turn_change", args=[each.turn_id]),
+                    "person": names[each.chat_id].shown_name if each.chat_id in names else "",
+                    "why": WHY[each.why],
+                }
+                for each in group.examples[:MAX_EXAMPLES]
+            ],
+        }
+
+    def _record_unknown(self, request: HttpRequest) -> None:
+        audit_record(
+            action="conversation.read",
+            actor=staff_actor(request),
+            details={"list": "unknown_questions", "searched": False},
+        )
+
+    def _unknown_csv(self, request: HttpRequest) -> HttpResponseBase:
+        if request.GET["table"] != "questions":
+            raise BadRequest("table: questions")
+        period = _period(request)
+        found = _found(period, request.GET.get("closed") == "1")
+        audit_record(
+            action="export",
+            actor=staff_actor(request),
+            object_type="questions",
+            details={"rows": found.questions},
+        )
+        titles = ("topic", "questions", "people", "question", "asked_at", "why", "answer_id")
+        answer = StreamingHttpResponse(csv_lines(titles, _csv_rows(found)), content_type=CSV_TYPE)
+        answer["Content-Disposition"] = f'attachment; filename="unknown-questions-{period}.csv"'
+        return answer
+
+
+def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
+    for group in found.groups:
+        for each in group.questions:
+            at = timezone.localtime(each.asked_at).isoformat(sep=" ", timespec="seconds")
+            topic = [group.label.text, len(group.questions), group.people]
+            yield [*topic, each.text, at, each.why, each.turn_id]
+
+
+def _open_turns(group: QuestionGroup) -> list[int]:
+    """Return the answers to decide about; that to the question on top is one of them."""
+    keys = [each.turn_id for each in group.questions if each.is_open]
+    return [*keys[: MAX_AT_ONCE - 1], group.label.turn_id] if keys else []
+
+
+def unknown_address(period: str) -> str:
+    return f"{reverse('admin:sessions_app_turn_unknown')}?{urlencode({'period': period})}"
+
+
+def _found(period: str, with_closed: bool) -> UnknownQuestions:
+    span, model = period_named(period, now=timezone.now()), embedder()
+    return unknown_questions(
+        start=span.start,
+        end=span.end,
+        model_id=model.model_id,
+        calibration=model.calibration,
+        with_closed=with_closed,
+    )
+
+
+def _period(request: HttpRequest) -> str:
+    period = request.POST.get("period") or request.GET.get("period", DEFAULT)
+    return period if period in DAYS else DEFAULT
+
+
+def _posted_turns(request: HttpRequest) -> QuerySet[Turn]:
+    """Return the posted answers."""
+    keys = request.POST.get("turns", "").split(",")
+    if not all(key.isdecimal() and len(key) < 19 for key in keys) or len(keys) > MAX_AT_ONCE:
+        raise BadRequest("turns: the numbers of answers, with commas")
+    return Turn.objects.filter(pk__in=map(int, keys), by_hand=False)
+
+
+def _require(request: HttpRequest, *rights: str) -> None:
+    if not request.user.has_perms(rights):
+        raise PermissionDenied

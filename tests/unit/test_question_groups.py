@@ -1,0 +1,90 @@
+"""Questions by topic: by the words that they share, and by their vectors."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from memoryproject.foundation.integrations.embedders.calibrations import WORDLLAMA_256
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.text.terms import index_text
+from sessions_app.turns.question_groups import Question, questions_group, topic_words
+
+PARKING = ("Do you have parking near the shop?", "Is there parking?", "where can I park my car")
+GLUTEN = ("Do you have gluten free bread?", "is the bread without gluten")
+HEBREW_PARKING = ("יש לכם חניה?", "איפה החניה שלכם?")
+TABLE = ("Can I book a table for 5 people?",)
+START = datetime(2026, 11, 25, tzinfo=timezone.utc)
+PEOPLE = [uuid.UUID(int=number) for number in range(20)]
+
+
+def questions(texts: Sequence[str], *, with_vectors: bool = False) -> list[Question]:
+    """Each by another person, each a minute later."""
+    vectors = embed_covered(WordLlamaEmbedder(), texts) if with_vectors else [None] * len(texts)
+    return [
+        Question(
+            turn_id=number,
+            chat_id=PEOPLE[number],
+            text=text,
+            asked_at=START + timedelta(minutes=number),
+            terms=index_text(text).terms,
+            vector=vector,
+        )
+        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+    ]
+
+
+def topics(found: Sequence[Question]) -> list[set[str]]:
+    return [
+        {question.text for question in group.questions}
+        for group in questions_group(found, WORDLLAMA_256)
+    ]
+
+
+@pytest.mark.parametrize("with_vectors", [False, True])
+def test_questions_about_one_topic_are_one_group(with_vectors: bool) -> None:
+    texts = (*TABLE, PARKING[0], GLUTEN[0], PARKING[1], GLUTEN[1], PARKING[2])
+    found = topics(questions(texts, with_vectors=with_vectors))
+    assert found == [set(PARKING), set(GLUTEN), set(TABLE)]
+
+
+def test_vectors_join_what_shares_no_word() -> None:
+    texts = ("do you ship abroad", "international delivery possible?")
+    assert len(topics(questions(texts))) == 2
+    assert len(topics(questions(texts, with_vectors=True))) == 1
+
+
+def test_forms_of_a_hebrew_word_and_both_languages_are_one_topic() -> None:
+    found = topics(questions((*HEBREW_PARKING, "Is there parking?", "יש עוגות בלי סוכר?")))
+    assert found == [{*HEBREW_PARKING, "Is there parking?"}, {"יש עוגות בלי סוכר?"}]
+
+
+def test_most_people_come_first_and_the_most_central_question_is_the_label() -> None:
+    texts = (*GLUTEN, PARKING[0], "is there parking", PARKING[2], "Is there PARKING??", PARKING[1])
+    first, second = questions_group(questions(texts), WORDLLAMA_256)
+    assert (first.label.text, first.people, len(first.questions)) == ("Is there parking?", 5, 5)
+    assert first.last == START + timedelta(minutes=6)
+    assert [each.text for each in first.examples] == [PARKING[1], PARKING[2], PARKING[0]]
+    assert second.people == 2
+
+
+def test_one_person_who_asks_often_is_one_person() -> None:
+    often = [
+        Question(number, PEOPLE[0], "Is there parking?", START + timedelta(minutes=number))
+        for number in range(4)
+    ]
+    (group,) = questions_group(often, WORDLLAMA_256)
+    assert (group.people, len(group.questions)) == (1, 4)
+
+
+@pytest.mark.parametrize("text", ["How are you?", "Hello?", "מה שלומך?", "thanks, and you?", "?"])
+def test_small_talk_has_no_topic(text: str) -> None:
+    assert not topic_words(questions([text])[0])
+
+
+def test_no_question_is_no_group() -> None:
+    assert questions_group([], WORDLLAMA_256) == []
