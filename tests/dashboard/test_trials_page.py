@@ -93,6 +93,7 @@ def test_the_answer_and_the_trial_stand_side_by_side(
     shown = words(page)
     assert "Trial 1 by admin" in shown
     assert "Memories: none. Instructions: as then." in shown
+    assert "What it was given 0" in shown
     assert "Prompt tokens 400 Completion tokens 100 Time of the model" in shown
     assert "Estimated cost EUR 1.00" in shown
     assert "not given here" in shown
