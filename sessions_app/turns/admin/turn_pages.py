@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -23,7 +24,8 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import Chat, Turn, TurnReplay
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, time_taken
+from sessions_app.turns.admin import turn_costs
 from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
 from sessions_app.turns.admin.recall_now import recall_now
@@ -55,6 +57,7 @@ class TurnAdmin(TeachPages, RatingPages):
         "took",
         "shown_model",
         "tokens",
+        "cost",
         "trouble",
         "shown_rating",
     )
@@ -63,11 +66,11 @@ class TurnAdmin(TeachPages, RatingPages):
         ReviewFilter,
         period_filter("created_at"),
         ModelFilter,
+        turn_costs.SlowFilter,
+        turn_costs.CostFilter,
         "by_hand",
         "provider",
     )
-    # Any other order would sort half a million rows.
-    sortable_by = ("created_at",)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
@@ -90,6 +93,13 @@ class TurnAdmin(TeachPages, RatingPages):
             .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
             .prefetch_related("ratings")
         )
+
+    def get_sortable_by(self, request: HttpRequest) -> tuple[str, ...]:
+        return turn_costs.sorting_of(request)
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        shown = self.list_display
+        return shown if settings.MODEL_PRICES else tuple(n for n in shown if n != "cost")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Turn], search_term: str
@@ -220,7 +230,7 @@ class TurnAdmin(TeachPages, RatingPages):
         name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
-    @admin.display(description=gettext_lazy("took"))
+    @admin.display(description=gettext_lazy("took"), ordering=time_taken())
     def took(self, turn: Turn) -> str:
         end: datetime | None = turn.finished_at
         if turn.state != TurnState.SENT or end is None:
@@ -237,6 +247,11 @@ class TurnAdmin(TeachPages, RatingPages):
         if replay.prompt_tokens is None:
             return "–"
         return _kept_whole(f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}")
+
+    @admin.display(description=gettext_lazy("cost"), ordering=turn_costs.CurrentCost())
+    def cost(self, turn: Turn) -> str:
+        cost = turn_costs.cost_shown_of(TurnReplay.of(turn))
+        return _kept_whole(cost) if cost else "–"
 
     @admin.display(description=gettext_lazy("trouble"))
     def trouble(self, turn: Turn) -> str:
