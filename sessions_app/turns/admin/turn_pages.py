@@ -26,6 +26,7 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.turns.admin import turn_costs
+from sessions_app.turns.admin.failure_pages import failure_paths
 from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
 from sessions_app.turns.admin.recall_now import recall_now
@@ -34,7 +35,7 @@ from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.timing_bar import duration
-from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
+from sessions_app.turns.admin.turn_search import CauseFilter, ModelFilter, quick_links, turns_found
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 
@@ -68,6 +69,7 @@ class TurnAdmin(TeachPages, RatingPages):
         ModelFilter,
         turn_costs.SlowFilter,
         turn_costs.CostFilter,
+        CauseFilter,
         "by_hand",
         "provider",
     )
@@ -84,6 +86,7 @@ class TurnAdmin(TeachPages, RatingPages):
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
             path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
         ]
+        own += failure_paths(wrap)
         return [*own, *self.teach_urls(), *self.rating_urls(), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
