@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 
-class PermissionList(UnfoldAdminCheckboxSelectMultipleWidget):
+class PermissionList(UnfoldAdminCheckboxSelectMultipleWidget):  # type: ignore[misc]
     """Checkboxes with a search field above them; without scripts, the checkboxes alone."""
 
     @property
     def media(self) -> Media:
         # Deferred: it looks for the list, which comes after the page's head.
-        script = Script("dashboard/permissions.js", defer=True)
+        script: Any = Script("dashboard/permissions.js", defer=True)
         return Media(css={"all": ["dashboard/permissions.css"]}, js=[script])
 
     def render(

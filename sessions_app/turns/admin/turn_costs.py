@@ -23,6 +23,7 @@ from sessions_app.models.turns import TurnState, time_taken
 SLOW, COST = "took", "cost"
 DEAREST = "dearest"
 SECONDS = (5, 15, 60)
+OFFERED = tuple(map(str, SECONDS))
 # The dearest are looked for among so many of the newest answers: prices change, so that no index
 # can hold the costs.
 NEWEST = 10_000
@@ -44,8 +45,8 @@ class SlowFilter(admin.SimpleListFilter):
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
-        value = self.value()
-        if value not in map(str, SECONDS):
+        value = self.value() or ""
+        if value not in OFFERED:
             return queryset
         answered = queryset.filter(state=TurnState.SENT).alias(took_time=time_taken())
         return answered.filter(took_time__gt=timedelta(seconds=int(value)))
@@ -75,7 +76,7 @@ def sorting_of(request: HttpRequest) -> tuple[str, ...]:
     Any other order would sort half a million rows.
     """
     columns = ["created_at"]
-    if request.GET.get(SLOW) in map(str, SECONDS):
+    if request.GET.get(SLOW, "") in OFFERED:
         columns.append("took")
     if request.GET.get(COST) == DEAREST and settings.MODEL_PRICES:
         columns.append("cost")
@@ -91,7 +92,7 @@ def cost_shown_of(replay: TurnReplay) -> str:
     return "" if cost is None else small_cost_shown(cost)
 
 
-def cost_in_query(prefix: str = "replay__") -> Combinable:
+def cost_in_query(prefix: str = "replay__") -> Case:
     """Return the cost of an answer as an expression: that of ``UsageLimits.cost_of``."""
     prices = dict(settings.MODEL_PRICES)
     usual = prices.get(re.sub(f"{_DATE}$", "", settings.OPENAI_MODEL))
