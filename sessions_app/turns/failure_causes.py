@@ -71,17 +71,24 @@ def causes_of_failures() -> list[Cause]:
     return sorted(causes, key=lambda cause: (-cause.count, -cause.ids[0]))
 
 
-def group_act(*, key: str, until: int, act: Callable[[int], bool]) -> GroupResult:
-    """Call ``act`` with the id of each answer of a cause, the oldest first.
+def group_act(
+    *, key: str, until: int, act: Callable[[int], bool], most: int = MAX_AT_ONCE
+) -> GroupResult:
+    """Call ``act`` with the id of each answer of a cause, the oldest first, until ``most`` changed.
 
     ``until``: the newest answer that staff had before them; one that failed since is left alone.
-    ``act`` returns whether it changed anything.
+    ``act`` returns whether it changed anything. What it leaves alone doesn't count: else old
+    answers that can't be retried any more would keep the others from their turn.
     """
     causes = {cause.key: cause for cause in causes_of_failures()}
-    ids = [pk for pk in causes[key].ids if pk <= until] if key in causes else []
-    chosen = sorted(ids)[:MAX_AT_ONCE]
-    done = sum(act(pk) for pk in chosen)
-    return GroupResult(done, len(chosen) - done, len(ids) - len(chosen))
+    ids = sorted(pk for pk in causes[key].ids if pk <= until) if key in causes else []
+    done = tried = 0
+    for pk in ids:
+        if done == most:
+            break
+        tried += 1
+        done += act(pk)
+    return GroupResult(done, tried - done, len(ids) - tried)
 
 
 def _key(error: str, model: str) -> str:

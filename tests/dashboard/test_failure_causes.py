@@ -12,6 +12,7 @@ from django.test import Client
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import AnswerResolved, OutboundPart, Turn, TurnReplay
+from sessions_app.turns.failure_causes import GroupResult, group_act
 from tests.dashboard.staff import staff_with
 from tests.world import CLIENT, World
 
@@ -111,6 +112,21 @@ def test_a_second_click_does_nothing(admin_client: Client, failed: list[Turn]) -
     answer = admin_client.post(ACT, fields, follow=True)
     assert "Nothing was done: a colleague was faster." in answer.content.decode()
     assert AuditEvent.objects.filter(action="turn.resend").count() == 3
+
+
+def test_what_cannot_be_changed_does_not_keep_the_others_from_their_turn(
+    admin_client: Client, failed: list[Turn]
+) -> None:
+    fields = posted(admin_client)
+    tried: list[int] = []
+
+    def act(turn_id: int) -> bool:
+        tried.append(turn_id)
+        return turn_id != failed[0].pk
+
+    result = group_act(key=fields["cause"], until=int(fields["until"]), act=act, most=1)
+    assert tried == [failed[0].pk, failed[1].pk]
+    assert result == GroupResult(done=1, left_alone=1, left=1)
 
 
 def test_the_list_shows_the_answers_of_a_cause(admin_client: Client, failed: list[Turn]) -> None:
