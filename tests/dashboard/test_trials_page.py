@@ -226,6 +226,10 @@ def test_near_memories_are_offered_only_to_those_who_may_see_them(
     ).memory
     shown = staff_with(*RIGHTS).get(address(asked)).content.decode()
     assert near.content not in shown
+    client = staff_with(*RIGHTS, name="eli")
+    posted = {**form_of(client, asked), "memories": "chosen", "text": [str(near.pk)]}
+    client.post(address(asked), posted)
+    assert AnswerTrial.objects.get().chosen == [], "nor is it given to who types its id"
     sees = staff_with(*RIGHTS, "memories_app.view_memory", name="noa").get(address(asked))
     assert near.content in sees.content.decode()
 
