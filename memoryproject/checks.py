@@ -147,14 +147,18 @@ def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
 
 @register(SETTINGS)
 def budget_can_be_counted(**_: Any) -> list[CheckMessage]:
-    """Check that the model has a price if there is a budget: without one it would never end."""
+    """Check that each model has a price if there is a budget: without one it would never end."""
     if not settings.CLIENTS_DAILY_BUDGET or settings.CHAT_MODEL == "offline":
         return []
-    model = settings.OPENAI_MODEL
-    if model_tokens(model, 1, 1, settings.MODEL_PRICES).cost is not None:
-        return []
-    text = ErrorText("budget_without_price", model=model)
-    return [Error(text, hint=ErrorText("budget_hint", model=model), id="memory.E006")]
+    return [
+        Error(
+            ErrorText("budget_without_price", model=model),
+            hint=ErrorText("budget_hint", model=model),
+            id="memory.E006",
+        )
+        for model in (settings.OPENAI_MODEL, *settings.COMPARISON_MODELS)
+        if model_tokens(model, 1, 1, settings.MODEL_PRICES).cost is None
+    ]
 
 
 @register(SETTINGS)

@@ -49,8 +49,9 @@ def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -
     results = Task.objects.filter(stopped__lt=limit)
     before = _database_size()
     if dry_run:
-        counts = [rows.count() for rows in (deliveries, replays, trials, results)]
-        return Freed(*counts, before, before)
+        return Freed(
+            deliveries.count(), replays.count(), trials.count(), results.count(), before, before
+        )
     _vacuum()
     freed = (
         _in_batches(deliveries, lambda rows: rows.update(raw=None)),

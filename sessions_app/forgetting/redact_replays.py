@@ -1,6 +1,6 @@
 """Redact the texts in turns and their replays, and find the answers that had them in reach.
 
-The trials of these answers are deleted.
+The trials of these answers are deleted: they are throwaways.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from django.db.models import Q
 
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.conversations.facade import ChangeKind
-from sessions_app.forgetting.delete_trials import trials_delete
 from sessions_app.forgetting.deletion_plan import BESIDE
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
-from sessions_app.models import Turn, TurnReplay
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.turns import WAITING_STATES
 
 # The fields of a turn and its replay that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
 
 REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
+
+TRIAL_TEXTS = ("system_text", "text", "recalled", "error")
 
 
 def replays_redact(sweep: Sweep, chat_ids: Collection[UUID], since: datetime) -> set[UUID]:
@@ -50,7 +51,7 @@ def replays_redact(sweep: Sweep, chat_ids: Collection[UUID], since: datetime) ->
             of_turns.add(turn.pk)
             if turn.reply_id is not None:
                 answers.add(turn.reply_id)
-    trials_delete(sweep, chat_ids, since=since, of_turns=of_turns)
+    _trials_delete(sweep, chat_ids, since=since, of_turns=of_turns)
     return answers | sweep.reached
 
 
@@ -106,3 +107,38 @@ def _redacted(ids: Collection[str], entry: dict[str, Any]) -> dict[str, Any]:
         if name in entry and entry[name].get("message_id") in ids:
             entry = {**entry, name: {**entry[name], "content": MARK}}
     return entry
+
+
+def _trials_delete(
+    sweep: Sweep, chat_ids: Collection[UUID], *, since: datetime, of_turns: Collection[int]
+) -> None:
+    """Delete the trials that hold the texts or were given the objects, and those of these turns.
+
+    ``of_turns``: the turns whose own replays held something of it. A trial may be younger than
+    what is forgotten though its answer is older.
+    """
+    trials = AnswerTrial.objects.filter(turn__chat_id__in=list(chat_ids)).filter(
+        Q(created_at__gte=since) | Q(turn__in=list(of_turns))
+    )
+    gone = [
+        (trial.pk, trial.turn_id)
+        for trial in trials.only("turn_id", *TRIAL_TEXTS).iterator(ROWS_AT_ONCE)
+        if trial.turn_id in of_turns or _tells(sweep, trial)
+    ]
+    for key, turn_id in gone:
+        sweep.recorder.record(ChangeKind.REPLAY, turn_id)
+        sweep.count_once(AnswerTrial, key)
+    AnswerTrial.objects.filter(pk__in=[key for key, _turn in gone]).delete()
+
+
+def _tells(sweep: Sweep, trial: AnswerTrial) -> bool:
+    if any(_names_any(sweep.ids, entry) for entry in trial.recalled if isinstance(entry, dict)):
+        return True
+    values: list[Any] = [getattr(trial, name) for name in TRIAL_TEXTS]
+    return bool(sweep.texts.cleaned(values) != values)
+
+
+def _names_any(ids: Collection[str], entry: dict[str, Any]) -> bool:
+    beside = [entry[name].get("message_id") for name in BESIDE if name in entry]
+    named = {str(each) for each in (entry.get("id"), entry.get("session_id"), *beside)}
+    return not named.isdisjoint(ids)

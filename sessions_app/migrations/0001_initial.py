@@ -3,6 +3,7 @@
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.expressions
 import django.db.models.functions.text
 import django.db.models.lookups
 import django.utils.timezone
@@ -1047,6 +1048,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='turn',
             index=models.Index(fields=['provider'], name='turns_by_provider'),
+        ),
+        migrations.AddIndex(
+            model_name='turn',
+            index=models.Index(models.OrderBy(django.db.models.expressions.CombinedExpression(models.F('finished_at'), '-', models.F('created_at')), descending=True), condition=models.Q(('state', 'sent')), name='turns_by_duration'),
         ),
         migrations.AddIndex(
             model_name='turn',

@@ -62,6 +62,14 @@ UNUSUAL_STATES = (
 )
 
 
+def time_taken() -> models.expressions.CombinedExpression:
+    """Return the time from the arrival of a message to the end of its turn, as an expression.
+
+    The index "turns_by_duration" holds it for turns that were answered.
+    """
+    return models.F("finished_at") - models.F("created_at")
+
+
 class Turn(LeasedWork):
     """One answer to one inbound message; a chat's turns are answered by rising ``id``.
 
@@ -178,6 +186,9 @@ class Turn(LeasedWork):
             models.Index(fields=["chat", "created_at"], name="turns_of_chat_by_time"),
             models.Index(fields=["-id"], condition=Q(by_hand=True), name="turns_by_hand"),
             models.Index(fields=["provider"], name="turns_by_provider"),
+            models.Index(
+                time_taken().desc(), name="turns_by_duration", condition=Q(state=TurnState.SENT)
+            ),
             models.Index(
                 fields=["state", "-id"],
                 condition=Q(state__in=UNUSUAL_STATES),

@@ -51,7 +51,11 @@ def word_diff(old: str, new: str) -> WordDiff:
             continue
         gone, come = "".join(before[start:end]), "".join(after[new_start:new_end])
         found += [Segment(REMOVED, gone)] if gone.strip() else []
-        found += [Segment(ADDED, come)] if come else []
+        # The space before a word isn't marked.
+        bare = come.lstrip()
+        space = come.removesuffix(bare)
+        found += [Segment(SAME, space)] if space and bare else []
+        found += [Segment(ADDED, bare or come)] if come else []
     return WordDiff(found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -119,6 +119,11 @@ def to_review_ids() -> list[int]:
     doubtful = Turn.objects.filter(_failed() | is_unknown(), ~is_seen(), pk__in=newest)
     ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
     return sorted(ids, reverse=True)[:MAX_RESULTS]
+
+
+def failures_open() -> QuerySet[Turn]:
+    """Return the failed answers that nobody has rated or resolved since they failed."""
+    return Turn.objects.filter(_failed(), ~is_seen())
 
 
 def review_reasons(turn_id: int) -> Sequence[str]:

@@ -13,15 +13,16 @@ from sessions_app.turns.pauses import (
     pauses_merge,
 )
 from sessions_app.turns.prompt import (
+    FENCE_INTRODUCTION,
     RECALLED_LABELS,
     Line,
     PromptParts,
     Recalled,
+    fenced_text,
     system_text,
 )
 from sessions_app.turns.prompt_budget import build_prompt
-from sessions_app.turns.prompt_fence import INTRODUCTION as FENCE_INTRODUCTION
-from sessions_app.turns.prompt_fence import fence_split, fenced_text
+from sessions_app.turns.prompt_fence import fence_split
 from sessions_app.turns.queue import (
     chat_answer,
     next_needs_model,

@@ -93,6 +93,7 @@ def test_the_answer_and_the_trial_stand_side_by_side(
     shown = words(page)
     assert "Trial 1 by admin" in shown
     assert "Memories: none. Instructions: as then." in shown
+    assert "What it was given 0" in shown
     assert "Prompt tokens 400 Completion tokens 100 Time of the model" in shown
     assert "Estimated cost EUR 1.00" in shown
     assert "not given here" in shown
@@ -225,6 +226,10 @@ def test_near_memories_are_offered_only_to_those_who_may_see_them(
     ).memory
     shown = staff_with(*RIGHTS).get(address(asked)).content.decode()
     assert near.content not in shown
+    client = staff_with(*RIGHTS, name="eli")
+    posted = {**form_of(client, asked), "memories": "chosen", "text": [str(near.pk)]}
+    client.post(address(asked), posted)
+    assert AnswerTrial.objects.get().chosen == [], "nor is it given to who types its id"
     sees = staff_with(*RIGHTS, "memories_app.view_memory", name="noa").get(address(asked))
     assert near.content in sees.content.decode()
 

@@ -81,6 +81,9 @@ def test_a_budget_needs_the_price_of_the_model(settings: Any) -> None:
     assert "MODEL_PRICES has no price of gpt-4o-mini-2024-07-18" in message.msg
     settings.MODEL_PRICES = {"gpt-4o-mini": (0.15, 0.6)}
     assert checks.budget_can_be_counted() == []
+    settings.COMPARISON_MODELS = ["gpt-4o-mini", "unpriced"]
+    (message,) = checks.budget_can_be_counted()
+    assert "MODEL_PRICES has no price of unpriced" in message.msg
     settings.CHAT_MODEL, settings.MODEL_PRICES = "offline", {}
     assert checks.budget_can_be_counted() == []
 

@@ -184,6 +184,10 @@ PAGES: Mapping[str, Page] = {
         REVIEW, REVIEW, args=_TURN, data={"trial": "0c4a7f8e-5a0c-4a49-9d92-5d7a8f1f2b11"}
     ),
     "sessions_app_turn_near": Page(READ, args=_TURN),
+    "sessions_app_turn_failures": Page(READ),
+    "sessions_app_turn_failures_act": Page(
+        None, REVIEW, data={"do": "resolve", "cause": "0" * 16, "until": "1"}
+    ),
     "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
     "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
     "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),

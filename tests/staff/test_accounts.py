@@ -382,3 +382,19 @@ class TestFailedLogins:
         assert "a name that nobody has" in page
         assert row.username not in page
         assert "csrfmiddlewaretoken=" not in page
+
+
+class TestPermissionLists:
+    def test_the_form_of_a_user_folds_the_single_permissions(self, administrator: Client) -> None:
+        shown = administrator.get(page_of(person("vera", "Viewer"))).content.decode()
+        before, _, after = shown.partition("Further permissions")
+        assert 'name="groups"' in before
+        assert 'name="user_permissions"' not in before
+        assert 'data-find="Find a permission"' in after
+        assert "dashboard/permissions.js" in shown
+
+    def test_whoever_is_made_may_log_in_unless_it_is_unticked(self, administrator: Client) -> None:
+        shown = administrator.get(f"{USERS}add/").content.decode()
+        (staff,) = re.findall(r'<input[^>]*name="is_staff"[^>]*>', shown)
+        assert "checked" in staff
+        assert 'name="groups"' in shown

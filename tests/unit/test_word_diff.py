@@ -9,7 +9,8 @@ from sessions_app.trials.word_diff import ADDED, REMOVED, SAME, word_diff
 
 
 def pieces(old: str, new: str) -> list[tuple[str, str]]:
-    return [(each.kind, each.text.strip()) for each in word_diff(old, new).segments]
+    found = word_diff(old, new).segments
+    return [(each.kind, each.text.strip()) for each in found if each.text.strip()]
 
 
 def test_changed_words_are_marked() -> None:

@@ -21,7 +21,7 @@ ACTIONS = {
 }
 OWN_PERMISSIONS = {
     "forget": _("Erase memories, messages, sessions and people"),
-    "rerun_turn": _("Answers: run a failed one again"),
+    "rerun_turn": _("Answers: retry failed ones, and try any again to compare"),
     "review_chat": _("Conversations: label, note, assign and mark as reviewed"),
     "merge_chat": _("Contacts: merge two, and split them again"),
     "takeover_chat": _("Conversations: pause the assistant and reply as staff"),

@@ -24,6 +24,7 @@ from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.staff_site.accounts.groups import GROUPS, group_shown
+from memoryproject.staff_site.accounts.permission_list import PermissionList
 from memoryproject.staff_site.accounts.rights import (
     groups_to_give,
     may_manage_group,
@@ -73,7 +74,12 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email")}),
         (
             gettext_lazy("Rights"),
-            {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")},
+            {"fields": ("is_active", "is_staff", "is_superuser", "groups")},
+        ),
+        # Groups are enough for nearly everybody.
+        (
+            gettext_lazy("Further permissions"),
+            {"fields": ("user_permissions",), "classes": ("collapse",)},
         ),
         (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")}),
     )
@@ -118,10 +124,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
             groups: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
             groups.label_from_instance = lambda group: group_shown(group.name)
             return groups
-        kwargs |= {
-            "queryset": permissions_to_give(request.user),
-            "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
-        }
+        kwargs |= {"queryset": permissions_to_give(request.user), "widget": PermissionList()}
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         field.label_from_instance = permission_label
         return field
@@ -234,10 +237,7 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
     def formfield_for_manytomany(  # type: ignore[override]
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
-        kwargs |= {
-            "queryset": permissions_to_give(request.user),
-            "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
-        }
+        kwargs |= {"queryset": permissions_to_give(request.user), "widget": PermissionList()}
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         field.label_from_instance = permission_label
         return field

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -39,14 +38,14 @@ class Column:
     """The answer as it was sent, or one trial of it.
 
     ``text`` holds the differences from the answer. ``instructions`` is None where they are those
-    of the answer. ``asked``: the model that was asked for, where the server names another.
+    of the answer. ``wanted``: the model that was asked for, where the server names another.
     """
 
     title: str
     state: str
     text: WordDiff
     model: str = ""
-    asked: str = ""
+    wanted: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     took: str = ""
@@ -61,8 +60,8 @@ class Column:
         return self.state == TrialState.DONE
 
     @property
-    def at(self) -> datetime | None:
-        return self.trial.created_at if self.trial else None
+    def number_given(self) -> int:
+        return sum(each.change != MISSING for each in self.given)
 
 
 @dataclass(frozen=True)
@@ -124,14 +123,14 @@ def _column(
     is_done = trial.state == TrialState.DONE
     rows += [GivenRow(row, MISSING) for row in then if is_done and row.key not in here]
     changed = is_done and trial.system_text != instructions
-    asked = trial.model if trial.answered_by not in ("", trial.model) else ""
+    wanted = trial.model if trial.answered_by not in ("", trial.model) else ""
     return Column(
         title=_("Trial %(n)d") % {"n": number},
         state=trial.state,
         text=word_diff(original.plain, trial.text),
         plain=trial.text,
         model=trial.answered_by or trial.model,
-        asked=asked,
+        wanted=wanted,
         prompt_tokens=trial.prompt_tokens,
         completion_tokens=trial.completion_tokens,
         took=duration(trial.took_ms) if trial.took_ms is not None else "",
@@ -153,11 +152,11 @@ def _instructions_then(turn: Turn) -> str:
         return ""
 
 
-def _cost(model: str, prompt: int | None, completion: int | None, asked: str = "") -> str:
+def _cost(model: str, prompt: int | None, completion: int | None, wanted: str = "") -> str:
     """Return the cost by today's prices, or "" where there is no price."""
     if prompt is None:
         return ""
     limits = build_usage_limits()
-    limits = replace(limits, model=asked) if asked else limits
+    limits = replace(limits, model=wanted) if wanted else limits
     cost = limits.cost_of(model, prompt, completion or 0)
     return "" if cost is None else small_cost_shown(cost)

@@ -98,6 +98,12 @@ def wanted_posted(request: HttpRequest) -> tuple[UUID, TrialWanted]:
     )
 
 
+def with_recalled_only(wanted: TrialWanted, turn: Turn) -> TrialWanted:
+    """Return what is wanted with those ticks alone that name a text that was recalled."""
+    known = {str(entry.get("id")) for entry in TurnReplay.of(turn).recalled}
+    return replace(wanted, chosen=[key for key in wanted.chosen if key in known])
+
+
 def _ticks(turn: Turn, typed: TrialWanted | None, *, may_see_memories: bool) -> list[Tick]:
     """Return the texts that were recalled, and the nearest memories that weren't used."""
     replay = TurnReplay.of(turn)

@@ -28,7 +28,11 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import Turn
 from sessions_app.models.trials import TrialState
 from sessions_app.trials.admin.comparison import comparison_of
-from sessions_app.trials.admin.trial_form import trial_form, wanted_posted
+from sessions_app.trials.admin.trial_form import (
+    trial_form,
+    wanted_posted,
+    with_recalled_only,
+)
 from sessions_app.trials.dependencies import enqueue_trial, has_model_key, trial_models
 from sessions_app.trials.errors import TrialBusyError, TrialRefusedError
 from sessions_app.trials.facade import MAX_TRIALS, TrialWanted, trial_start
@@ -68,6 +72,9 @@ def trials_page(request: HttpRequest, turn_id: int) -> HttpResponse:
 
 def _start(request: HttpRequest, turn: Turn) -> HttpResponse:
     trial_id, wanted = wanted_posted(request)
+    if not request.user.has_perm(SEE):
+        # Else a posted id would show a memory that the form didn't offer.
+        wanted = with_recalled_only(wanted, turn)
     try:
         trial_start(
             turn_id=turn.pk,

@@ -11,10 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
-from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR
 from sessions_app.presentation.author_names import SOMEBODY, names_of
@@ -22,6 +20,7 @@ from sessions_app.turns.admin.extraction_results import learning_of
 from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
+from sessions_app.turns.admin.turn_costs import cost_shown_of
 from sessions_app.turns.prompt_fence import fence_split
 
 # Shown unfolded: the question with the messages just before it.
@@ -117,20 +116,11 @@ def replay_of(turn: Turn) -> Replay:
         summary_link=_link(replay.summary),
         spans=spans,
         whole=duration(sum(span.ms for span in spans)) if spans else "",
-        cost=_cost(replay),
+        cost=cost_shown_of(replay),
         parts=list(turn.parts.order_by("number").defer("content")),
         learned=learned,
         learning=learning,
     )
-
-
-def _cost(replay: TurnReplay) -> str:
-    """Return the cost of the answer by today's prices, or "" where there is no price."""
-    if replay.prompt_tokens is None:
-        return ""
-    limits = build_usage_limits()
-    cost = limits.cost_of(replay.model, replay.prompt_tokens, replay.completion_tokens or 0)
-    return "" if cost is None else small_cost_shown(cost)
 
 
 def question_of(turn: Turn) -> Utterance:

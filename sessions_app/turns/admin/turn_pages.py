@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -23,7 +24,9 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import Chat, Turn, TurnReplay
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, time_taken
+from sessions_app.turns.admin import turn_costs
+from sessions_app.turns.admin.failure_pages import failure_paths
 from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
 from sessions_app.turns.admin.recall_now import recall_now
@@ -32,7 +35,7 @@ from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.timing_bar import duration
-from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
+from sessions_app.turns.admin.turn_search import CauseFilter, ModelFilter, quick_links, turns_found
 from sessions_app.turns.admin.unknown_pages import UnknownPages
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
@@ -56,6 +59,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         "took",
         "shown_model",
         "tokens",
+        "cost",
         "trouble",
         "shown_rating",
     )
@@ -65,11 +69,12 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         ReviewFilter,
         period_filter("created_at"),
         ModelFilter,
+        turn_costs.SlowFilter,
+        turn_costs.CostFilter,
+        CauseFilter,
         "by_hand",
         "provider",
     )
-    # Any other order would sort half a million rows.
-    sortable_by = ("created_at",)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
@@ -83,6 +88,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
             path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
         ]
+        own += failure_paths(wrap)
         own += [*self.teach_urls(), *self.rating_urls(), *self.unknown_urls()]
         return [*own, *super().get_urls()]
 
@@ -93,6 +99,13 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
             .prefetch_related("ratings")
         )
+
+    def get_sortable_by(self, request: HttpRequest) -> tuple[str, ...]:
+        return turn_costs.sorting_of(request)
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        shown = self.list_display
+        return shown if settings.MODEL_PRICES else tuple(n for n in shown if n != "cost")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Turn], search_term: str
@@ -223,7 +236,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
-    @admin.display(description=gettext_lazy("took"))
+    @admin.display(description=gettext_lazy("took"), ordering=time_taken())
     def took(self, turn: Turn) -> str:
         end: datetime | None = turn.finished_at
         if turn.state != TurnState.SENT or end is None:
@@ -240,6 +253,11 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         if replay.prompt_tokens is None:
             return "–"
         return _kept_whole(f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}")
+
+    @admin.display(description=gettext_lazy("cost"), ordering=turn_costs.CurrentCost())
+    def cost(self, turn: Turn) -> str:
+        cost = turn_costs.cost_shown_of(TurnReplay.of(turn))
+        return _kept_whole(cost) if cost else "–"
 
     @admin.display(description=gettext_lazy("trouble"))
     def trouble(self, turn: Turn) -> str:

@@ -19,6 +19,7 @@ from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
 from sessions_app.turns.answer_review import to_review_ids
+from sessions_app.turns.failure_causes import causes_of_failures
 
 # The filter offers the models of these turns only: a million rows is too many to read for five
 # names.
@@ -59,6 +60,7 @@ def quick_links(request: HttpRequest) -> list[QuickLink]:
         ),
         *([unknown] if request.user.has_perm("sessions_app.view_message") else []),
         _link(_("Failed"), TurnState.FAILED, counted=True),
+        QuickLink(_("Failures by cause"), reverse("admin:sessions_app_turn_failures")),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
         _link(_("Held"), TurnState.HELD),
         _link(_("Missed"), TurnState.MISSED),
@@ -94,6 +96,24 @@ class ModelFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
         name = self.value()
         return queryset.filter(replay__model=name) if name and "\x00" not in name else queryset
+
+
+class CauseFilter(admin.SimpleListFilter):
+    """Filter the failed answers of one cause; the page of causes leads here."""
+
+    title = gettext_lazy("cause of failure")
+    parameter_name = "cause"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        key = request.GET.get(self.parameter_name, "")
+        return [(key, _("the same as on the page of causes"))] if key.isalnum() else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
+        key = self.value()
+        if not key:
+            return queryset
+        ids = {cause.key: cause.ids for cause in causes_of_failures()}
+        return queryset.filter(pk__in=ids.get(key, []))
 
 
 def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:

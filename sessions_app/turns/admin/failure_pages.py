@@ -1,0 +1,153 @@
+"""The page of failed answers by cause, with actions on all answers of one cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.models import Chat, Turn
+from sessions_app.turns.admin.rating_pages import RATE
+from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
+from sessions_app.turns.admin.rerun_page import max_age
+from sessions_app.turns.answer_review import answer_resolve
+from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.failure_causes import (
+    MAX_AT_ONCE,
+    MAX_FAILURES,
+    GroupResult,
+    causes_of_failures,
+    group_act,
+)
+from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
+
+VIEW = "sessions_app.view_turn"
+RETRY, RESOLVE = "retry", "resolve"
+PAGE = "admin/sessions_app/turn/failures.html"
+
+
+def failure_paths(wrap: Callable[..., Any]) -> list[Any]:
+    """Return the URLs of failures; ``wrap`` is the admin site's admin_view."""
+    return [
+        path("failures/", wrap(failures_page), name="sessions_app_turn_failures"),
+        path("failures/act/", wrap(failures_act), name="sessions_app_turn_failures_act"),
+    ]
+
+
+@require_safe
+def failures_page(request: HttpRequest) -> HttpResponse:
+    """Show the causes of the failed answers that nobody has reviewed."""
+    if not request.user.has_perm(VIEW):
+        raise PermissionDenied
+    # An error may quote what a server said of a message.
+    audit_record(
+        action="conversation.read", actor=staff_actor(request), details={"list": "failures"}
+    )
+    causes = causes_of_failures()
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Failures by cause"),
+        "opts": Turn._meta,
+        "causes": causes,
+        "is_part": sum(cause.count for cause in causes) == MAX_FAILURES,
+        "most": MAX_FAILURES,
+        "at_once": MAX_AT_ONCE,
+        "may_retry": request.user.has_perms(RERUN),
+        "may_resolve": request.user.has_perms([VIEW, RATE]),
+    }
+    return TemplateResponse(request, PAGE, context)
+
+
+@require_POST
+def failures_act(request: HttpRequest) -> HttpResponse:
+    """Retry, or mark as reviewed, the answers of a cause that the page showed."""
+    verb = request.POST.get("do", "")
+    rights = {RETRY: RERUN, RESOLVE: (VIEW, RATE)}.get(verb)
+    if not request.user.has_perms(rights or [VIEW, RATE]):
+        raise PermissionDenied
+    key, until = request.POST.get("cause", ""), request.POST.get("until", "")
+    if rights is None or not (until.isascii() and until.isdecimal() and len(until) < 19):
+        raise BadRequest("do: retry or resolve; until: the id of an answer")
+    if verb == RETRY:
+        _report_retry(
+            request, group_act(key=key, until=int(until), act=lambda pk: _retry(request, pk))
+        )
+    else:
+        _report_resolve(
+            request, group_act(key=key, until=int(until), act=lambda pk: _resolve(request, pk))
+        )
+    return redirect("admin:sessions_app_turn_failures")
+
+
+def _retry(request: HttpRequest, turn_id: int) -> bool:
+    try:
+        turn_rerun(
+            turn_id=turn_id,
+            actor=staff_actor(request),
+            max_age=max_age(),
+            enqueue=enqueue_chat,
+            now=timezone.now(),
+        )
+    except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
+        # Also where one turn is erased or merged meanwhile: the others are run.
+        return False
+    return True
+
+
+def _resolve(request: HttpRequest, turn_id: int) -> bool:
+    user = cast("User", request.user)
+    try:
+        answer_resolve(turn_id=turn_id, user=user, actor=staff_actor(request))
+    except Turn.DoesNotExist:
+        return False
+    return True
+
+
+def _report_retry(request: HttpRequest, result: GroupResult) -> None:
+    if result.done:
+        text = ngettext("%(n)d answer is retried.", "%(n)d answers are retried.", result.done)
+        messages.success(request, text % {"n": result.done})
+    if result.left_alone:
+        text = ngettext(
+            "%(n)d answer was left alone: it needs no retry, or can't be run any more.",
+            "%(n)d answers were left alone: they need no retry, or can't be run any more.",
+            result.left_alone,
+        )
+        messages.warning(request, text % {"n": result.left_alone})
+    _report_rest(request, result)
+
+
+def _report_resolve(request: HttpRequest, result: GroupResult) -> None:
+    if result.done:
+        text = ngettext(
+            "%(n)d answer is marked as reviewed.",
+            "%(n)d answers are marked as reviewed.",
+            result.done,
+        )
+        messages.success(request, text % {"n": result.done})
+    _report_rest(request, result)
+
+
+def _report_rest(request: HttpRequest, result: GroupResult) -> None:
+    if result.left:
+        text = ngettext(
+            "%(n)d more answer has this cause: repeat it for the rest.",
+            "%(n)d more answers have this cause: repeat it for the rest.",
+            result.left,
+        )
+        messages.warning(request, text % {"n": result.left})
+    elif not result.done and not result.left_alone:
+        messages.warning(request, _("Nothing was done: a colleague was faster."))
