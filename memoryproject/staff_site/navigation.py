@@ -45,20 +45,28 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Group:
-    """An entry of the menu with what it holds. Without a title: a link of its own.
-
-    ``inner``: lists that are seldom needed, folded within it.
-    """
+class Part:
+    """Links of a group below a heading of their own; without a title there is no heading."""
 
     title: Any
     links: Sequence[Link]
+
+
+@dataclass(frozen=True)
+class Group:
+    """An entry of the menu with what it holds. Without a title: a link of its own.
+
+    ``inner``: lists that are seldom needed, folded at its end.
+    """
+
+    title: Any
+    parts: Sequence[Part]
     inner: Group | None = None
 
     @property
     def here(self) -> bool:
         inner_here = self.inner is not None and self.inner.here
-        return inner_here or any(link.here for link in self.links)
+        return inner_here or any(link.here for part in self.parts for link in part.links)
 
 
 MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
@@ -111,20 +119,39 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
         ),
     ),
 )
-SETTINGS: tuple[Entry, ...] = (
-    Entry("group", model="auth.user"),
-    Entry("groups", model="auth.group"),
-    Entry("lock", model="dashboard.failedlogin"),
-    Entry("label", model="sessions_app.label"),
-    Entry("quickreply", model="sessions_app.cannedreply"),
-    Entry("key", model="api.apitoken"),
-    Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
-    Entry("outbox", model="hooks.webhookdelivery", title=_("Webhook deliveries")),
-    Entry(
-        "monitor_heart",
-        page="admin:operations",
-        title=_("Operations"),
-        right=OPERATE,
+# Of those who log in with a password, not by other means.
+OWN_ACCOUNT = (
+    Entry("password", page="admin:password_change", title=_("Change password")),
+    Entry("phonelink_lock", page="admin:two_factor", title=_("Two-factor login")),
+)
+# The own account stands above them, and the raw tables below the last.
+SETTINGS: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
+    (
+        _("Team"),
+        (
+            Entry("group", model="auth.user"),
+            Entry("groups", model="auth.group"),
+            Entry("lock", model="dashboard.failedlogin"),
+        ),
+    ),
+    (
+        _("Labels and replies"),
+        (
+            Entry("label", model="sessions_app.label"),
+            Entry("quickreply", model="sessions_app.cannedreply"),
+        ),
+    ),
+    (
+        _("Integrations"),
+        (
+            Entry("key", model="api.apitoken"),
+            Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
+            Entry("outbox", model="hooks.webhookdelivery", title=_("Webhook deliveries")),
+        ),
+    ),
+    (
+        _("System"),
+        (Entry("monitor_heart", page="admin:operations", title=_("Operations"), right=OPERATE),),
     ),
 )
 
@@ -142,15 +169,26 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
         for model in app["models"]
         if model.get("admin_url")
     }
-    named = {entry.model for _, entries in MENU for entry in entries}
-    named |= {entry.model for entry in SETTINGS}
-    groups = [Group(title, list(_links(request, entries, models))) for title, entries in MENU]
+    named = {entry.model for _, entries in (*MENU, *SETTINGS) for entry in entries}
+    groups = [_group(title, [("", entries)], request, models) for title, entries in MENU]
     raw = None
     if request.user.has_perm(OPERATE):
-        rest = [Entry("table_rows", model=name) for name in models if name not in named]
-        raw = Group(_("Raw tables"), list(_links(request, rest, models)))
-    groups.append(Group(_("Settings"), list(_links(request, SETTINGS, models)), raw))
-    return [group for group in groups if group.links]
+        rest = tuple(Entry("table_rows", model=name) for name in models if name not in named)
+        raw = _group(_("Raw tables"), [("", rest)], request, models)
+    own = (_("Own account"), OWN_ACCOUNT if request.user.has_usable_password() else ())
+    settings = _group(_("Settings"), (own, *SETTINGS), request, models)
+    groups.append(replace(settings, inner=raw))
+    return [group for group in groups if group.parts]
+
+
+def _group(
+    title: Any,
+    parts: Iterable[tuple[Any, Sequence[Entry]]],
+    request: HttpRequest,
+    models: Mapping[str, Any],
+) -> Group:
+    found = (Part(heading, list(_links(request, entries, models))) for heading, entries in parts)
+    return Group(title, [part for part in found if part.links])
 
 
 def _links(

@@ -116,12 +116,17 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
 
 def _account_links(request: HttpRequest) -> list[dict[str, str]]:
     """Return the links to the pages of a person's own account, besides logging out."""
-    if not (request.user.is_authenticated and request.user.has_usable_password()):
-        return []
-    return [
-        {"title": _("Change password"), "address": reverse("admin:password_change")},
-        {"title": _("Two-factor login"), "address": reverse("admin:two_factor")},
-    ]
+    user = request.user
+    links = []
+    if user.has_perm("auth.view_user") or user.has_perm("auth.change_user"):
+        address = reverse("admin:auth_user_change", args=[user.pk])
+        links.append({"title": _("My account"), "address": address})
+    if user.is_authenticated and user.has_usable_password():
+        links += [
+            {"title": _("Change password"), "address": reverse("admin:password_change")},
+            {"title": _("Two-factor login"), "address": reverse("admin:two_factor")},
+        ]
+    return links
 
 
 def _warn_of_failing_webhooks(request: HttpRequest) -> None:

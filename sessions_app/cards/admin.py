@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -110,9 +111,13 @@ class MemoryCardAdmin(MakeCards):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryCard]:
-        of_it = Chat.objects.filter(pk=OuterRef("chat_id")).values("whatsapp_chat")
+        # As Chat.shown_name.
+        name = Coalesce(
+            NullIf("staff_name", Value("")), NullIf("client_name", Value("")), "whatsapp_chat"
+        )
+        of_it = Chat.objects.filter(pk=OuterRef("chat_id")).annotate(name=name).values("name")
         named = Subquery(of_it, output_field=CharField())
-        return super().get_queryset(request).defer("terms").annotate(whatsapp_chat=named)
+        return super().get_queryset(request).defer("terms").annotate(chat_name=named)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[MemoryCard], search_term: str
@@ -139,10 +144,12 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat(self, card: Any) -> str:
-        return card.whatsapp_chat or "–"
+        return format_html("<bdi>{}</bdi>", card.chat_name or "–")
 
     @admin.display(description=gettext_lazy("decisions, tasks"))
     def counted(self, card: MemoryCard) -> str:
+        if not card.decisions and not card.todos:
+            return "–"
         return f"{len(card.decisions)}, {len(card.todos)}"
 
     @admin.display(description=gettext_lazy("title"))
@@ -152,7 +159,7 @@ class MemoryCardAdmin(MakeCards):
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
         address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
-        return shown_link(address, card.whatsapp_chat or str(card.chat_id))
+        return shown_link(address, card.chat_name or str(card.chat_id))
 
     @admin.display(description=gettext_lazy("session"))
     def session_link(self, card: MemoryCard) -> str:

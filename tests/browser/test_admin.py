@@ -31,6 +31,7 @@ def test_a_wrong_password_is_refused_and_a_right_one_leads_to_the_overview(
     visit: Visit, staff: Page
 ) -> None:
     staff.goto("/admin/")
+    staff.locator(".account-menu > summary").click()
     staff.get_by_role("button", name="Log out").click()
     staff.goto("/admin/")
     staff.fill("#id_username", "staff")

@@ -87,6 +87,16 @@ def test_a_touch_opens_the_row_and_the_box_chooses_it(staff: Page, world: World)
     assert "/change/" in staff.url
 
 
+def test_no_list_is_wider_than_a_small_laptop(staff: Page, world: World) -> None:
+    furnish(world)
+    world.say(CLIENT, "/remember The invoice goes to Hannah, who pays it within thirty days")
+    staff.set_viewport_size({"width": 1280, "height": 800})
+    wider = "frames => frames.some(frame => frame.scrollWidth > frame.clientWidth)"
+    for address in addresses():
+        staff.goto(address)
+        assert not staff.locator(".list-frame").evaluate_all(wider), address
+
+
 def test_a_wide_screen_has_a_table(staff: Page, world: World) -> None:
     world.say(CLIENT, "is the terrace open")
     staff.set_viewport_size({"width": 1280, "height": 800})

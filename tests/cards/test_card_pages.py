@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.cards.make_cards import card_make
-from sessions_app.models import CardWork, ChatSession
+from sessions_app.models import CardWork, Chat, ChatSession
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,8 @@ def test_the_list_shows_titles_and_chats(admin_client: Client, sessions: Any) ->
     page = shown(admin_client, LIST)
     assert "two rooms &lt;b&gt;in Haifa&lt;/b&gt;" in page
     assert "מתי פותחים" in page
-    assert CLIENT in page
+    assert f"<bdi>{Chat.objects.get(whatsapp_chat=CLIENT).shown_name}</bdi>" in page
+    assert "0, 0" not in page
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,21 @@ def test_raw_tables_are_for_those_who_operate_the_server(
     assert "Knowledge" not in menu
     assert client.get("/admin/sessions_app/chatsession/").status_code == 200
     assert "Raw tables" in menu_of(admin_client)
+
+
+def test_settings_have_headings_and_everybody_has_an_own_account(
+    admin_client: Client, client: Client, django_user_model: Any
+) -> None:
+    heading = r'<p class="menu-part"[^>]*>(.*?)</p>'
+    assert re.findall(heading, menu_of(admin_client)) == [
+        "Own account",
+        "Team",
+        "Labels and replies",
+        "Integrations",
+        "System",
+    ]
+    client.force_login(django_user_model.objects.create_user("new", "", "a-pass-1", is_staff=True))
+    menu = menu_of(client)
+    assert re.findall(heading, menu) == ["Own account"]
+    assert "Change password" in words(menu)
+    assert "Two-factor login" in words(client.get("/admin/").content.decode())

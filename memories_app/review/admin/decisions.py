@@ -104,6 +104,10 @@ class MemoryDecisions(MemoryRows):
         """Return staff's names of these chats."""
         raise NotImplementedError
 
+    def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        """Return these names without the addresses, for the rows of a list."""
+        raise NotImplementedError
+
     def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Decide about this memory and another one: see the page's buttons."""
         self._require_decider(request)

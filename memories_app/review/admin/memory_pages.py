@@ -71,8 +71,7 @@ class MemoryPages(MemoryDecisions):
         "visible_to",
         "shown_pin",
         "shown_status",
-        "shown_type",
-        "shown_tags",
+        "shown_kind",
         "shown_source",
         "created_at",
     )
@@ -227,7 +226,7 @@ class MemoryPages(MemoryDecisions):
                 sources = [row.source_message_id for row in self.result_list]
                 places = self.model_admin.source_places(request, set(filter(None, sources)))
                 chats = {row.chat_id for row in self.result_list if row.chat_id}
-                names = self.model_admin.chat_names(chats)
+                names = self.model_admin.chat_short_names(chats)
                 for row in self.result_list:
                     row.place = places.get(row.source_message_id)
                     row.person = names.get(row.chat_id, "")
@@ -317,20 +316,16 @@ class MemoryPages(MemoryDecisions):
     def shown_status(self, memory: Memory) -> str:
         return mark(STATUSES, memory.status)
 
-    @admin.display(description=gettext_lazy("type"))
-    def shown_type(self, memory: Memory) -> str:
-        """Show the type with its category, if it has one."""
-        if not memory.category:
-            return type_label(memory.type)
+    @admin.display(description=gettext_lazy("kind, tags"))
+    def shown_kind(self, memory: Memory) -> str:
+        """Show the category, or the type where there is none, with the tags."""
+        kind = memory.category or type_label(memory.type)
+        if not memory.tags:
+            return format_html('<bdi dir="auto">{}</bdi>', kind)
+        tags = ", ".join(memory.tags)
         return format_html(
-            '<bdi>{}</bdi> <span class="quiet" dir="auto">{}</span>',
-            type_label(memory.type),
-            memory.category,
+            '<bdi>{}</bdi> <span class="quiet tags" dir="auto">{}</span>', kind, tags
         )
-
-    @admin.display(description=gettext_lazy("tags"))
-    def shown_tags(self, memory: Memory) -> str:
-        return ", ".join(memory.tags)
 
     @admin.display(description=gettext_lazy("source"))
     def shown_source(self, memory: Memory) -> str:

@@ -69,5 +69,9 @@ class AccessSite(AdminSite):
             form_class=AdminOwnPasswordChangeForm,
             success_url=reverse("admin:password_change_done", current_app=self.name),
             template_name=self.password_change_template or "registration/password_change_form.html",
-            extra_context={**self.each_context(request), **(extra_context or {})},
+            extra_context={
+                **self.each_context(request),
+                "title": _("Change password"),
+                **(extra_context or {}),
+            },
         )(request)

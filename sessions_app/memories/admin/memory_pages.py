@@ -24,6 +24,7 @@ from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.memories.admin.memory_search import search_memories
 from sessions_app.memories.admin.provenance import (
     answers_that_recalled,
+    chat_short_names,
     chat_titles,
     chats_called,
     message_places,
@@ -101,6 +102,9 @@ class MemoryAdmin(ForgetAction, TableImportPages, MemoryTransfer, MemoryPages):
 
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
         return chat_titles(chat_ids)
+
+    def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        return chat_short_names(chat_ids)
 
     def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> dict[UUID, str]:
         if not request.user.has_perm("sessions_app.view_message"):

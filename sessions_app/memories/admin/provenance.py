@@ -37,6 +37,13 @@ def chat_titles(chat_ids: Collection[UUID]) -> dict[UUID, str]:
     return {chat.pk: str(chat) for chat in Chat.objects.filter(pk__in=list(chat_ids))}
 
 
+def chat_short_names(chat_ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the names of these chats; the address where a chat has none."""
+    if not chat_ids:
+        return {}
+    return {chat.pk: chat.shown_name for chat in Chat.objects.filter(pk__in=list(chat_ids))}
+
+
 def chats_called(text: str) -> list[UUID]:
     """Return the ids of the chats with this id or address, or with this part of a name or number.
 
