@@ -46,10 +46,10 @@ def pictures_of(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> 
 
 def _unanswered(turn: Turn) -> Iterator[Message]:
     """Yield the earlier messages with pictures since the last answer, newest first."""
-    asked = turn.message
-    if asked is None:
+    question = turn.message
+    if question is None:
         return
-    before = Message.objects.filter(session=asked.session_id, order_num__lt=asked.order_num)
+    before = Message.objects.filter(session=question.session_id, order_num__lt=question.order_num)
     answered = before.filter(role=Role.ASSISTANT).order_by("-order_num")
     last = answered.values_list("order_num", flat=True).first() or 0
     pictures = before.filter(
