@@ -7,6 +7,7 @@ from sessions_app.inbox.admin.inbox import (
     inbox_page,
     staff_choices,
 )
+from sessions_app.inbox.admin.inbox_csv import inbox_csv
 from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.inbox_list import attention_shown
 from sessions_app.inbox.admin.note_form import NoteForm
@@ -21,6 +22,7 @@ __all__ = [
     "SNOOZE_CHOICES",
     "attention_shown",
     "chosen_chats",
+    "inbox_csv",
     "inbox_fragment",
     "inbox_page",
     "review_urls",

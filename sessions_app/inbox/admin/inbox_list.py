@@ -83,18 +83,22 @@ class Listing:
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
+def chats_listed(request: HttpRequest, wanted: Wanted) -> QuerySet[Chat]:
+    """Return the chats that fit these filters for the user, the newest first."""
+    return chats_wanted(
+        wanted,
+        instance(request.user, User),
+        memory_default=settings.ENABLE_MEMORY_SYSTEM,
+        today=build_usage_limits().day_of(timezone.now()),
+    )
+
+
 def listing_of(request: HttpRequest) -> Listing:
     """Read the page of the inbox that the address names, without rendering it."""
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
-    today = build_usage_limits().day_of(timezone.now())
-
-    def chats(wanted: Wanted) -> QuerySet[Chat]:
-        default = settings.ENABLE_MEMORY_SYSTEM
-        return chats_wanted(wanted, user, memory_default=default, today=today)
-
     wanted = wanted_of(request)
-    page = inbox_pages(chats(wanted)).get_page(request.GET.get("p"))
+    page = inbox_pages(chats_listed(request, wanted)).get_page(request.GET.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
     attention = attention_shown(request)
@@ -102,7 +106,7 @@ def listing_of(request: HttpRequest) -> Listing:
     def count(part: Wanted) -> int:
         if part == Wanted(attention=True):
             return attention
-        return chats(part).order_by()[:MAX_IN_TAB].count()
+        return chats_listed(request, part).order_by()[:MAX_IN_TAB].count()
 
     return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
 
