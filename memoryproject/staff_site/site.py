@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.staff import list_export_record
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
@@ -67,12 +66,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
 
     def record_list_export(self, request: HttpRequest, name: str, rows: int) -> None:
         """Record that staff took a list as a file. ``name``: the list's model."""
-        audit_record(
-            action="export",
-            actor=staff_actor(request),
-            object_type="list",
-            details={"list": name, "rows": rows, "filters": sorted(request.GET)},
-        )
+        list_export_record(request, name, rows)
 
     def get_urls(self) -> list[Any]:
         """Return our own pages before the models' pages."""

@@ -51,8 +51,11 @@ def compared(preview: MergePreview) -> list[Compared]:
         (_("Memory"), _memory),
     ]
     sides = (preview.kept, preview.gone, preview.merged)
-    rows = [Compared(label, *map(shown, sides)) for label, shown in lines]
-    rows.insert(1, Compared(_("Addresses"), *map(_numbers, sides), is_addresses=True))
+    rows = [
+        Compared(label, shown(sides[0]), shown(sides[1]), shown(sides[2])) for label, shown in lines
+    ]
+    kept, gone, merged = map(_numbers, sides)
+    rows.insert(1, Compared(_("Addresses"), kept, gone, merged, is_addresses=True))
     return rows
 
 

@@ -7,6 +7,7 @@ from sessions_app.inbox.admin.inbox import (
     inbox_page,
     staff_choices,
 )
+from sessions_app.inbox.admin.inbox_csv import inbox_csv
 from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.inbox_list import attention_shown
 from sessions_app.inbox.admin.inbox_live import inbox_fragment, inbox_pane
@@ -23,6 +24,7 @@ __all__ = [
     "attention_shown",
     "chosen_chats",
     "filter_urls",
+    "inbox_csv",
     "inbox_fragment",
     "inbox_page",
     "inbox_pane",

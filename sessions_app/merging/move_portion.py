@@ -120,4 +120,4 @@ def _marks_copy(kept: Chat, gone: Chat, parts: dict[UUID, UUID]) -> None:
             mark.pk = gone.pk if model is ReviewedMark else None
             mark.chat_id = gone.pk  # type: ignore[attr-defined]
             mark.session_key = parts.get(mark.session_key, mark.session_key)
-        model._default_manager.bulk_create(marks)  # type: ignore[arg-type]
+        model._default_manager.bulk_create(marks)

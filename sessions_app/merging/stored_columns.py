@@ -14,7 +14,7 @@ def columns_of(row: Model | None, names: Collection[str]) -> Columns | None:
     """Return these columns as texts; None for no row."""
     if row is None:
         return None
-    fields = [row._meta.get_field(name) for name in names]
+    fields: list[Any] = [row._meta.get_field(name) for name in names]
     return {
         field.name: None if field.value_from_object(row) is None else field.value_to_string(row)
         for field in fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,14 +11,14 @@ from django.contrib.admin.utils import label_for_field, lookup_field
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import ForeignKey
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
-from memoryproject.foundation.text.csv_lines import csv_lines
+from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 
 # In an address: the list as a file instead of a page.
 PARAMETER = "_csv"
@@ -45,6 +45,20 @@ def list_csv(
     return b"".join(csv_lines(["id", *map(capfirst, titles)], shown)), len(rows)
 
 
+def csv_answer(name: str, titles: Sequence[str], rows: Iterable[Iterable[Any]]) -> HttpResponse:
+    """Return a table as a download. ``name``: the beginning of the file's name."""
+    return csv_download(name, b"".join(csv_lines(titles, rows)))
+
+
+def csv_download(name: str, content: bytes) -> HttpResponse:
+    """Return a CSV file as a download."""
+    answer = HttpResponse(content, content_type=CSV_TYPE)
+    file = f"{name}-{timezone.localtime():%Y-%m-%d-%H%M}.csv"
+    answer["Content-Disposition"] = f'attachment; filename="{file}"'
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
 def _cells(row: Any, names: Sequence[Any], admin: Any) -> Iterator[Any]:
     for name in names:
         try:
@@ -56,10 +70,10 @@ def _cells(row: Any, names: Sequence[Any], admin: Any) -> Iterator[Any]:
             value = getattr(row, field.name)
         elif field is not None and field.flatchoices:
             value = dict(field.flatchoices).get(value, value)
-        yield _plain(value)
+        yield plain_value(value)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as a spreadsheet reads it."""
     if isinstance(value, datetime):
         return timezone.localtime(value).isoformat(sep=" ", timespec="seconds")

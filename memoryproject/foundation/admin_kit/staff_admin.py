@@ -16,7 +16,6 @@ from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.forms import Media
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
@@ -24,9 +23,8 @@ from unfold.forms import AdminForm, Fieldline
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
-from memoryproject.foundation.admin_kit.list_csv import list_csv
+from memoryproject.foundation.admin_kit.list_csv import csv_download, list_csv
 from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
-from memoryproject.foundation.text.csv_lines import CSV_TYPE
 
 # Unfold sets them when a form is opened by its own changeform_view, which not each of our forms
 # uses: until another form was opened in the same process, such a form looked different.
@@ -115,11 +113,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
             raise BadRequest("These filters make no sense.") from None
         content, rows = list_csv(request, changes, self.csv_columns)
         self.admin_site.record_list_export(request, self.opts.model_name, rows)
-        name = f"{self.opts.model_name}-{timezone.localtime():%Y-%m-%d-%H%M}.csv"
-        answer = HttpResponse(content, content_type=CSV_TYPE)
-        answer["Content-Disposition"] = f'attachment; filename="{name}"'
-        answer["Cache-Control"] = "no-store"
-        return answer
+        return csv_download(str(self.opts.model_name), content)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         base: type[ChangeList] = super().get_changelist(request, **kwargs)

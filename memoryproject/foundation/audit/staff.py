@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
+from memoryproject.foundation.admin_kit.list_csv import PARAMETER
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 
 
@@ -34,4 +35,14 @@ def staff_edit_record(
         object_id=object_id,
         details={"fields": sorted(fields)},
         chat_id=chat_id,
+    )
+
+
+def list_export_record(request: HttpRequest, name: str, rows: int) -> None:
+    """Record that staff took a list as a file. ``name``: the list's model."""
+    audit_record(
+        action="export",
+        actor=staff_actor(request),
+        object_type="list",
+        details={"list": name, "rows": rows, "filters": sorted({*request.GET} - {PARAMETER})},
     )

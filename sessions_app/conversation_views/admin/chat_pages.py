@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_admin import StaffTabularInline
@@ -26,6 +27,7 @@ from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import (
     chosen_chats,
     filter_urls,
+    inbox_csv,
     inbox_fragment,
     inbox_page,
     review_urls,
@@ -84,7 +86,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     actions = ("allow_selected", "block_selected", "undecide_selected", "forget_selected")
     form = ChatForm
     read_as = "chat"
-    # The list itself is the inbox; this one serves its actions.
+    # The list itself is the inbox, with its own file; this one serves its actions.
     has_csv = False
     list_display = ("whatsapp_chat", "client_name", "memory")
     search_fields = (
@@ -129,6 +131,8 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
             raise PermissionDenied
         if request.method != "POST" and is_live(request):
             return inbox_fragment(request, self._more(request))
+        if request.method != "POST" and CSV in request.GET:
+            return inbox_csv(request)
         if request.method != "POST":
             return inbox_page(request, self.admin_site.each_context(request), self._more(request))
         if not chosen_chats(request):

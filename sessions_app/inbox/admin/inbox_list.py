@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 from django.utils import timezone
 
+from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.admin.inbox_filters import wanted_of
 from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, states_of, tabs_of
@@ -83,18 +84,22 @@ class Listing:
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
+def chats_listed(request: HttpRequest, wanted: Wanted) -> QuerySet[Chat]:
+    """Return the chats that fit these filters for the user, the newest first."""
+    return chats_wanted(
+        wanted,
+        instance(request.user, User),
+        memory_default=settings.ENABLE_MEMORY_SYSTEM,
+        today=build_usage_limits().day_of(timezone.now()),
+    )
+
+
 def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     """Read the page of the inbox with these filters, without rendering it."""
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
-    today = build_usage_limits().day_of(timezone.now())
-
-    def chats(wanted: Wanted) -> QuerySet[Chat]:
-        default = settings.ENABLE_MEMORY_SYSTEM
-        return chats_wanted(wanted, user, memory_default=default, today=today)
-
     wanted = wanted_of(parameters)
-    page = inbox_pages(chats(wanted)).get_page(parameters.get("p"))
+    page = inbox_pages(chats_listed(request, wanted)).get_page(parameters.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
     attention = attention_shown(request)
@@ -102,7 +107,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     def count(part: Wanted) -> int:
         if part == Wanted(attention=True):
             return attention
-        return chats(part).order_by()[:MAX_IN_TAB].count()
+        return chats_listed(request, part).order_by()[:MAX_IN_TAB].count()
 
     return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
 
@@ -130,16 +135,19 @@ def list_context(
         "reads": listing.reads,
         "reviews": request.user.has_perm("sessions_app.review_chat"),
         "actions": actions,
-        "newer": _moved(parameters, page.number - 1) if page.has_previous() else "",
-        "older": _moved(parameters, page.number + 1) if page.has_next() else "",
+        "newer": _moved(parameters, p=page.number - 1) if page.has_previous() else "",
+        "older": _moved(parameters, p=page.number + 1) if page.has_next() else "",
+        "csv": _moved(parameters, **{CSV: 1}),
         "is_empty": not (page.object_list or listing.wanted),
         "inbox": inbox,
     }
 
 
-def _moved(given: QueryDict, number: int) -> str:
+def _moved(given: QueryDict, **others: int) -> str:
     parameters = given.copy()
-    parameters["p"] = str(number)
+    parameters.pop("p", None)
+    for name, value in others.items():
+        parameters[name] = str(value)
     return f"?{parameters.urlencode()}"
 
 
