@@ -15,7 +15,7 @@ from django.http import HttpRequest, QueryDict
 from django.utils import timezone
 
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.admin.inbox_filters import wanted_of
+from sessions_app.inbox.admin.inbox_filters import number_of, wanted_of
 from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, states_of, tabs_of
 from sessions_app.inbox.attention import attention_count
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
@@ -94,7 +94,9 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
         return chats_wanted(wanted, user, memory_default=default, today=today)
 
     wanted = wanted_of(parameters)
-    page = inbox_pages(chats(wanted)).get_page(parameters.get("p"))
+    number = number_of(parameters.get("p", "")) or 1
+    pages = inbox_pages(chats(wanted), number)
+    page = pages.get_page(parameters.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
     attention = attention_shown(request)
@@ -102,7 +104,14 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     def count(part: Wanted) -> int:
         if part == Wanted(attention=True):
             return attention
-        return chats(part).order_by()[:MAX_IN_TAB].count()
+        whole = Wanted(state=wanted.state)
+        if wanted == whole == part:
+            return min(pages.count, MAX_IN_TAB)
+        found = chats(part).order_by()
+        if wanted == whole and pages.only_keys is not None:
+            # All of the state's chats are known: a part of it isn't looked for again.
+            found = found.filter(pk__in=pages.only_keys)
+        return found[:MAX_IN_TAB].count()
 
     return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
 
