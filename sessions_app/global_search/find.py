@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import F, Value
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -68,7 +68,7 @@ class Group:
         return str(TITLES[self.kind])
 
 
-def kinds_allowed(user: User) -> list[str]:
+def kinds_allowed(user: User | AnonymousUser) -> list[str]:
     """Return the kinds that this person may find."""
     return [kind for kind, rights in RIGHTS.items() if user.has_perms(rights)]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from sessions_app.inbox.read_markers import FROM_PEOPLE, SAID, news_there
 from sessions_app.inbox.snooze import snoozes_in_force
-from sessions_app.models import Chat, ChatPause, ReviewedMark, Snooze, Turn
+from sessions_app.models import ChatActivity, ChatPause, ReviewedMark, Snooze, Turn
 from sessions_app.models.turns import WRONG_STATES
 
 # More are shown as "99+".
@@ -22,8 +24,9 @@ def turns_gone_wrong() -> QuerySet[Turn]:
     """
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
-    never = Q(chat__reviewed__isnull=True)
-    return over.filter(never | Q(over_at__gt=F("chat__reviewed__reviewed_at")))
+    # Not by way of the chats: all of them would be read to find the few.
+    since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef("over_at"))
+    return over.filter(~Exists(since))
 
 
 def pauses_in_force() -> QuerySet[ChatPause]:
@@ -46,14 +49,21 @@ def needs_attention() -> Q:
     assistant in which the person has written since, and chats that came back after a snooze. Chats
     that are put off aren't among them.
     """
-    wrong = Q(pk__in=turns_gone_wrong().values("chat"))
-    paused = Q(pk__in=pauses_in_force().values("chat"))
-    put_off = Q(pk__in=Snooze.objects.values("chat"))
-    now = Q(pk__in=snoozes_in_force().values("chat"))
-    return (wrong | paused & Q(news_there(ReviewedMark, FROM_PEOPLE)) | put_off) & ~now
+    return Q(pk__in=_waiting()) & ~Q(pk__in=snoozes_in_force().values("chat"))
 
 
 def attention_count() -> int:
     """Count the chats that need a person, at most MAX_ATTENTION."""
-    found = Chat.objects.filter(activity__isnull=False).filter(needs_attention())
+    found = ChatActivity.objects.filter(needs_attention()).order_by()
     return found[:MAX_ATTENTION].count()
+
+
+def _waiting() -> QuerySet[Turn, dict[str, Any]]:
+    """Return the chats that wait for a person, by their keys.
+
+    It begins with the few turns, pauses and snoozes, never with all chats.
+    """
+    wrong = turns_gone_wrong().order_by().values("chat")
+    written = news_there(ReviewedMark, FROM_PEOPLE, chat="chat")
+    paused = pauses_in_force().filter(written).order_by().values("chat")
+    return wrong.union(paused, Snooze.objects.order_by().values("chat"))

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS, BoundedPaginator
 from sessions_app.conversations.facade import called
 from sessions_app.inbox.attention import (
     is_reviewed,
@@ -51,6 +51,8 @@ from sessions_app.models.turns import TurnState
 OPEN, SNOOZED, REVIEWED = "open", "snoozed", "reviewed"
 STATES = (OPEN, SNOOZED, REVIEWED)
 CHATS_A_PAGE = 50
+# So many chats are counted at a time: a count of all takes longer than the page itself.
+COUNTED = 1_000
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,18 @@ def _active(start: datetime, end: datetime) -> Q:
     return Q(Exists(messages)) | Q(Exists(turns))
 
 
-def inbox_pages(chats: QuerySet[Chat]) -> BoundedPaginator:
-    return BoundedPaginator(chats, CHATS_A_PAGE)
+class InboxPaginator(BoundedPaginator):
+    """Counts further the further somebody goes."""
+
+    def __init__(self, chats: QuerySet[Chat], number: int) -> None:
+        super().__init__(chats, CHATS_A_PAGE)
+        steps = (number + 1) * CHATS_A_PAGE // COUNTED + 1
+        self.most = min(steps * COUNTED, MAX_ROWS)
+
+
+def inbox_pages(chats: QuerySet[Chat], number: int = 1) -> InboxPaginator:
+    """Return the pages of a list. ``number``: the page that is opened."""
+    return InboxPaginator(chats, number)
 
 
 def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:

@@ -13,11 +13,12 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import BooleanField
-from django.db.models.expressions import RawSQL
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import BooleanField, Func
+from django.db.models.sql.compiler import SQLCompiler
 
 from sessions_app.conversations.facade import BEGINNING, Place
-from sessions_app.models import Chat, ChatSession, Message, ReadMark, ReviewedMark
+from sessions_app.models import ChatSession, Message, ReadMark, ReviewedMark
 from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 
@@ -31,7 +32,7 @@ SAID = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 # A message's id and its place.
 Found = tuple[UUID, Place]
 
-CHATS, SESSIONS = Chat._meta.db_table, ChatSession._meta.db_table
+SESSIONS = ChatSession._meta.db_table
 MESSAGES = Message._meta.db_table
 
 MARKS = "unnest(%s::uuid[], %s::timestamptz[], %s::uuid[], %s::int[])"
@@ -78,9 +79,9 @@ CROSS JOIN LATERAL (
 NEWS_THERE = f"""
 EXISTS (
     SELECT FROM (VALUES (1)) AS one
-    LEFT JOIN {{marks}} AS mark ON mark.chat_id = {CHATS}.id {{whose}}
+    LEFT JOIN {{marks}} AS mark ON mark.chat_id = {{chat}} {{whose}}
     JOIN {SESSIONS} AS held
-      ON held.chat_id = {CHATS}.id AND held.created_at >= coalesce(mark.began_at, '-infinity')
+      ON held.chat_id = {{chat}} AND held.created_at >= coalesce(mark.began_at, '-infinity')
       AND (mark.chat_id IS NULL
            OR (held.created_at, held.session_id) >= (mark.began_at, mark.session_key))
     JOIN {MESSAGES} AS said
@@ -127,17 +128,40 @@ def last_message_place(
     return _found(_ask(LAST, list(chat_ids), list(roles)))
 
 
-def news_there(
-    marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
-) -> RawSQL:
-    """Annotate chats with whether any message came after their marker.
+class NewsThere(Func):
+    """Whether any message of these roles came after a chat's marker. ``chat``: the chat's key."""
 
-    A chat without a marker counts all messages. ``user`` is the owner of the markers.
+    output_field = BooleanField()
+
+    def __init__(
+        self, chat: str, marks: type[UpTo], roles: Collection[str], user_id: int | None
+    ) -> None:
+        super().__init__(chat)
+        self.marks, self.roles, self.user_id = marks._meta.db_table, list(roles), user_id
+
+    def as_sql(  # type: ignore[override]
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        # A column, which has no parameters.
+        chat, _ = compiler.compile(self.get_source_expressions()[0])
+        whose = "" if self.user_id is None else "AND mark.user_id = %s"
+        sql = NEWS_THERE.format(marks=self.marks, whose=whose, chat=chat)
+        return sql, [self.roles] if self.user_id is None else [self.user_id, self.roles]
+
+
+def news_there(
+    marks: type[ReadMark | ReviewedMark],
+    roles: Collection[str],
+    user: User | None = None,
+    *,
+    chat: str = "pk",
+) -> NewsThere:
+    """Match chats with a message after their marker.
+
+    A chat without a marker counts all messages. ``user`` is the owner of the markers. ``chat``:
+    the field with the chat's key, in queries of other models.
     """
-    whose = "AND mark.user_id = %s" if user else ""
-    sql = NEWS_THERE.format(marks=marks._meta.db_table, whose=whose)
-    values = [user.pk, list(roles)] if user else [list(roles)]
-    return RawSQL(sql, values, output_field=BooleanField())  # noqa: S611 constants only
+    return NewsThere(chat, marks, roles, user.pk if user else None)
 
 
 def just_before(place: Place) -> Place:

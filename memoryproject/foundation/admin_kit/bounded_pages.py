@@ -29,14 +29,20 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
         return self._counted[0] > self.most
 
     @property
+    def only_keys(self) -> list[Any] | None:
+        """Return the keys of all rows if they fit on one page."""
+        number, keys = self._counted
+        return keys if number <= self.per_page else None
+
+    @property
     def only_page(self) -> QuerySet[Any] | None:
         """Return the rows if they fit on one page, by their keys.
 
         A filter with so few results has looked at every row to count them; keys avoid a second
         search.
         """
-        number, keys = self._counted
-        if number > self.per_page:
+        keys = self.only_keys
+        if keys is None:
             return None
         rows: Any = self.object_list
         found: QuerySet[Any] = rows.filter(pk__in=keys) if keys else rows.none()

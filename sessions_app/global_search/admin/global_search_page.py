@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -55,7 +55,7 @@ def search_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
     return TemplateResponse(request, TEMPLATE, {**site, **context})
 
 
-def search_address(user: User) -> str:
+def search_address(user: User | AnonymousUser) -> str:
     """Return the address of the search; "" for those who may find nothing."""
     return reverse("admin:global_search") if kinds_allowed(user) else ""
 

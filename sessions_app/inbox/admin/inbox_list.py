@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.admin.inbox_filters import wanted_of
+from sessions_app.inbox.admin.inbox_filters import number_of, wanted_of
 from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, states_of, tabs_of
 from sessions_app.inbox.attention import attention_count
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
@@ -99,7 +99,9 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
     wanted = wanted_of(parameters)
-    page = inbox_pages(chats_listed(request, wanted)).get_page(parameters.get("p"))
+    number = number_of(parameters.get("p", "")) or 1
+    pages = inbox_pages(chats_listed(request, wanted), number)
+    page = pages.get_page(parameters.get("p"))
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
     attention = attention_shown(request)
@@ -107,7 +109,14 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     def count(part: Wanted) -> int:
         if part == Wanted(attention=True):
             return attention
-        return chats_listed(request, part).order_by()[:MAX_IN_TAB].count()
+        whole = Wanted(state=wanted.state)
+        if wanted == whole == part:
+            return min(pages.count, MAX_IN_TAB)
+        found = chats_listed(request, part).order_by()
+        if wanted == whole and pages.only_keys is not None:
+            # All of the state's chats are known: a part of it isn't looked for again.
+            found = found.filter(pk__in=pages.only_keys)
+        return found[:MAX_IN_TAB].count()
 
     return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
 
