@@ -71,7 +71,9 @@ class Quarter(models.Model):
 
     Messages count when they were stored (``received_at``), turns when they were created
     (``created_at``), however late they end. ``answer_bins`` and ``answer_counts`` are parallel
-    lists: the number of answers by duration (see ``dashboard.durations``). So are ``model_names``,
+    lists: the number of answers by duration (see ``dashboard.durations``). ``unknown``: answers to
+    questions for which nothing was recalled; ``rated_good`` and ``rated_bad``: answers with such a
+    rating. So are ``model_names``,
     ``prompt_tokens`` and ``completion_tokens``. ``dashboard.rollups`` always recounts the whole row
     and never adds to it.
     """
@@ -83,6 +85,10 @@ class Quarter(models.Model):
     answers = models.PositiveIntegerField(_("answers"))
     failed = models.PositiveIntegerField(_("failed"))
     missed = models.PositiveIntegerField(_("missed"))
+    held = models.PositiveIntegerField(_("held"))
+    unknown = models.PositiveIntegerField(_("unknown"))
+    rated_good = models.PositiveIntegerField(_("rated good"))
+    rated_bad = models.PositiveIntegerField(_("rated bad"))
     answer_bins = ArrayField(models.PositiveSmallIntegerField(), verbose_name=_("answer bins"))
     answer_counts = ArrayField(models.PositiveIntegerField(), verbose_name=_("answer counts"))
     model_names = ArrayField(models.CharField(max_length=128), verbose_name=_("model names"))

@@ -24,6 +24,10 @@ PLAIN = (
     "answers",
     "failed",
     "missed",
+    "held",
+    "unknown",
+    "rated_good",
+    "rated_bad",
     "memories_added",
     "receipts",
     "memories_forgotten",
@@ -44,7 +48,9 @@ class Rows:
     def read(cls) -> Rows:
         return cls(
             messages=list(Message.objects.all()),
-            turns=list(Turn.objects.select_related("replay")),
+            turns=list(
+                Turn.objects.select_related("replay", "message").prefetch_related("ratings")
+            ),
             receipts=list(ForgetReceipt.objects.all()),
             memories=list(Memory.objects.all()),
         )
@@ -71,11 +77,24 @@ def counted(rows: Rows, start: datetime, end: datetime) -> dict[str, Any]:
         "answers": sum(one.state == "sent" for one in turns),
         "failed": sum(one.state == "failed" for one in turns),
         "missed": sum(one.state == "missed" for one in turns),
+        "held": sum(one.state == "held" for one in turns),
+        "unknown": sum(is_unknown(one) for one in turns),
+        "rated_good": sum(any(each.is_good for each in one.ratings.all()) for one in turns),
+        "rated_bad": sum(any(not each.is_good for each in one.ratings.all()) for one in turns),
         "memories_added": len(memories),
         "receipts": len(receipts),
         "memories_forgotten": sum(one.swept.get("memories_app_memory", 0) for one in receipts),
         "tokens": tokens,
     }
+
+
+def is_unknown(turn: Turn) -> bool:
+    """Whether a model answered a question for which nothing was recalled."""
+    replay, message = TurnReplay.of(turn), turn.message
+    if turn.state != "sent" or turn.by_hand or message is None or "!asks" not in message.terms:
+        return False
+    sources = {entry.get("source") for entry in replay.recalled}
+    return bool(replay.model) and not sources & {"memory", "message"}
 
 
 def seconds_taken(rows: Rows, start: datetime, end: datetime) -> list[float]:

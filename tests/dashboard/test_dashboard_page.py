@@ -17,15 +17,18 @@ from django_q.models import Schedule
 
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.periods import DAYS
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
+from sessions_app.turns.pauses import chat_pause
 from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
 
+THIRD = "15550100789@c.us"
 FRAGMENT = "/admin/dashboard/figures/"
 TILE = re.compile(r'<li id="figure-(\w+)" class="figure([^"]*)".*?</li>', re.S)
 LINK = re.compile(r'<a href="([^"]+)"[^>]*>([^<]+)</a>')
@@ -53,6 +56,15 @@ def page(client: Client, period: str = "today") -> str:
 def tiles(html: str) -> dict[str, str]:
     """What stands in each figure's place."""
     return {found[1]: found[0] for found in TILE.finditer(html)}
+
+
+def said(world: World, text: str, by: str) -> Turn:
+    world.say(by, text)
+    return Turn.objects.latest("id")
+
+
+def html_text(address: str) -> str:
+    return address.replace("&amp;", "&")
 
 
 def text(html: str) -> str:
@@ -126,6 +138,43 @@ def test_figures_in_words(busy: World, admin_client: Client) -> None:
     assert "no price set" not in priced
 
 
+def test_how_well_the_assistant_did_leads_to_the_answers(busy: World, admin_client: Client) -> None:
+    questions = [said(busy, text, THIRD) for text in ("Where can I park?", "Do you have oat milk?")]
+    rates = ((questions[0], "good"), (questions[1], "bad"))
+    for turn, verdict in rates:
+        address = f"/admin/sessions_app/turn/{turn.pk}/rate/"
+        admin_client.post(address, {"verdict": verdict, "reason": "unknown"})
+    chat = busy.chat(THIRD)
+    chat_pause(chat_id=chat.pk, until=None, by=None, actor=SYSTEM, now=timezone.now())
+    said(busy, "And cow's milk?", THIRD)
+    html = page(admin_client)
+    assert "Did the assistant do well today?" in html
+    found = tiles(html)
+    assert text(found["held"]) == "Handed over 1 left to a person"
+    assert text(found["unknown"]) == "Unknown questions 2 nothing was recalled"
+    assert text(found["rated_bad"]) == "Rated bad 1 1 rated good"
+    lists = [LINK.findall(found[key]) for key in ("held", "rated_bad")]
+    for address, _shown in [link for links in lists for link in links]:
+        assert listed(admin_client.get(html_text(address)).context_data) == 1, address
+    (questions_page,) = LINK.findall(found["unknown"])
+    shown = admin_client.get(html_text(questions_page[0])).content.decode()
+    assert "Do you have oat milk?" in shown
+    # Who may not read messages isn't led to them.
+    assert "href" not in tiles(page(person("sessions_app.view_turn")))["unknown"]
+
+
+def test_today_is_compared_with_what_is_usual_by_this_time(
+    busy: World, admin_client: Client
+) -> None:
+    assert "by this time" not in page(admin_client)
+    Turn.objects.filter(state="sent").update(created_at=timezone.now() - timedelta(days=7))
+    rollups_recount(now=timezone.now(), most_seconds=60)
+    found = {key: text(tile) for key, tile in tiles(page(admin_client)).items()}
+    assert found["answers"] == "Answers 0 usual by this time: 6"
+    assert found["failed"] == "Failed 1 usual by this time: 0"
+    assert "by this time" not in page(admin_client, "7")
+
+
 def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> None:
     busy.receive(message_from(CLIENT, "waiting"))
     Turn.objects.filter(state="pending").update(created_at=timezone.now() - timedelta(minutes=5))
@@ -172,7 +221,8 @@ def test_what_is_to_be_reviewed_leads_to_its_lists(busy: World, admin_client: Cl
         ("sessions_app.view_chat", {"chats", "limits"}),
         (
             "sessions_app.view_turn",
-            {"answers_review", "answers", "failed", "missed", "time", "tokens", "waiting"},
+            {"answers_review", "answers", "held", "failed", "missed", "unknown", "rated_bad"}
+            | {"time", "tokens", "waiting"},
         ),
         ("memories_app.view_memory", {"review", "added"}),
         ("sessions_app.view_forgetreceipt", {"forgotten"}),
@@ -268,7 +318,8 @@ def test_the_number_of_queries_does_not_grow(world: World, admin_client: Client)
 
     page(admin_client)
     few = {period: queries(period) for period in DAYS}
-    assert len(set(few.values())) == 1
+    # Today is compared with what is usual.
+    assert few["today"] - 1 == few["7"] == few["30"]
     for number in range(5):
         world.say(CLIENT, f"question {number}")
         world.say(OTHER_CLIENT, f"question {number}")

@@ -24,14 +24,16 @@ from memoryproject.foundation.admin_kit.periods import (
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.prices import model_tokens
 from memoryproject.staff_site import tasks
-from memoryproject.staff_site.dashboard.figures import figures_of
+from memoryproject.staff_site.dashboard.figures import SUMS, figures_of
 from memoryproject.staff_site.dashboard.rollups import quarters_recount, rollups_recount, slots_read
+from memoryproject.staff_site.dashboard.usual_day import usual_until
 from memoryproject.staff_site.models import Day, Mark, Quarter
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import ForgetReceipt, Message, Turn
+from sessions_app.models import AnswerRating, ForgetReceipt, Message, Turn, TurnReplay
 from sessions_app.schedules import schedules_install
+from sessions_app.turns.pauses import chat_pause
 from sessions_app.turns.rerun import turn_rerun
 from tests.dashboard.counting import assert_right
 from tests.events import edit, revocation
@@ -322,3 +324,98 @@ def test_prices() -> None:
     assert priced.cost == pytest.approx(0.9)
     assert model_tokens("small", 1_000_000, 0, prices).cost == pytest.approx(0.15)
     assert model_tokens("smaller", 1_000_000, 0, prices).cost is None
+
+
+def test_how_well_the_assistant_did(world: World) -> None:
+    now = timezone.now()
+    world.with_answer_rules(min_similarity=0.0)
+    world.remember(OTHER_CLIENT, "Parking is behind the house")
+    known = said(world, "Where can I park?", OTHER_CLIENT)
+    unknown = said(world, "Do you deliver to Haifa?")
+    said(world, "Thank you!")
+    rate(known, is_good=True)
+    rate(unknown, is_good=False)
+    chat_pause(chat_id=world.chat(CLIENT).pk, until=None, by=None, actor=SYSTEM, now=now)
+    said(world, "Is anybody there who can help me?")
+    figures = figures_of(period_named("today", now=now)).whole
+    assert (figures.held, figures.unknown) == (1, 1)
+    assert (figures.rated_good, figures.rated_bad) == (1, 1)
+    assert_right()
+    # What changes later is counted in the quarter of the answer.
+    rate(unknown, is_good=True)
+    assert_right()
+    AnswerRating.objects.all().delete()
+    assert_right()
+    TurnReplay.objects.filter(turn=known).update(recalled=[])
+    assert figures_of(period_named("today", now=now)).whole.unknown == 2
+    assert_right()
+    Message.objects.filter(turn=unknown).update(terms=[])
+    assert figures_of(period_named("today", now=now)).whole.unknown == 1
+    assert_right()
+    object_forget(kind="message", object_id=known.message_id, dependencies=forget_tools(world))
+    assert figures_of(period_named("today", now=now)).whole.unknown == 0
+    assert_right()
+
+
+def said(world: World, text: str, by: str = CLIENT) -> Turn:
+    world.say(by, text)
+    return Turn.objects.latest("id")
+
+
+def rate(turn: Turn, *, is_good: bool) -> None:
+    AnswerRating.objects.update_or_create(
+        turn=turn,
+        user_name="dana",
+        defaults={"is_good": is_good, "is_open": not is_good, "rated_at": timezone.now()},
+    )
+
+
+class TestUsual:
+    """At 12:00 of a Wednesday in Jerusalem, in winter and after the clocks went forward."""
+
+    NOW = datetime(2026, 11, 25, 12, tzinfo=JERUSALEM)
+
+    @pytest.fixture(autouse=True)
+    def in_jerusalem(self, db: None) -> Iterator[None]:
+        with timezone.override(JERUSALEM):
+            yield
+
+    def test_without_an_earlier_day_nothing_is_compared(self) -> None:
+        assert usual_until(self.NOW).days == 0
+        quarter(self.NOW, answers=3)
+        assert usual_until(self.NOW).days == 0
+
+    def test_in_the_first_week_it_is_yesterday_until_this_time(self) -> None:
+        quarter(self.NOW - timedelta(days=1, hours=1), answers=3)
+        quarter(self.NOW - timedelta(days=1, hours=-1), answers=50)
+        found = usual_until(self.NOW)
+        assert (found.days, found.is_yesterday, found.means["answers"]) == (1, True, 3)
+
+    def test_later_it_is_the_mean_of_the_same_weekdays_that_are_known(self) -> None:
+        quarter(self.NOW - timedelta(weeks=3, hours=2), answers=6, held=1)
+        quarter(self.NOW - timedelta(weeks=2, hours=12), answers=1)
+        quarter(self.NOW - timedelta(weeks=1, hours=3), answers=2)
+        quarter(self.NOW - timedelta(weeks=1, hours=-1), answers=100)
+        quarter(self.NOW - timedelta(days=1), answers=100)
+        found = usual_until(self.NOW)
+        assert (found.days, found.is_yesterday) == (3, False)
+        assert (found.means["answers"], found.means["held"]) == (3, pytest.approx(1 / 3))
+
+    def test_days_are_those_of_the_clock_when_it_is_changed(self) -> None:
+        now = datetime(2026, 4, 1, 12, tzinfo=JERUSALEM)
+        before = datetime(2026, 3, 25, 11, 45, tzinfo=JERUSALEM)
+        quarter(before, answers=4)
+        quarter(datetime(2026, 3, 25, 12, 0, tzinfo=JERUSALEM), answers=90)
+        assert usual_until(now).means["answers"] == 4
+
+
+def quarter(at: datetime, **figures: int) -> None:
+    zeros = dict.fromkeys(SUMS, 0)
+    lists: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            *("answer_bins", "answer_counts"),
+            *("model_names", "prompt_tokens", "completion_tokens"),
+        )
+    }
+    Quarter.objects.create(starts_at=at, **{**zeros, **figures}, **lists)

@@ -19,6 +19,7 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.llm.prices import ModelTokens
 from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.dashboard import figure_links, health
+from memoryproject.staff_site.dashboard.answer_tiles import answer_tiles
 from memoryproject.staff_site.dashboard.figure_links import Places
 from memoryproject.staff_site.dashboard.figures import Figures, PeriodFigures, figures_of
 from memoryproject.staff_site.dashboard.number_format import (
@@ -80,6 +81,7 @@ class Board:
     period: str
     is_empty: bool
     to_review: Sequence[Tile]
+    answered: Sequence[Tile]
     happened: Sequence[Tile]
     charts: Sequence[Chart]
     now: Sequence[Tile]
@@ -100,6 +102,7 @@ def board_for(user: Any, *, period: str, now: datetime) -> Board:
         period=period,
         is_empty=found.is_empty,
         to_review=list(review_tiles(to)),
+        answered=list(answer_tiles(found.whole, to, period=period, now=now)),
         happened=list(_happened(found.whole, period, to)),
         charts=[] if found.is_empty else list(_charts(found, to)),
         now=list(_now(to, now)),
@@ -113,7 +116,7 @@ def _happened(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
         address = to.list_of(figure_links.CHATS, when)
         yield Tile("chats", _("Active chats"), count_shown(figures.chats), address)
     if to.may("sessions_app.view_turn"):
-        yield from _answers(figures, when, to)
+        yield _tokens(figures, to.costs(when))
     if to.may("memories_app.view_memory"):
         address = to.list_of(figure_links.MEMORIES, when, **figure_links.ALL_MEMORIES)
         yield Tile("added", _("Memories added"), count_shown(figures.memories_added), address)
@@ -136,25 +139,6 @@ def _messages(figures: Figures, when: str, to: Places) -> Tile:
     ]
     address = to.list_of(figure_links.MESSAGES, when)
     return Tile("messages", _("Messages"), count_shown(figures.messages), address, notes)
-
-
-def _answers(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
-    def turns(**filters: str) -> str:
-        return to.list_of(figure_links.TURNS, when, **filters)
-
-    sent = turns(state__exact="sent")
-    yield Tile("answers", _("Answers"), count_shown(figures.answers), sent)
-    failed, missed = count_shown(figures.failed), count_shown(figures.missed)
-    tone = "bad" if figures.failed else ""
-    yield Tile("failed", _("Failed"), failed, turns(state__exact="failed"), tone=tone)
-    too_late = [Note(_("past WhatsApp's 24 hours"))]
-    tone = "warn" if figures.missed else ""
-    address = turns(state__exact="missed")
-    yield Tile("missed", _("Too late to answer"), missed, address, too_late, tone)
-    slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
-    notes = [Note(slow)] if figures.answers else []
-    yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
-    yield _tokens(figures, to.costs(when))
 
 
 def _tokens(figures: Figures, address: str) -> Tile:

@@ -22,6 +22,8 @@ DELIVERIES = "sessions_app_inbounddelivery"
 # Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
 UNPROCESSED = {"processed": "no"}
+HELD = {"state__exact": "held"}
+RATED_BAD, RATED_GOOD = {"review": "bad"}, {"review": "good"}
 TO_REVIEW = {"review": "todo"}
 LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
@@ -52,6 +54,14 @@ class Places:
         """Return the address of the memories to review."""
         may_view = self.may("memories_app.view_memory")
         return self._address("admin:memories_app_memory_waiting") if may_view else ""
+
+    def unknown_questions(self, when: str) -> str:
+        """Return the address of a period's unknown questions, by topic."""
+        rights = ("sessions_app.view_turn", "sessions_app.view_message")
+        if not all(map(self.may, rights)):
+            return ""
+        address = self._address("admin:sessions_app_turn_unknown")
+        return f"{address}?{urlencode({'period': when})}" if address else ""
 
     def operations(self) -> str:
         return self._address("admin:operations") if self.may("dashboard.operate_server") else ""

@@ -20,6 +20,10 @@ SUMS = (
     "answers",
     "failed",
     "missed",
+    "held",
+    "unknown",
+    "rated_good",
+    "rated_bad",
     "memories_added",
     "receipts",
     "memories_forgotten",
@@ -43,6 +47,10 @@ class Figures:
     answers: int = 0
     failed: int = 0
     missed: int = 0
+    held: int = 0
+    unknown: int = 0
+    rated_good: int = 0
+    rated_bad: int = 0
     memories_added: int = 0
     receipts: int = 0
     memories_forgotten: int = 0

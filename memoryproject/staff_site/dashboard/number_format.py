@@ -18,6 +18,12 @@ def count_shown(number: float) -> str:
     return number_format(number, force_grouping=True)
 
 
+def mean_shown(number: float) -> str:
+    """Return a mean, with one decimal where it is small and no whole number."""
+    digits = 1 if number < 10 and round(number, 1) % 1 else 0
+    return number_format(round(number, digits), digits, force_grouping=True)
+
+
 def seconds_shown(seconds: float | None) -> str:
     """Return seconds with a fitting precision; a dash for None."""
     if seconds is None:

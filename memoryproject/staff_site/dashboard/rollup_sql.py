@@ -7,6 +7,7 @@ from memoryproject.staff_site.dashboard.durations import BIN_SQL
 # Figures of each row of ``marked``, the times at which quarters start.
 COUNTED_SQL = """
 SELECT starts_at, messages, messages_in, messages_out, answers, failed, missed,
+       held, unknown, rated_good, rated_bad,
        answer_bins, answer_counts, model_names, prompt_tokens, completion_tokens,
        memories_added, receipts, memories_forgotten
 FROM marked
@@ -19,10 +20,24 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE state = 'sent') AS answers,
            count(*) FILTER (WHERE state = 'failed') AS failed,
-           count(*) FILTER (WHERE state = 'missed') AS missed
+           count(*) FILTER (WHERE state = 'missed') AS missed,
+           count(*) FILTER (WHERE state = 'held') AS held,
+           count(*) FILTER (WHERE EXISTS (SELECT FROM sessions_app_answerrating
+               WHERE turn_id = sessions_app_turn.id AND is_good)) AS rated_good,
+           count(*) FILTER (WHERE EXISTS (SELECT FROM sessions_app_answerrating
+               WHERE turn_id = sessions_app_turn.id AND NOT is_good)) AS rated_bad
     FROM sessions_app_turn
     WHERE created_at >= starts_at AND created_at < starts_at + interval '15 minutes'
 ) AS of_turns
+CROSS JOIN LATERAL (
+    SELECT count(*) AS unknown FROM sessions_app_turn
+    JOIN sessions_app_message ON sessions_app_message.message_id = sessions_app_turn.message_id
+    JOIN sessions_app_turnreplay ON sessions_app_turnreplay.turn_id = sessions_app_turn.id
+    WHERE created_at >= starts_at AND created_at < starts_at + interval '15 minutes'
+      AND state = 'sent' AND NOT by_hand AND model <> '' AND terms @> ARRAY['!asks']
+      AND NOT recalled @> '[{{"source": "memory"}}]'
+      AND NOT recalled @> '[{{"source": "message"}}]'
+) AS of_questions
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(bin), '{{}}') AS answer_bins,
            coalesce(array_agg(number), '{{}}') AS answer_counts
@@ -107,8 +122,10 @@ WITH borders AS (
 ), sums AS (
     SELECT slot, sum(messages) AS messages, sum(messages_in) AS messages_in,
            sum(messages_out) AS messages_out, sum(answers) AS answers, sum(failed) AS failed,
-           sum(missed) AS missed, sum(memories_added) AS memories_added,
-           sum(receipts) AS receipts, sum(memories_forgotten) AS memories_forgotten
+           sum(missed) AS missed, sum(held) AS held, sum(unknown) AS unknown,
+           sum(rated_good) AS rated_good, sum(rated_bad) AS rated_bad,
+           sum(memories_added) AS memories_added, sum(receipts) AS receipts,
+           sum(memories_forgotten) AS memories_forgotten
     FROM quarters GROUP BY slot
 ), bins AS (
     SELECT slot, jsonb_agg(jsonb_build_array(bin, number)) AS bins

@@ -15,6 +15,7 @@ COUNTED = {
             "chat_id",
             "state",
             "finished_at",
+            "message_id",
         ),
     ),
     "memories_app_memory": ("created_at", ("created_at",)),
@@ -55,6 +56,9 @@ DROP TRIGGER mark_truncated ON {table};
 DROP FUNCTION {table}_mark();
 """
 
+# Whether a memory or a message was recalled for an answer.
+KNOWN = """({0}.recalled @> '[{{"source": "memory"}}]' OR {0}.recalled @> '[{{"source": "message"}}]')"""
+
 # Tokens are counted in the quarter of their turn. A replay goes with its turn only, which marks.
 REPLAY_MARKS = """
 CREATE FUNCTION sessions_app_turnreplay_mark() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -72,16 +76,63 @@ END $$;
 CREATE TRIGGER mark_inserted AFTER INSERT ON sessions_app_turnreplay
     REFERENCING NEW TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_turnreplay_mark();
-CREATE TRIGGER mark_updated AFTER UPDATE OF model, prompt_tokens, completion_tokens
+CREATE TRIGGER mark_updated AFTER UPDATE OF model, prompt_tokens, completion_tokens, recalled
     ON sessions_app_turnreplay
-    FOR EACH ROW WHEN ((OLD.model, OLD.prompt_tokens, OLD.completion_tokens)
-        IS DISTINCT FROM (NEW.model, NEW.prompt_tokens, NEW.completion_tokens))
+    FOR EACH ROW WHEN ((OLD.model, OLD.prompt_tokens, OLD.completion_tokens, {old_known})
+        IS DISTINCT FROM (NEW.model, NEW.prompt_tokens, NEW.completion_tokens, {new_known}))
     EXECUTE FUNCTION sessions_app_turnreplay_mark();
-""".format(quarter=QUARTER.format("created_at"))
+""".format(
+    quarter=QUARTER.format("created_at"),
+    old_known=KNOWN.format("OLD"),
+    new_known=KNOWN.format("NEW"),
+)
 NO_REPLAY_MARKS = """
 DROP TRIGGER mark_inserted ON sessions_app_turnreplay;
 DROP TRIGGER mark_updated ON sessions_app_turnreplay;
 DROP FUNCTION sessions_app_turnreplay_mark();
+"""
+
+# Whether a message asks for something counts in the quarter of its turn.
+MESSAGE_MARKS = """
+CREATE FUNCTION sessions_app_message_asks_mark() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO dashboard_mark (quarter)
+        SELECT {quarter} FROM sessions_app_turn WHERE message_id = NEW.message_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mark_asks_updated AFTER UPDATE OF terms ON sessions_app_message
+    FOR EACH ROW WHEN ((OLD.terms @> ARRAY['!asks']) IS DISTINCT FROM (NEW.terms @> ARRAY['!asks']))
+    EXECUTE FUNCTION sessions_app_message_asks_mark();
+""".format(quarter=QUARTER.format("created_at"))
+NO_MESSAGE_MARKS = """
+DROP TRIGGER mark_asks_updated ON sessions_app_message;
+DROP FUNCTION sessions_app_message_asks_mark();
+"""
+
+# Ratings are counted in the quarter of their answer.
+RATING_MARKS = """
+CREATE FUNCTION sessions_app_answerrating_mark() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO dashboard_mark (quarter)
+        SELECT DISTINCT {quarter} FROM sessions_app_turn
+        WHERE id IN (SELECT turn_id FROM changed);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mark_inserted AFTER INSERT ON sessions_app_answerrating
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_answerrating_mark();
+CREATE TRIGGER mark_updated AFTER UPDATE ON sessions_app_answerrating
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_answerrating_mark();
+CREATE TRIGGER mark_deleted AFTER DELETE ON sessions_app_answerrating
+    REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_answerrating_mark();
+""".format(quarter=QUARTER.format("created_at"))
+NO_RATING_MARKS = """
+DROP TRIGGER mark_inserted ON sessions_app_answerrating;
+DROP TRIGGER mark_updated ON sessions_app_answerrating;
+DROP TRIGGER mark_deleted ON sessions_app_answerrating;
+DROP FUNCTION sessions_app_answerrating_mark();
 """
 
 
@@ -153,6 +204,10 @@ class Migration(migrations.Migration):
                 ('answers', models.PositiveIntegerField(verbose_name='answers')),
                 ('failed', models.PositiveIntegerField(verbose_name='failed')),
                 ('missed', models.PositiveIntegerField(verbose_name='missed')),
+                ('held', models.PositiveIntegerField(verbose_name='held')),
+                ('unknown', models.PositiveIntegerField(verbose_name='unknown')),
+                ('rated_good', models.PositiveIntegerField(verbose_name='rated good')),
+                ('rated_bad', models.PositiveIntegerField(verbose_name='rated bad')),
                 ('answer_bins', django.contrib.postgres.fields.ArrayField(base_field=models.PositiveSmallIntegerField(), size=None, verbose_name='answer bins')),
                 ('answer_counts', django.contrib.postgres.fields.ArrayField(base_field=models.PositiveIntegerField(), size=None, verbose_name='answer counts')),
                 ('model_names', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=128), size=None, verbose_name='model names')),
@@ -226,4 +281,6 @@ class Migration(migrations.Migration):
         ),
         *(_marks(table, time, columns) for table, (time, columns) in COUNTED.items()),
         migrations.RunSQL(REPLAY_MARKS, NO_REPLAY_MARKS),
+        migrations.RunSQL(MESSAGE_MARKS, NO_MESSAGE_MARKS),
+        migrations.RunSQL(RATING_MARKS, NO_RATING_MARKS),
     ]
