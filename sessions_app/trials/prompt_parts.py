@@ -1,4 +1,4 @@
-"""Take the stored prompt of an answer apart, and put it together again with other parts. Pure."""
+"""Take the stored prompt of an answer apart, and put it together again with other parts."""
 
 from __future__ import annotations
 
