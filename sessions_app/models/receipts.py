@@ -109,7 +109,7 @@ class ForgetReceipt(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.object_id}"
+        return f"{self.get_kind_display()} {self.object_id}"
 
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""

@@ -29,7 +29,7 @@ from memoryproject.staff_site.accounts.rights import (
     may_manage_group,
     may_manage_user,
     permission_label,
-    permissions_to_give,
+    permissions_offered,
 )
 from memoryproject.staff_site.accounts.second_factor import second_factor_remove
 from memoryproject.staff_site.accounts.sessions import device_of
@@ -119,7 +119,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
             groups.label_from_instance = lambda group: group_shown(group.name)
             return groups
         kwargs |= {
-            "queryset": permissions_to_give(request.user),
+            "queryset": permissions_offered(request.user),
             "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
         }
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
@@ -235,7 +235,7 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
         kwargs |= {
-            "queryset": permissions_to_give(request.user),
+            "queryset": permissions_offered(request.user),
             "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
         }
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
