@@ -23,7 +23,7 @@ from memories_app.models import MemoryDocument
 from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed
 from memoryproject.foundation.admin_kit.display import (
     shown_json,
-    shown_state,
+    shown_mark,
     shown_table,
     shown_text,
 )
@@ -32,6 +32,13 @@ from memoryproject.foundation.audit.staff import staff_actor
 
 SHOWN_VERSIONS = 20
 MAX_VERSION_LENGTH = 20_000
+
+
+STATUS_LABELS = {
+    ACCEPTED: gettext_lazy("accepted"),
+    SUPERSEDED: gettext_lazy("superseded"),
+    DEPRECATED: gettext_lazy("deprecated"),
+}
 
 
 class ArchivedFilter(admin.SimpleListFilter):
@@ -61,8 +68,8 @@ class DecisionFilter(admin.SimpleListFilter):
     title = gettext_lazy("decision")
     parameter_name = "decision"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(status, status) for status in STATUSES]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(status, STATUS_LABELS.get(status, status)) for status in STATUSES]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
@@ -87,7 +94,8 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("state"), ordering="status")
     def shown_state(self, document: MemoryDocument) -> str:
-        return shown_state(document.status, good=[ACCEPTED], bad=[SUPERSEDED, DEPRECATED])
+        tone = {ACCEPTED: "good", SUPERSEDED: "bad", DEPRECATED: "bad"}.get(document.status, "")
+        return shown_mark(str(STATUS_LABELS.get(document.status, document.status or "–")), tone)
 
     @admin.display(description=gettext_lazy("content"))
     def shown_content(self, document: MemoryDocument) -> str:

@@ -3,7 +3,7 @@
 from memories_app.review.admin.memory_history import memory_link
 from memories_app.review.admin.memory_pages import MemoryPages
 from memories_app.review.admin.proposal_pages import ProposalPages
-from memories_app.review.admin.state_labels import VISIBILITIES, mark
+from memories_app.review.admin.state_labels import VISIBILITIES, mark, type_label
 
 __all__ = [
     "MemoryPages",
@@ -11,4 +11,5 @@ __all__ = [
     "VISIBILITIES",
     "mark",
     "memory_link",
+    "type_label",
 ]

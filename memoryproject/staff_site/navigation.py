@@ -175,7 +175,8 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
     if request.user.has_perm(OPERATE):
         rest = tuple(Entry("table_rows", model=name) for name in models if name not in named)
         raw = _group(_("Raw tables"), [("", rest)], request, models)
-    own = (_("Own account"), OWN_ACCOUNT if request.user.has_usable_password() else ())
+    has_password = request.user.is_authenticated and request.user.has_usable_password()
+    own = (_("Own account"), OWN_ACCOUNT if has_password else ())
     settings = _group(_("Settings"), (own, *SETTINGS), request, models)
     groups.append(replace(settings, inner=raw))
     return [group for group in groups if group.parts]

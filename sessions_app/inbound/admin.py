@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.contrib import admin, messages
@@ -9,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_json
@@ -16,6 +18,7 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
+from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.row_search import deliveries_found
 
@@ -31,6 +34,34 @@ EVENTS = {
     "Notice": gettext_lazy("Notice of the provider"),
     "Ignored": gettext_lazy("Nothing to store"),
 }
+
+# What an event led to, as it is stored. "status …" is followed by a DeliveryStatus.
+OUTCOMES = {
+    "stored": gettext_lazy("stored"),
+    "stored, not to be answered": gettext_lazy("stored, not to be answered"),
+    "memory is off, not to be answered": gettext_lazy("memory is off, not to be answered"),
+    "our own message: confirmed": gettext_lazy("our own message: confirmed"),
+    "our own message: ignored": gettext_lazy("our own message: ignored"),
+    "reaction stored": gettext_lazy("reaction stored"),
+    "reaction taken away": gettext_lazy("reaction removed"),
+    "address changed": gettext_lazy("address changed"),
+    "edited": gettext_lazy("edited"),
+    "revoked": gettext_lazy("deleted"),
+    "forgotten": gettext_lazy("erased"),
+}
+STATUS = re.compile(r"status (\w+)( of a message that is not here)?")
+
+
+def outcome_shown(outcome: str) -> str:
+    """Return the outcome in the reader's language; as it is stored, if it has no translation."""
+    if outcome.startswith(UNPROCESSED):
+        return _("not processed: %(error)s") % {"error": outcome.removeprefix(UNPROCESSED)}
+    status = STATUS.fullmatch(outcome)
+    if status is None:
+        return str(OUTCOMES.get(outcome, outcome))
+    label = dict(DeliveryStatus.choices).get(status[1], status[1])
+    text = _("status of a message that is not here: %(status)s") if status[2] else "%(status)s"
+    return text % {"status": label}
 
 
 class EventFilter(admin.SimpleListFilter):
@@ -66,15 +97,15 @@ class ProcessedFilter(admin.SimpleListFilter):
 @admin.register(InboundDelivery)
 class InboundDeliveryAdmin(ConversationAdmin):
     read_as = "delivery"
-    list_display = ("received_at", "provider", "shown_event", "outcome", "chat")
+    list_display = ("received_at", "provider", "shown_event", "shown_outcome", "chat")
     list_filter = (ProcessedFilter, "provider", EventFilter, "received_at")
     actions = ("process_again",)
     search_fields = ("delivery_key",)
     # The newest first; any other order would sort a million rows.
     sortable_by = ()
     list_select_related = ("chat",)
-    exclude = ("event", "raw", "change")
-    readonly_fields = ("shown_event", "shown_change", "shown_raw")
+    exclude = ("event", "outcome", "raw", "change")
+    readonly_fields = ("shown_event", "shown_outcome", "shown_change", "shown_raw")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[InboundDelivery], search_term: str
@@ -111,10 +142,14 @@ class InboundDeliveryAdmin(ConversationAdmin):
     def shown_event(self, delivery: InboundDelivery) -> str:
         return str(EVENTS.get(delivery.event, delivery.event))
 
-    @admin.display(description=gettext_lazy("change that waits for its message"))
+    @admin.display(description=gettext_lazy("outcome"))
+    def shown_outcome(self, delivery: InboundDelivery) -> str:
+        return outcome_shown(delivery.outcome)
+
+    @admin.display(description=gettext_lazy("change waiting for its message"))
     def shown_change(self, delivery: InboundDelivery) -> str:
         return shown_json(delivery.change)
 
-    @admin.display(description=gettext_lazy("as it came"))
+    @admin.display(description=gettext_lazy("original event"))
     def shown_raw(self, delivery: InboundDelivery) -> str:
         return shown_json(delivery.raw)

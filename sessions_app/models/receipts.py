@@ -116,7 +116,7 @@ class ForgetReceipt(Requested):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.object_id}"
+        return f"{self.get_kind_display()} {self.object_id}"
 
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""

@@ -137,6 +137,7 @@ class AssistantProfileAdmin(StaffAdmin):
             **self.admin_site.each_context(request),
             "title": _("The assistant's profile"),
             "opts": self.opts,
+            "list_title": _("The assistant's profile"),
             "form": form,
             "profile": form.instance,
             "may_change": may_change,

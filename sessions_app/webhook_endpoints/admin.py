@@ -255,7 +255,7 @@ class WebhookEndpointAdmin(StaffAdmin):
         page["Cache-Control"] = "no-store"
         return page
 
-    @admin.display(description=gettext_lazy("is told"))
+    @admin.display(description=gettext_lazy("events"))
     def shown_events(self, endpoint: WebhookEndpoint) -> str:
         what = ", ".join(endpoint.event_types) or _("everything")
         if endpoint.chat_ids is None:

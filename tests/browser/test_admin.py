@@ -105,7 +105,7 @@ def test_search_finds_words_people_and_nothing(staff: Page, world: World) -> Non
         staff.press("#searchbar", "Enter")
         expect(staff.locator(ROWS)).to_have_count(rows)
     staff.goto(f"{MESSAGES}?q=unheard")
-    expect(staff.locator(".nothing")).to_contain_text("Nothing fits")
+    expect(staff.locator(".nothing")).to_contain_text("Nothing matches")
 
 
 def test_what_people_write_is_shown_and_not_run(visit: Visit, staff: Page, world: World) -> None:

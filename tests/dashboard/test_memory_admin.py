@@ -183,7 +183,7 @@ def test_actions_do_what_they_say_and_tell_what_they_left_alone(staff: Client) -
     assert "came from no chat" in said(act(staff, "make_chat", one))
     told = said(act(staff, "approve", one, waiting))
     assert "1 memory is approved" in told
-    assert "1 left alone" in told
+    assert "1 skipped" in told
     assert Memory.objects.get(pk=waiting.pk).status == "active"
     gone = remember("Maybe", proposed=True)
     assert "1 memory is rejected" in said(act(staff, "reject", gone))

@@ -117,7 +117,7 @@ def test_of_those_ticked_one_that_changed_meanwhile_is_left_alone(
     memory_update(memory_id=waiting.pk, content="Dana hates tea", actor=OTHER, embedder=embedder())
     done = said(answer_many(admin_client, "approve", seen, other))
     assert "1 memory is approved." in done
-    assert "1 left alone: Somebody else changed this memory." in done
+    assert "1 skipped: Somebody else changed this memory." in done
     assert [now(waiting)[0], now(other)[0]] == ["proposed", "active"]
 
 

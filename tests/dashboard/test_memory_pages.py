@@ -94,7 +94,7 @@ def test_where_no_vector_can_be_made_the_words_decide_and_the_page_says_so(
     monkeypatch.setattr("sessions_app.memories.admin.memory_pages.embedder", Broken)
     found = shown(admin_client, q="TestCorp pays")
     assert rows(found) == ["TestCorp pays within 30 days"]
-    assert "The meaning can&#x27;t be compared" in found.replace("'", "&#x27;")
+    assert "Search by meaning is not available just now" in found
 
 
 def test_a_search_stays_within_the_filters(admin_client: Client) -> None:
@@ -139,7 +139,7 @@ def test_a_part_of_a_word_is_found_where_nothing_else_fits(admin_client: Client)
     remember("Dana likes tea", visibility="public")
     found = shown(admin_client, q="7120419")
     assert rows(found) == ["The part for the oven is AB-77120419"]
-    assert "as a part of a word" in found
+    assert "contain it as part of a word" in found
     assert rows(shown(admin_client, q="7120419", visibility__exact="public")) == ["Dana likes tea"]
     assert "as a part of a word" not in shown(admin_client, q="oven")
 
@@ -149,7 +149,7 @@ def test_the_nearest_are_shown_and_marked_where_nothing_fits(admin_client: Clien
         remember(f"Dana likes tea number {place} of the garden")
     found = shown(admin_client, q="invoice payment deadline")
     assert len(rows(found)) == 5
-    assert "Nothing fits this well." in found
+    assert "No close match." in found
     assert found.count("too weak to be recalled</span>") == 5
     assert "would be recalled</span>" not in found
 
@@ -364,10 +364,8 @@ def people(world: World) -> dict[str, Chat]:
 def test_the_list_says_whose_each_memory_is(admin_client: Client, people: dict[str, Chat]) -> None:
     whose = re.findall(r"field-shown_person.*?</td>", shown(admin_client), re.S)
     names = [" ".join(re.sub(r"<[^>]+>", " ", cell.partition(">")[2]).split()) for cell in whose]
-    assert len(names) == 4
-    assert {"everyone", "the owner"} < set(names)
-    assert any(name.startswith("Dana Levi") for name in names)
-    assert any("נועה כהן" in name for name in names)
+    # Without addresses, which the row has no room for.
+    assert sorted(names) == sorted(["everyone", "the owner", "Dana Levi", "נועה כהן"])
 
 
 @pytest.mark.parametrize("typed", ["dana", "Levi", CLIENT, CLIENT.split("@")[0], "0100123"])

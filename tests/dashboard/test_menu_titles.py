@@ -43,6 +43,24 @@ def test_every_entry_of_the_menu_is_the_title_of_its_page(
     assert called == {name: name for name in called}
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admin/audit/auditevent/verify/",
+        "/admin/sessions_app/assistantprofile/",
+        "/admin/sessions_app/forgetrun/search/",
+        "/admin/sessions_app/label/add/",
+        "/admin/hooks/webhookendpoint/add/",
+    ],
+)
+def test_the_breadcrumbs_name_a_list_as_the_menu_does(admin_client: Client, address: str) -> None:
+    named = dict(re.findall(r'<li><a href="([^"]+)"[^>]*>(.*?)</a></li>', menu_of(admin_client)))
+    page = admin_client.get(address, follow=True).content.decode()
+    (crumbs,) = re.findall(r'<nav class="breadcrumbs".*?</nav>', page, re.DOTALL)
+    _, (above, name), *_ = re.findall(r'<a href="([^"]+)">(.*?)</a>', crumbs)
+    assert words(name) == words(named[above])
+
+
 def test_the_docs_name_entries_that_the_menu_has(admin_client: Client) -> None:
     """*Group → Entry*, and what follows is on that page or in that folded part."""
     menu = menu_of(admin_client)

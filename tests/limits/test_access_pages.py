@@ -127,7 +127,7 @@ def test_chosen_chats_are_blocked_and_allowed_and_found_by_the_filter(
     )
     assert words(answer) == [
         "1 chat was changed.",
-        "1 chat was left alone: it was decided so already, or is the owner's.",
+        "1 chat was skipped: already decided so, or the owner's.",
     ]
     assert listed(admin_client, "blocked") == [CLIENT]
     assert listed(admin_client, "opted_out") == [OTHER_CLIENT]

@@ -46,7 +46,7 @@ def test_the_list_shows_state_and_hides_the_archive(database: Place, admin_clien
     assert "task-42" not in text(admin_client, LIST, q="auth", archived="all")
     assert "auth" in text(admin_client, LIST, q="auth", category__exact="decisions")
     assert "auth" in text(admin_client, LIST, decision="superseded").split("result_list")[1]
-    assert "Nothing fits" in text(admin_client, LIST, decision="accepted")
+    assert "Nothing matches" in text(admin_client, LIST, decision="accepted")
 
 
 def test_a_page_shows_content_and_versions_escaped_and_in_their_direction(

@@ -25,7 +25,7 @@ def test_each_failed_answer_is_sent_again_and_others_are_left_alone(
         follow=True,
     )
     told = [str(message) for message in answer.context["messages"]]
-    left = "1 answer was left alone: it needs no retry, or can't be run any more."
+    left = "1 answer was skipped: it needs no retry, or can't be run any more."
     assert told == ["1 answer is retried.", *([] if address_ends else [left])]
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Fine", "answer to: Lost"]

@@ -52,7 +52,7 @@ def each(
     if count:
         page.message_user(request, done(count), messages.SUCCESS)
     for reason, times in refused.items():
-        text = _("%(count)d left alone: %(reason)s") % {"count": times, "reason": reason}
+        text = _("%(count)d skipped: %(reason)s") % {"count": times, "reason": reason}
         page.message_user(request, text, messages.WARNING)
 
 

@@ -250,7 +250,7 @@ class ProposalPages(ReadOnlyAdmin):
     def shown_similarity(self, proposal: MergeProposal) -> str:
         return _("%(percent)s similar") % {"percent": f"{proposal.similarity:.0%}"}
 
-    @admin.display(description=gettext_lazy("memories, the one that stays first"))
+    @admin.display(description=gettext_lazy("memories (the first is kept)"))
     def side_by_side(self, proposal: MergeProposal) -> str:
         texts = ((shown_short(part.memory.content, 160),) for part in proposal.parts.all())
         items = format_html_join("", "<li>{}</li>", texts)

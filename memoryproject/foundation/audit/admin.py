@@ -55,7 +55,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "which finds all of its person."
     )
     fieldsets = (
-        (None, {"fields": ("at", "shown_action", "action", "shown_actor", "shown_chat")}),
+        (None, {"fields": ("at", "shown_action", "shown_code", "shown_actor", "shown_chat")}),
         (
             gettext_lazy("Object"),
             {"fields": ("shown_object_type", "object_id", "content_hash", "shown_details")},
@@ -64,6 +64,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     )
     readonly_fields = (
         "shown_action",
+        "shown_code",
         "shown_object_type",
         "shown_actor",
         "shown_chat",
@@ -153,6 +154,10 @@ class AuditEventAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("action"), ordering="action")
     def shown_action(self, event: AuditEvent) -> str:
         return action_shown(event.action)
+
+    @admin.display(description=gettext_lazy("action's code"))
+    def shown_code(self, event: AuditEvent) -> str:
+        return event.action
 
     @admin.display(description=gettext_lazy("object"))
     def shown_object_type(self, event: AuditEvent) -> str:

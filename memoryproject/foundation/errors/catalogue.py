@@ -36,7 +36,7 @@ WEBHOOKS = {
     "webhook_unreachable": _("It can't be reached."),
     "webhook_connection": _("The connection broke (%(kind)s)."),
     "webhook_status": _("It answered %(status)s."),
-    "webhook_gone": _("It answered 410: it wants to be told no more."),
+    "webhook_gone": _("It answered 410: it no longer wants events."),
     "webhook_given_up": _("Nothing could be delivered for %(days)s days. Last: %(why)s"),
 }
 
@@ -111,7 +111,7 @@ DOCUMENTS = {
 MODELS = {
     "model_timeout": _("The model server gave no answer within %(seconds)s seconds."),
     "answer_deadline": _("The time for the answer was over (ANSWER_DEADLINE_SECONDS)."),
-    "service_paused": _("It didn't answer lately and is left alone for a short time."),
+    "service_paused": _("It didn't answer lately and is not asked again for a short time."),
     "service_status": _("It answered %(status)s."),
     "model_unreachable": _("The model server could not be reached."),
     "model_characters": _("The API key or the text holds characters that can't be sent."),

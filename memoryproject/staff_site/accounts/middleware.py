@@ -75,13 +75,13 @@ def _why(standing: Standing) -> str:
     minutes: int = settings.STAFF_SESSION_MINUTES
     if minutes % 60:
         return ngettext(
-            "You were logged out, since nothing was done for %(count)d minute.",
-            "You were logged out, since nothing was done for %(count)d minutes.",
+            "You were logged out after %(count)d minute without activity.",
+            "You were logged out after %(count)d minutes without activity.",
             minutes,
         ) % {"count": minutes}
     return ngettext(
-        "You were logged out, since nothing was done for %(count)d hour.",
-        "You were logged out, since nothing was done for %(count)d hours.",
+        "You were logged out after %(count)d hour without activity.",
+        "You were logged out after %(count)d hours without activity.",
         minutes // 60,
     ) % {"count": minutes // 60}
 

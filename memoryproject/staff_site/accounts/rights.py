@@ -30,6 +30,8 @@ OWN_PERMISSIONS = {
     "operate_server": _("Operations: see settings and queues, test the provider"),
     "export_auditevent": _("Audit log: export"),
 }
+# Apps of libraries: failed logins and second factors are managed on pages of ours.
+WITHOUT_PAGES = ("axes", "otp_static", "otp_totp")
 
 
 def _names(permissions: QuerySet[Permission]) -> set[str]:
@@ -75,6 +77,11 @@ def permissions_to_give(actor: Any) -> QuerySet[Permission]:
         return every
     held = Q(user=actor) | Q(group__user=actor)
     return every.filter(pk__in=Permission.objects.filter(held).values("pk"))
+
+
+def permissions_offered(actor: Any) -> QuerySet[Permission]:
+    """Return those to choose from in a form: without libraries' tables, which have no page."""
+    return permissions_to_give(actor).exclude(content_type__app_label__in=WITHOUT_PAGES)
 
 
 def groups_to_give(actor: Any) -> QuerySet[Group]:

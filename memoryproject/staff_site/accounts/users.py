@@ -30,7 +30,7 @@ from memoryproject.staff_site.accounts.rights import (
     may_manage_group,
     may_manage_user,
     permission_label,
-    permissions_to_give,
+    permissions_offered,
 )
 from memoryproject.staff_site.accounts.second_factor import second_factor_remove
 from memoryproject.staff_site.accounts.sessions import device_of
@@ -124,7 +124,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
             groups: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
             groups.label_from_instance = lambda group: group_shown(group.name)
             return groups
-        kwargs |= {"queryset": permissions_to_give(request.user), "widget": PermissionList()}
+        kwargs |= {"queryset": permissions_offered(request.user), "widget": PermissionList()}
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         field.label_from_instance = permission_label
         return field
@@ -237,7 +237,7 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
     def formfield_for_manytomany(  # type: ignore[override]
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
-        kwargs |= {"queryset": permissions_to_give(request.user), "widget": PermissionList()}
+        kwargs |= {"queryset": permissions_offered(request.user), "widget": PermissionList()}
         field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         field.label_from_instance = permission_label
         return field

@@ -60,7 +60,8 @@ class QueuedAdmin(JobAdmin):
 
 
 class ScheduleAdmin(JobAdmin):
-    list_display = ("name", "kind", "minutes", "next_run")
+    # The name is the program's, in English.
+    list_display = ("kind", "name", "minutes", "next_run")
     fields = ("name", "kind", "minutes", "next_run")
     readonly_fields = ("kind",)
 

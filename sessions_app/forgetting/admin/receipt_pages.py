@@ -168,7 +168,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("time"))
     def shown_times(self, receipt: ForgetReceipt) -> str:
-        return times_of(receipt.forgotten_at)
+        return format_html('<bdi dir="ltr">{}</bdi>', times_of(receipt.forgotten_at))
 
     @admin.display(description=gettext_lazy("check"), ordering="probe")
     def shown_probe(self, receipt: ForgetReceipt) -> str:

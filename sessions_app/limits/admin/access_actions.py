@@ -44,8 +44,8 @@ class AccessActions(ReadOnlyAdmin):
             self.message_user(request, text % {"n": changed}, messages.SUCCESS)
         if left := len(chats) - changed:
             text = ngettext(
-                "%(n)d chat was left alone: it was decided so already, or is the owner's.",
-                "%(n)d chats were left alone: they were decided so already, or are the owner's.",
+                "%(n)d chat was skipped: already decided so, or the owner's.",
+                "%(n)d chats were skipped: already decided so, or the owner's.",
                 left,
             )
             self.message_user(request, text % {"n": left}, messages.WARNING)

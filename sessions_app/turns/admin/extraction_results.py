@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from memories_app.models import Memory
-from memories_app.review.presentation import VISIBILITIES, memory_link
+from memories_app.review.presentation import VISIBILITIES, memory_link, type_label
 from memories_app.store.facade import EXTRACTION
 from memoryproject.foundation.admin_kit.display import shown_mark, shown_table
 from memoryproject.foundation.errors.translate_error import translate_error
@@ -45,7 +45,7 @@ def _learned_rows(turn: Turn) -> list[tuple[str, ...]]:
     return [
         (
             memory_link(memory),
-            memory.type,
+            type_label(memory.type),
             str(VISIBILITIES.get(memory.visibility, memory.visibility)),
             "–" if memory.confidence is None else f"{memory.confidence:g}",
         )

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext_lazy
 from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
-from sessions_app.models.messages import AUTHOR
+from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.presentation.author_names import SOMEBODY, names_of
 from sessions_app.turns.admin.extraction_results import learning_of
 from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
@@ -55,6 +55,10 @@ class PromptLine:
     data: str = ""
     after: str = ""
     pictures: Sequence[str] = ()
+
+    @property
+    def role_shown(self) -> str:
+        return str(dict(Role.choices).get(self.role, self.role))
 
 
 @dataclass(frozen=True)
@@ -240,7 +244,7 @@ def _left_out(record: dict[str, Any]) -> list[str]:
     if until := number("summarized_until"):
         sentences.append(_("A summary told what was said up to message no. %(n)d.") % {"n": until})
     if record.get("passage"):
-        sentences.append(_("What stood between the summary and the history was told shortened."))
+        sentences.append(_("The messages between the summary and the history were shortened."))
     counts = ((text, number(name)) for name, text in _LEFT_OUT_COUNTS.items())
     sentences += [text % {"n": count} for text, count in counts if count]
     if record.get("recall_degraded"):

@@ -43,6 +43,8 @@ from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 HEAVY = ("context", "unstored_text", "unstored_reply")
 HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
+# The answer to a command has this instead of a model's name.
+COMMAND = "command"
 # The person still waits for an answer, which a person may write.
 UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
@@ -245,7 +247,8 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 
     @admin.display(description=gettext_lazy("model"))
     def shown_model(self, turn: Turn) -> str:
-        return TurnReplay.of(turn).model
+        model = TurnReplay.of(turn).model
+        return _("command") if model == COMMAND else model
 
     @admin.display(description=gettext_lazy("tokens"))
     def tokens(self, turn: Turn) -> str:
@@ -275,8 +278,8 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             self.message_user(request, text % {"n": again}, messages.SUCCESS)
         if left := len(keys) - again:
             text = ngettext(
-                "%(n)d answer was left alone: it needs no retry, or can't be run any more.",
-                "%(n)d answers were left alone: they need no retry, or can't be run any more.",
+                "%(n)d answer was skipped: it needs no retry, or can't be run any more.",
+                "%(n)d answers were skipped: they need no retry, or can't be run any more.",
                 left,
             )
             self.message_user(request, text % {"n": left}, messages.WARNING)

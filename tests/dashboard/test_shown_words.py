@@ -1,0 +1,98 @@
+"""Stored codes are shown in words of the reader's language: outcomes, roles, commands, numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.utils import translation
+
+from memoryproject.foundation.admin_kit.display import cost_shown
+from sessions_app.inbound.admin import outcome_shown
+from sessions_app.models import ForgetReceipt, InboundDelivery, Turn
+from tests.world import CLIENT, World
+
+pytestmark = pytest.mark.django_db
+HEBREW: Any = {"accept-language": "he"}
+
+
+def test_a_delivery_says_in_words_what_became_of_it(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "hello")
+    outcomes = ("status read", "reaction taken away", "stored", "not processed: DataError")
+    for number, outcome in enumerate(outcomes):
+        InboundDelivery.objects.create(
+            provider="cloud", delivery_key=f"key-{number}", event="StatusUpdate", outcome=outcome
+        )
+    address = "/admin/sessions_app/inbounddelivery/"
+    listed = admin_client.get(address).content.decode()
+    for words in (">Read<", "reaction removed", "not processed: DataError"):
+        assert words in listed
+    assert "status read" not in listed
+    assert "נשמר" in admin_client.get(address, headers=HEBREW).content.decode()
+    newest = InboundDelivery.objects.get(delivery_key="key-0")
+    assert "status read" not in admin_client.get(f"{address}{newest.pk}/change/").content.decode()
+
+
+def test_an_unknown_outcome_is_shown_as_it_is_stored() -> None:
+    assert outcome_shown("some later outcome") == "some later outcome"
+    assert outcome_shown("status read of a message that is not here").endswith(": Read")
+
+
+def test_a_prompt_names_who_speaks(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "what time is it")
+    page = f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/"
+    assert '<span class="role">System</span>' in admin_client.get(page).content.decode()
+    hebrew = admin_client.get(page, headers=HEBREW).content.decode()
+    assert '<span class="role">מערכת</span>' in hebrew
+
+
+def test_a_receipt_is_called_by_its_kind_in_words(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "hello")
+    receipt = ForgetReceipt.objects.create(
+        kind="chat", object_id=world.chat(CLIENT).pk, actor_kind="staff", probe="absent"
+    )
+    page = f"/admin/sessions_app/forgetreceipt/{receipt.pk}/change/"
+    assert f"Chat {receipt.object_id}" in admin_client.get(page).content.decode()
+
+
+def test_thousands_are_set_apart_in_both_languages() -> None:
+    for language in ("en", "he"):
+        with translation.override(language):
+            assert "21,496.00" in cost_shown(21496)
+
+
+def test_only_permissions_with_pages_are_offered(admin_client: Client) -> None:
+    """Those of libraries have English names, and grant nothing here."""
+    group = Group.objects.order_by("pk").first()
+    assert group is not None
+    for page in (f"/admin/auth/group/{group.pk}/change/", "/admin/auth/group/add/"):
+        form = admin_client.get(page).content.decode()
+        assert "Memories: view" in form
+        assert "Access attempt" not in form
+        assert "TOTP device" not in form
+
+
+def test_history_is_the_audit_log_of_the_object_for_those_who_may_read_it(
+    admin_client: Client, client: Client, django_user_model: Any, world: World
+) -> None:
+    """Django's own history was empty: the forms change almost nothing here."""
+    world.say(CLIENT, "hello")
+    session = world.session(CLIENT)
+    page = f"/admin/sessions_app/chatsession/{session.pk}/change/"
+    address = f"/admin/audit/auditevent/?q={session.pk}"
+    assert f'href="{address}"' in admin_client.get(page).content.decode()
+    assert "A session began" in admin_client.get(address).content.decode()
+
+    viewer = django_user_model.objects.create_user("viewer", is_staff=True)
+    viewer.groups.add(Group.objects.get(name="Viewer"))
+    client.force_login(viewer)
+    seen = client.get(page).content.decode()
+    assert str(session.pk) in seen
+    assert "auditevent" not in seen
+
+
+def test_the_page_that_verifies_is_below_the_audit_log(admin_client: Client) -> None:
+    page = admin_client.get("/admin/audit/auditevent/verify/").content.decode()
+    assert '<a href="/admin/audit/auditevent/">Audit log</a>' in page
