@@ -52,8 +52,8 @@ def labels_read(chat_id: UUID) -> list[int]:
 
 def labels_restore(*, kept: UUID, gone: UUID, labels: Mapping[str, list[int]]) -> None:
     """Give ``gone`` its labels back, and take those from ``kept`` that came with it."""
-    brought = set(labels["gone"]) - set(labels["kept"])
-    ChatLabel.objects.filter(chat=kept, label__in=brought).delete()
+    added = set(labels["gone"]) - set(labels["kept"])
+    ChatLabel.objects.filter(chat=kept, label__in=added).delete()
     there = Label.objects.filter(pk__in=labels["gone"]).values_list("pk", flat=True)
     ChatLabel.objects.bulk_create(ChatLabel(chat_id=gone, label_id=key) for key in there)
 

@@ -36,6 +36,7 @@ MADE_WHEN_CALLED = {
     "f'(?<!\\\\w){re.escape(text)}(?!\\\\w)'": "one literal",
     "f'(?<!\\\\w){re.escape(wanted)}(?!\\\\w)'": "one literal",
     "re.escape(left_out['passage'])": "one literal",
+    "re.escape(text)": "one literal",
     "re.escape(name) + '(?:\\\\.(\\\\d{1,9}))?'": "one literal and nine digits",
     "pattern": "kept in a table, where it is found",
     "f'{words}|{ours}'": "kept under a name, where it is found",

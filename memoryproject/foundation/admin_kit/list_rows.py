@@ -29,7 +29,7 @@ CHECK, TITLE, TIME, REST, LABELLED, HIDDEN = (
     "row-rest row-labelled",
     "row-hidden",
 )
-TAG = re.compile(r"<[^>]*>")
+TAG = re.compile(r"(<[^<>]*>)")
 LETTER = re.compile(r"[^\W\d_]")
 NOTHING = ("", "-", "–")
 # A narrow row has no place for fields and buttons: the row's own page has them.
@@ -110,5 +110,11 @@ def _placed(columns: Columns, row: Sequence[str]) -> Iterator[SafeString]:
 
 def _with_year_apart(cell: str) -> str:
     """Mark the current year, which a narrow row leaves out."""
-    year = rf"(?<=>)([^<]*?)( {timezone.localtime().year})\b"
-    return re.sub(year, r'\1<span class="row-year">\2</span>', cell, count=1)
+    year = f" {timezone.localtime().year}"
+    parts = TAG.split(cell)
+    # Every second part is a tag, whose attributes may hold the time, too.
+    for number in range(0, len(parts), 2):
+        if year in parts[number]:
+            parts[number] = parts[number].replace(year, f'<span class="row-year">{year}</span>', 1)
+            break
+    return "".join(parts)

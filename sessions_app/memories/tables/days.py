@@ -36,8 +36,9 @@ _ALWAYS = {
 _MARKS = re.compile("[.'\"׳״’‘]")
 _HEBREW_LEAD = re.compile(r"^(?:ה?ימימ|ביומ|יומ|בימימ)\s+")
 _PLURAL = re.compile(r"days$")
-_LIST = re.compile(r"\s*(?:[,;/&+]|\band\b|(?<=\s)ו(?=[א-ת]{3}))\s*")
-_RANGE = re.compile(r"\s*(?:[-–—־]|\b(?:to|till|until|through|thru)\b|(?<=\s)עד(?=\s))\s*")
+_LIST = re.compile(r"[,;/&+]|\band\b|(?<=\s)ו(?=[א-ת]{3})")
+_RANGE = re.compile(r"[-–—־]|\b(?:to|till|until|through|thru)\b|(?<=\s)עד(?=\s)")
+_SPANS = re.compile(r"[,;/&+\n]|\band\b")
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T]0?0:00(?::00)?)?")
 _DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?: 0?0:00(?::00)?)?")
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?(?::\d{2})?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
@@ -52,7 +53,7 @@ def days_in(text: str) -> list[int] | None:
     plain = _HEBREW_LEAD.sub("", plain)
     days: list[int] = []
     for part in _LIST.split(plain):
-        ends = [_day(each) for each in _RANGE.split(part)]
+        ends = [_day(each.strip()) for each in _RANGE.split(part)]
         if not 1 <= len(ends) <= 2 or None in ends:
             return None
         first, last = int(ends[0] or 0), int(ends[-1] or 0)
@@ -122,8 +123,8 @@ def span_of(opens: str, closes: str) -> Span | None:
 def spans_in(text: str) -> list[Span] | None:
     """Return the spans of a cell such as "8:00-12:00, 16:00-19:00"; None where there are none."""
     spans = []
-    for part in re.split(r"\s*(?:[,;/&+\n]|\band\b)\s*", text.strip()):
-        ends = _RANGE.split(part)
+    for part in _SPANS.split(text):
+        ends = [each.strip() for each in _RANGE.split(part)]
         span = span_of(*ends) if len(ends) == 2 else None
         if span is None:
             return None
