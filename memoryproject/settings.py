@@ -351,6 +351,10 @@ STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 # Meta posts bodies of up to 3 MB; Django's default limit is 2.5 MB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "memoryproject.foundation.process.nameless_uploads.NamelessFileUploadHandler",
+]
 SESSION_COOKIE_HTTPONLY = True
 # StaffSessions enforces the idle limit, because it can explain it to the user. The session's row
 # may be deleted a day later. The cookie itself ends with the browser session.

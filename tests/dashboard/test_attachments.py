@@ -4,6 +4,7 @@ files that people send are.
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import uuid
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -296,6 +297,30 @@ def test_who_may_reply_is_offered_the_kinds_that_the_provider_takes(asked: World
 
 def test_who_may_only_read_is_offered_no_file(asked: World) -> None:
     assert "takeover-file" not in conversation(staff_with(*RIGHTS[:2]), asked)
+
+
+def test_a_large_file_is_taken_in_without_a_name_on_the_disk() -> None:
+    """A process that is killed during an upload leaves nothing that forgetting can't reach."""
+    content = PNG + bytes(4 * MEGABYTE)
+    posted = RequestFactory().post("/", {"file": SimpleUploadedFile("large.png", content)})
+    file = posted.FILES["file"]
+    assert (file.name, file.size) == ("large.png", len(content))
+    assert os.fstat(file.fileno()).st_nlink == 0
+    assert file.read() == content
+    file.close()
+
+
+def test_forgetting_the_chat_takes_a_file_that_waits_without_a_message(
+    admin_client: Client, asked: World, folder: Path
+) -> None:
+    Chat.objects.update(memory_enabled=False)
+    reply(admin_client, asked, work=False)
+    dependencies = ForgetDependencies(
+        embedder=WordLlamaEmbedder(), chat_memory=asked.rules.chat_memory
+    )
+    object_forget(kind="chat", object_id=asked.chat(CLIENT).pk, dependencies=dependencies)
+    assert ordered_files_remove(folder) == 1
+    assert list(folder.glob("*")) == []
 
 
 def test_it_is_on_record_without_its_content(admin_client: Client, asked: World) -> None:

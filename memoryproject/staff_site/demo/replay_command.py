@@ -110,6 +110,9 @@ class Command(BaseCommand):
             self._post(f"{url}/webhooks/whatsapp/{provider}/", payload, server)
             _wait_for_answers(events)
             for sent in server.sent[seen:]:
+                # Staff may send a file meanwhile, which is no answer.
+                if "text" not in sent and "message" not in sent:
+                    continue
                 text = sent["text"]["body"] if provider == "cloud" else sent["message"]
                 self.stdout.write(self.style.SUCCESS(f"    ← {text}"))
 

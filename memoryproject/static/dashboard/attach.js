@@ -38,7 +38,7 @@
     const kind = file.type.split("/")[0];
     const most = Number(input.getAttribute(`data-most-${kind}`) ?? input.dataset.mostDocument);
     if (file.size <= most) return "";
-    return words("attach-too-large").replace("%(most)s", sizeOf(most)).replace("%(size)s", sizeOf(file.size));
+    return words("attach-too-large").replace("{most}", sizeOf(most)).replace("{size}", sizeOf(file.size));
   }
 
   function chosen(note = "") {
