@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import TypeAlias
 from uuid import UUID
 
@@ -45,6 +46,12 @@ class Question:
     is_open: bool = True
     terms: Sequence[str] = field(default=(), repr=False)
     vector: Sequence[float] | None = field(default=None, repr=False)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The words that tell what it is about; none for small talk."""
+        concepts = {term for term in self.terms if term.startswith(_CONCEPT)}
+        return concepts | shape_of(self.text).words
 
 
 @dataclass(frozen=True)
@@ -140,11 +147,10 @@ def _shared_words(questions: Sequence[Question]) -> Floats:
     """
     own, forms = defaultdict(list), defaultdict(list)
     for place, question in enumerate(questions):
-        words = topic_words(question)
-        for word in words:
+        for word in question.words:
             own[word].append(place)
         variants = {term[1:] for term in question.terms if term.startswith(_VARIANT)}
-        for word in words | variants:
+        for word in question.words | variants:
             forms[word].append(place)
     shared = np.zeros((len(questions), len(questions)), dtype=np.float32)
     whole = np.full(len(questions), 1e-6, dtype=np.float32)
@@ -155,9 +161,3 @@ def _shared_words(questions: Sequence[Question]) -> Floats:
         shared[np.ix_(places, forms[word])] += weight
     shares = shared / whole[:, None]
     return np.minimum((shares + shares.T) / 2, 1)
-
-
-def topic_words(question: Question) -> set[str]:
-    """Return the words that tell what a question is about; none for small talk."""
-    concepts = {term for term in question.terms if term.startswith(_CONCEPT)}
-    return concepts | shape_of(question.text).words

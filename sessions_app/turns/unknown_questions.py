@@ -16,15 +16,10 @@ from sessions_app.models.messages import ASKING
 from sessions_app.models.ratings import RatingReason
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer_review import is_seen, is_unknown
-from sessions_app.turns.question_groups import (
-    Question,
-    QuestionGroup,
-    questions_group,
-    topic_words,
-)
+from sessions_app.turns.question_groups import Question, QuestionGroup, questions_group
 
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
-NEWEST = 5_000
+NEWEST = 3_000
 MAX_QUESTIONS = 2_000
 UNKNOWN, HANDED_OVER, RATED_BAD = "unknown", "handed_over", "rated_bad"
 # Those that say that the assistant lacked something to know.
@@ -68,14 +63,9 @@ def unknown_questions(
     turns = list(_unanswered(newest[:NEWEST], with_closed))
     vectors = _vectors([turn.message_id for turn in turns if turn.message_id], model_id)
     questions = [_question(turn, vectors) for turn in turns]
-    topical = [question for question in questions if topic_words(question)]
+    topical = [question for question in questions if question.words]
     is_whole = not newest[NEWEST : NEWEST + 1].exists()
     return UnknownQuestions(questions_group(topical, calibration), is_whole)
-
-
-def unknown_count(*, start: datetime, end: datetime) -> int:
-    """Return how many questions of a period had nothing recalled, among the newest answers."""
-    return Turn.objects.filter(is_unknown(), pk__in=_newest(start, end)[:NEWEST]).count()
 
 
 def _newest(start: datetime, end: datetime) -> QuerySet[Turn, int]:

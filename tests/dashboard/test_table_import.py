@@ -167,6 +167,16 @@ class TestStore:
             Memory.objects.get(status="active"),
         )
 
+    def test_hours_in_both_languages_stand_beside_each_other(self, admin_client: Client) -> None:
+        store(admin_client, "day,opens,closes\nFri,8,14\n")
+        store(admin_client, "יום,פתיחה,סגירה\nשישי,8,14\n")
+        assert len(active()) == 2
+        store(admin_client, "יום,פתיחה,סגירה\nשישי,9,13\n")
+        assert active() == {
+            "On Friday we are open from 8:00 to 14:00.",
+            "ביום שישי אנחנו פתוחים מ-9:00 עד 13:00.",
+        }
+
     def test_what_staff_corrected_since_is_replaced_as_well(self, admin_client: Client) -> None:
         table = "question,answer\nParking?,No\n"
         store(admin_client, table)
@@ -212,6 +222,15 @@ class TestStore:
         shown = b"".join(draft.streaming_content).decode()
         assert "The price of Challah is ₪25." in shown
         assert "The price of Cheesecake is ₪48." in shown
+
+    def test_as_many_rows_as_a_table_may_have(self, admin_client: Client) -> None:
+        table = "fact\n" + "".join(
+            f"The code of box {number} is B{number}\n" for number in range(900)
+        )
+        assert figures(store(admin_client, table))["added"] == 900
+        answer = preview(admin_client, f"{table}The code of box 900 is B900\n")
+        assert answer.status_code == 400
+        assert "more than 900 rows" in words(answer)
 
 
 class TestRecall:

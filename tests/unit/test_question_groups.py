@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.embedders.calibrations import WORDLLA
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
-from sessions_app.turns.question_groups import Question, questions_group, topic_words
+from sessions_app.turns.question_groups import Question, questions_group
 
 PARKING = ("Do you have parking near the shop?", "Is there parking?", "where can I park my car")
 GLUTEN = ("Do you have gluten free bread?", "is the bread without gluten")
@@ -83,7 +83,7 @@ def test_one_person_who_asks_often_is_one_person() -> None:
 
 @pytest.mark.parametrize("text", ["How are you?", "Hello?", "מה שלומך?", "thanks, and you?", "?"])
 def test_small_talk_has_no_topic(text: str) -> None:
-    assert not topic_words(questions([text])[0])
+    assert not questions([text])[0].words
 
 
 def test_no_question_is_no_group() -> None:

@@ -137,11 +137,13 @@ def _not_times(columns: Columns, name: str, cell: str) -> _ProblemError:
 
 def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
     ends = None
+    # A business may tell them in both languages: neither table replaces the other.
+    language = "Hebrew" if day.hebrew else "English"
     if isinstance(when, date):
         ends = datetime.combine(when + timedelta(days=1), time(), zone)
-        subject = f"opening hours {when.isoformat()}"
+        subject = f"opening hours {when.isoformat()} {language}"
     else:
-        subject = f"opening hours {days.ENGLISH[when].lower()}"
+        subject = f"opening hours {days.ENGLISH[when]} {language}"
     sentence = _hebrew(when, day) if day.hebrew else _english(when, day)
     text = with_note(sentence, "; ".join(day.notes))
     return Entry(tuple(day.rows), text, subject, ends, day.problem)
