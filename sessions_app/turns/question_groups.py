@@ -3,79 +3,27 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cached_property
 from typing import TypeAlias
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memories_app.facts.facade import shape_of
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from memoryproject.foundation.text.characters import fold
+from sessions_app.turns.questions import CONCEPT, VARIANT, Question, QuestionGroup, wording
 
 # Questions are about one topic if their vectors say so with this probability, or if so much of
 # their words, by weight, is in the other one. Tried out on questions to shops in both languages.
 MIN_PROBABILITY = 0.7
 MIN_SHARED = 0.45
-_CONCEPT, _VARIANT = "=", "~"
 # A concept stands for words of one meaning, in both languages.
 CONCEPT_WEIGHT = 1.5
 # As if so many more questions were there: of a few, no word is rare.
 SMOOTHING = 20
-_PUNCTUATION = re.compile(r"\W+")
 
 Floats: TypeAlias = NDArray[np.float32]
 Mask: TypeAlias = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question that somebody asked. ``terms``: those of its message; ``why``: see the caller."""
-
-    turn_id: int
-    chat_id: UUID
-    text: str
-    asked_at: datetime
-    why: str = ""
-    is_open: bool = True
-    terms: Sequence[str] = field(default=(), repr=False)
-    vector: Sequence[float] | None = field(default=None, repr=False)
-
-    @cached_property
-    def words(self) -> set[str]:
-        """The words that tell what it is about; none for small talk."""
-        concepts = {term for term in self.terms if term.startswith(_CONCEPT)}
-        return concepts | shape_of(self.text).words
-
-
-@dataclass(frozen=True)
-class QuestionGroup:
-    """Questions about one topic, the newest first. ``label``: the most central one."""
-
-    label: Question
-    questions: tuple[Question, ...]
-
-    @property
-    def people(self) -> int:
-        return len({question.chat_id for question in self.questions})
-
-    @property
-    def last(self) -> datetime:
-        return self.questions[0].asked_at
-
-    @property
-    def examples(self) -> list[Question]:
-        """Return one question of each wording, the newest first."""
-        by_key: dict[str, Question] = {}
-        for question in self.questions:
-            by_key.setdefault(_wording(question.text), question)
-        return list(by_key.values())
 
 
 def questions_group(questions: Sequence[Question], calibration: Calibration) -> list[QuestionGroup]:
@@ -86,17 +34,12 @@ def questions_group(questions: Sequence[Question], calibration: Calibration) -> 
     """
     by_key: dict[str, list[Question]] = defaultdict(list)
     for question in sorted(questions, key=lambda each: (each.asked_at, each.turn_id), reverse=True):
-        by_key[_wording(question.text)].append(question)
+        by_key[wording(question.text)].append(question)
     wordings = list(by_key.values())
     alike = _alike([each[0] for each in wordings], calibration)
     stars = _stars(alike, np.array([len(each) for each in wordings], dtype=np.float32))
     groups = [_group(places, wordings) for places in stars]
     return sorted(groups, key=lambda group: (group.people, group.last), reverse=True)
-
-
-def _wording(text: str) -> str:
-    """Return the text without differences that a reader ignores."""
-    return _PUNCTUATION.sub(" ", fold(text)).strip()
 
 
 def _stars(alike: Mask, times: Floats) -> list[list[int]]:
@@ -149,14 +92,14 @@ def _shared_words(questions: Sequence[Question]) -> Floats:
     for place, question in enumerate(questions):
         for word in question.words:
             own[word].append(place)
-        variants = {term[1:] for term in question.terms if term.startswith(_VARIANT)}
+        variants = {term[1:] for term in question.terms if term.startswith(VARIANT)}
         for word in question.words | variants:
             forms[word].append(place)
     shared = np.zeros((len(questions), len(questions)), dtype=np.float32)
     whole = np.full(len(questions), 1e-6, dtype=np.float32)
     for word, places in own.items():
         weight = math.log(1 + (len(questions) + SMOOTHING) / (len(places) + 1))
-        weight *= CONCEPT_WEIGHT if word.startswith(_CONCEPT) else 1
+        weight *= CONCEPT_WEIGHT if word.startswith(CONCEPT) else 1
         whole[places] += weight
         shared[np.ix_(places, forms[word])] += weight
     shares = shared / whole[:, None]

@@ -16,7 +16,7 @@ from sessions_app.models.messages import ASKING
 from sessions_app.models.ratings import RatingReason
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer_review import is_seen, is_unknown
-from sessions_app.turns.question_groups import Question, QuestionGroup, questions_group
+from sessions_app.turns.questions import Question, QuestionGroup
 
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
 NEWEST = 3_000
@@ -59,6 +59,8 @@ def unknown_questions(
     those whose answer staff rated bad because it lacked something. with_closed: also those that
     staff resolved or ignored. model_id, calibration: of the vectors in use.
     """
+    from sessions_app.turns.question_groups import questions_group  # noqa: PLC0415 numpy is slow
+
     newest = _newest(start, end)
     turns = list(_unanswered(newest[:NEWEST], with_closed))
     vectors = _vectors([turn.message_id for turn in turns if turn.message_id], model_id)

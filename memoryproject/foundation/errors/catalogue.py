@@ -70,7 +70,8 @@ ALERTS = {
         "full”."
     ),
     "alert_answers": _(
-        "%(number)s messages have waited for an answer for more than 10 minutes. See Operations."
+        "Messages that have waited for an answer for more than 10 minutes: %(number)s. See "
+        "Operations."
     ),
     "alert_broker": _("The broker of background jobs doesn't answer: see Q_BROKER."),
     "alert_lane": _("No workers run for %(lane)s. Start them: manage.py qcluster."),

@@ -36,7 +36,7 @@ from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.teach import ADD, EVERYONE, reason, remember
 from sessions_app.turns.answer_review import answers_resolve
-from sessions_app.turns.question_groups import QuestionGroup
+from sessions_app.turns.questions import QuestionGroup
 from sessions_app.turns.unknown_questions import (
     HANDED_OVER,
     NEWEST,
