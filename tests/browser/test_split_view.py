@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.visit import Visit, is_scrolled_sideways
+from tests.browser.visit import Visit, is_scrolled_sideways, serious
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -115,4 +115,21 @@ def test_a_narrow_window_has_the_conversation_alone(
     expect(staff.locator("#timeline")).to_be_visible()
     expect(staff.locator(PANE)).to_have_count(0)
     staff.set_viewport_size({"width": 1280, "height": 800})
+    assert visit.troubles() == []
+
+
+def test_the_split_view_and_the_search_can_be_used_by_everybody(
+    visit: Visit, wide: Page, world: World
+) -> None:
+    for chat in (CLIENT, OTHER_CLIENT):
+        world.say(chat, "hello lighthouse")
+    wide.goto(INBOX)
+    wide.locator(".chat-who a").first.click()
+    expect(wide.locator(f"{PANE} .here")).to_be_visible()
+    box = wide.get_by_role("searchbox", name="Search people, messages and memories")
+    box.fill("lighthouse")
+    expect(wide.locator(".search-hits mark").first).to_be_visible(timeout=SOON)
+    for scheme in ("light", "dark"):
+        wide.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert serious(wide) == []
     assert visit.troubles() == []

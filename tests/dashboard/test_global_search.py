@@ -39,7 +39,7 @@ def found(client: Client, words: str, **headers: str) -> str:
 def group(shown: str, title: str) -> str:
     """The part of a page with the hits of one kind; empty if there is none."""
     part = re.search(
-        rf'<section class="search-group" aria-label="{title}">.*?</section>', shown, re.S
+        rf'<div class="search-group" role="group" aria-label="{title}">.*?</div>', shown, re.S
     )
     return part[0] if part else ""
 
