@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
-from django.db.models.expressions import RawSQL
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Reverse
 
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -26,6 +25,8 @@ MAX_WITH_ENDING = 100
 _PERSON = f"@{PERSON_DOMAIN}"
 # The indexes hold the runs of one to so many characters: see the first migration.
 MAX_PART = 3
+# Of what more chats have, a list shows the first ones sooner by reading on from its beginning.
+MAX_FOUND = 2_000
 _CHAT_TEXTS = (
     "client_name || chr(10) || staff_name || chr(10) || whatsapp_chat || chr(10) || client_phone"
 )
@@ -71,16 +72,28 @@ def number_searched(text: str) -> str:
 
 def addressed(text: str) -> Q:
     """Return a filter for chats that have, or had, an address with this text or number in it."""
-    chats = _of_whole_number(text)
-    return Q(pk__in=chats) if chats else _in_any(_parts_of_address(text))
+    chats = _of_whole_number(text) or _found(_parts_of_address(text))
+    return _part_of_address(text) if chats is None else Q(pk__in=chats)
 
 
 def called(text: str) -> Q:
     """Return a filter for chats by any part of a name or an address; see ``addressed``."""
-    chats = _of_whole_number(text)
-    if chats:
+    chats = _of_whole_number(text) or _found([_part_of_name(text), *_parts_of_address(text)])
+    if chats is not None:
         return Q(pk__in=chats)
-    return _in_any([_part_of_name(text), *_parts_of_address(text)])
+    named = Q(client_name__icontains=text) | Q(staff_name__icontains=text)
+    return named | _part_of_address(text)
+
+
+def _part_of_address(text: str) -> Q:
+    """Return a filter for what is so frequent that a list soon comes upon it."""
+    sought, number = address_searched(text), number_searched(text)
+    reached = Q(address__icontains=sought)
+    found = Q(whatsapp_chat__icontains=sought)
+    if number:
+        reached |= Q(address__contains=number)
+        found |= Q(whatsapp_chat__contains=number) | Q(client_phone__contains=number)
+    return found | Q(Exists(ChatAddress.objects.filter(reached, chat=OuterRef("pk"))))
 
 
 def _part_of_name(text: str) -> _Search:
@@ -123,11 +136,16 @@ class _Search:
         return sql, [self.text, *[like] * len(self.columns)]
 
 
-def _in_any(searches: Sequence[_Search]) -> Q:
-    """Return a filter for the chats that one of the searches finds."""
-    statements = [search.statement() for search in searches]
-    values = [value for _sql, own in statements for value in own]
-    return Q(pk__in=RawSQL(" UNION ".join(sql for sql, _own in statements), values))  # noqa: S611
+def _found(searches: Sequence[_Search]) -> list[UUID] | None:
+    """Return the chats that one of the searches finds; None if there are too many, or no text."""
+    statements = [search.statement() for search in searches if search.text]
+    if not statements:
+        return None
+    sql = " UNION ALL ".join(f"({sql} LIMIT {MAX_FOUND + 1})" for sql, _values in statements)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [value for _sql, values in statements for value in values])
+        found = {key for (key,) in cursor.fetchall()}
+    return None if len(found) > MAX_FOUND else list(found)
 
 
 def _of_whole_number(text: str) -> list[UUID]:

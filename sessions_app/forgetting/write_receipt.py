@@ -81,9 +81,16 @@ def person_key(whatsapp_chat: str) -> str:
 
 
 def receipts_of(rows: QuerySet[ForgetReceipt], whatsapp_chat: str) -> QuerySet[ForgetReceipt]:
-    """Return the receipts of a chat and of what came from it, also if the chat is erased."""
-    found = Q(person_keys__contains=[person_key(whatsapp_chat)])
+    """Return the receipts of a chat and of what came from it, also if the chat is erased.
+
+    Those of all present addresses of the chat's person count.
+    """
     chat = chat_at(whatsapp_chat)
+    names = {whatsapp_chat}
+    if chat is not None:
+        current = chat.addresses.filter(left_at__isnull=True)
+        names |= {chat.whatsapp_chat, *current.values_list("address", flat=True)}
+    found = Q(person_keys__overlap=sorted(map(person_key, names)))
     if chat is not None:
         found |= Q(chat_id=chat.pk)
     return rows.filter(found)

@@ -79,7 +79,8 @@ CREATE TRIGGER log_truncated AFTER TRUNCATE ON sessions_app_messageembedding
     FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_log_messages();
 """
 # For searches by any part of a name or an address: which runs of one to three characters it holds.
-# The server that comes with the project has no pg_trgm. PostgreSQL keeps no statistics of these
+# The server that comes with the project has no pg_trgm. New rows wait in a short list, which every
+# search reads, so that many are stored fast. PostgreSQL keeps no statistics of these
 # indexes: they would hold names of people that were erased.
 PARTS = """
 CREATE FUNCTION sessions_app_parts(held text, shortest integer, longest integer) RETURNS text[]
@@ -91,10 +92,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 CREATE INDEX chats_by_parts ON sessions_app_chat USING gin (sessions_app_parts(
     client_name || chr(10) || staff_name || chr(10) || whatsapp_chat || chr(10) || client_phone,
-    1, 3)) WITH (fastupdate = off);
+    1, 3)) WITH (gin_pending_list_limit = 256);
 ALTER INDEX chats_by_parts ALTER COLUMN 1 SET STATISTICS 0;
 CREATE INDEX addresses_by_parts ON sessions_app_chataddress
-    USING gin (sessions_app_parts(address, 1, 3)) WITH (fastupdate = off);
+    USING gin (sessions_app_parts(address, 1, 3)) WITH (gin_pending_list_limit = 256);
 ALTER INDEX addresses_by_parts ALTER COLUMN 1 SET STATISTICS 0;
 """
 NO_PARTS = """
