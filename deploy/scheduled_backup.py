@@ -29,15 +29,20 @@ def main() -> int:
         print(f"There is no folder {options.folder}: create it first.", file=sys.stderr)
         return 1
     now = datetime.now(timezone.utc)
-    words = ["backup", str(options.folder / now.strftime(FORM))]
-    words += ["--media"] if options.media else []
-    made = subprocess.run([sys.executable, str(MANAGE), *words], check=False)
+    path = options.folder / now.strftime(FORM)
+    made = subprocess.run(backup_command(path, media=options.media), check=False)
     if made.returncode:
         return 1
     for old in expired(options.folder, now=now, kept=timedelta(days=options.keep_days)):
         old.unlink()
         print(f"{old.name} was removed.")
     return 0
+
+
+def backup_command(path: Path, *, media: bool) -> list[str]:
+    """Return the command that writes one backup, with the files of messages or without them."""
+    words = [sys.executable, str(MANAGE), "backup", str(path)]
+    return [*words, "--media"] if media else words
 
 
 def expired(folder: Path, *, now: datetime, kept: timedelta) -> list[Path]:
