@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.turns.facade import (
     FENCE_INTRODUCTION,
@@ -37,14 +38,19 @@ class StoredPrompt:
     conversation: Sequence[ChatMessage]
 
 
-def prompt_apart(prompt: Sequence[dict[str, Any]]) -> StoredPrompt:
-    """Return the parts of a stored prompt. Raises TrialRefusedError where there is none."""
+def prompt_apart(
+    prompt: Sequence[dict[str, Any]], pictures: Mapping[str, Picture] = MappingProxyType({})
+) -> StoredPrompt:
+    """Return the parts of a stored prompt. Raises TrialRefusedError where there is none.
+
+    ``pictures``: those that its messages get again, by the ids of their messages.
+    """
     if not prompt:
         raise TrialRefusedError("trial_no_record")
     if prompt[0].get("role") != SYSTEM:
         raise TrialRefusedError("trial_unreadable")
     text = str(prompt[0].get("content") or "")
-    conversation = [_message(entry) for entry in prompt[1:]]
+    conversation = [_message(entry, pictures) for entry in prompt[1:]]
     found = fence_split(text)
     if found is None:
         return StoredPrompt(text.strip(), "", "", conversation)
@@ -85,11 +91,12 @@ def with_day_of(instructions: str, stored: StoredPrompt) -> str:
     return _NOW.sub(lambda _found: then[0], instructions, count=1) if then else instructions
 
 
-def _message(entry: dict[str, Any]) -> ChatMessage:
+def _message(entry: dict[str, Any], pictures: Mapping[str, Picture]) -> ChatMessage:
     return ChatMessage(
         role=str(entry.get("role", "")),
         content=str(entry.get("content") or ""),
         tool_calls=entry.get("tool_calls", ()),
         tool_call_id=str(entry.get("tool_call_id", "")),
         name=str(entry.get("name", "")),
+        pictures=[pictures[key] for key in entry.get("pictures", ()) if key in pictures],
     )

@@ -50,6 +50,7 @@ from sessions_app.trials.prompt_parts import (
 from sessions_app.turns.facade import (
     Dependencies,
     PromptParts,
+    pictures_of_record,
     profile_for_prompt,
     system_text,
 )
@@ -144,7 +145,8 @@ def _make(
         raise TrialRefusedError("trial_unknown_model", model=trial.model)
     if turn.message is None or turn.message.revoked_at is not None:
         raise TrialRefusedError("trial_no_question")
-    stored = prompt_apart(TurnReplay.of(turn).prompt)
+    prompt = TurnReplay.of(turn).prompt
+    stored = prompt_apart(prompt, pictures_of_record(prompt, dependencies))
     given = texts_given(trial=trial, turn=turn, stored=stored, dependencies=dependencies)
     instructions = _instructions(trial, turn, stored, dependencies)
     messages = prompt_together(

@@ -12,6 +12,7 @@ from sessions_app.turns.pauses import (
     pauses_end,
     pauses_merge,
 )
+from sessions_app.turns.pictures import pictures_of_record
 from sessions_app.turns.prompt import (
     FENCE_INTRODUCTION,
     RECALLED_LABELS,
@@ -63,6 +64,7 @@ __all__ = [
     "pause_in_force",
     "pauses_end",
     "pauses_merge",
+    "pictures_of_record",
     "profile_for_prompt",
     "queued_chat_answer",
     "sends_resolve",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
 
 from memories_app.documents.facade import IncomingFile
 from memoryproject.foundation.integrations.documents.base import DocumentError
@@ -34,12 +36,12 @@ def pictures_of(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> 
     """
     found: list[Picture] = []
     if turn.context.get("kind") == KIND:
-        own = _stored(turn.message, dependencies) or _fetched(turn, lease, dependencies)
+        own = _kept(turn.message_id, dependencies) or _fetched(turn, lease, dependencies)
         found += [own] if own else []
     for message in _unanswered(turn):
         if len(found) == MAX_PICTURES:
             break
-        picture = _stored(message, dependencies)
+        picture = _kept(message.pk, dependencies)
         found += [picture] if picture else []
     return found[::-1]
 
@@ -58,19 +60,33 @@ def _unanswered(turn: Turn) -> Iterator[Message]:
     yield from pictures.order_by("-order_num")[:MAX_PICTURES]
 
 
-def _stored(message: Message | None, dependencies: Dependencies) -> Picture | None:
+def pictures_of_record(
+    prompt: Sequence[Mapping[str, Any]], dependencies: Dependencies
+) -> dict[str, Picture]:
+    """Return the pictures that a stored prompt names, by the ids of their messages.
+
+    Those are left out that are kept no longer, and all where models are to see none.
+    """
+    if not dependencies.rules.sees_pictures:
+        return {}
+    ids = {key for entry in prompt for key in entry.get("pictures", ()) if key}
+    found = {key: _kept(UUID(key), dependencies) for key in ids}
+    return {key: picture for key, picture in found.items() if picture}
+
+
+def _kept(message_id: UUID | None, dependencies: Dependencies) -> Picture | None:
     """Return the picture of a message from the kept files."""
-    if message is None or dependencies.media_folder is None:
+    if message_id is None or dependencies.media_folder is None:
         return None
-    row = MediaFile.objects.filter(message=message, state=MediaState.STORED).first()
+    row = MediaFile.objects.filter(message=message_id, state=MediaState.STORED).first()
     if row is None or row.size > MAX_BYTES or row.content_type not in TYPES:
         return None
     try:
         content = media_place(dependencies.media_folder, row.pk).read_bytes()
     except OSError as error:
-        logger.warning("The picture of message %s can't be read: %s", message.pk, error)
+        logger.warning("The picture of message %s can't be read: %s", message_id, error)
         return None
-    return Picture(row.content_type, content, str(message.pk))
+    return Picture(row.content_type, content, str(message_id))
 
 
 def _fetched(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Picture | None:

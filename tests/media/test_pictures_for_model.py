@@ -6,10 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
@@ -20,6 +24,7 @@ from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.dependencies import build_media_dependencies, media_request
 from sessions_app.media.facade import media_fetch
 from sessions_app.models import Chat, MediaFile, Message, Turn, TurnReplay
+from sessions_app.trials.facade import TrialWanted, trial_run, trial_start
 from sessions_app.turns.facade import next_needs_model
 from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.world import CLIENT, World, message_from
@@ -163,3 +168,27 @@ def test_forgetting_the_message_clears_the_reference_and_the_file(
     assert receipt.swept["media files"] == 1
     assert str(message.pk) not in json.dumps(TurnReplay.objects.get().prompt)
     assert list((tmp_path / "media").glob("*")) == []
+
+
+def test_a_trial_shows_another_model_the_same_picture(world: World) -> None:
+    show(world, "Is this the vase?", kept=True)
+    world.work()
+    turn = Turn.objects.latest("id")
+    trial = trial_start(
+        turn_id=turn.pk,
+        trial_id=uuid4(),
+        wanted=TrialWanted(model="other"),
+        user=User.objects.create(username="dana"),
+        actor=SYSTEM,
+        models=["other"],
+        has_key=True,
+        enqueue=lambda _key: None,
+        now=timezone.now(),
+    )
+    other = ScriptedChatModel(lambda _request: "A vase.", name="other")
+    state = trial_run(
+        trial_id=trial.pk, dependencies=world.dependencies, model_named=lambda _name: other
+    )
+    assert state == "done"
+    (request,) = other.requests
+    assert [each.content for line in request.messages for each in line.pictures] == [PNG]
