@@ -81,8 +81,8 @@ def _reinstate(memory: Memory) -> None:
     memory.save()
     if other is not None:
         other.told_count = max(1, other.told_count - memory.told_count)
-        told = other.tellings.aggregate(last=Max("told_at"))["last"]
-        other.last_told_at = told or other.last_told_at
+        last = other.tellings.aggregate(last=Max("told_at"))["last"]
+        other.last_told_at = last or other.last_told_at
         other.save()
 
 

@@ -24,7 +24,7 @@ WHOLE_NUMBER = 7
 MAX_WITH_ENDING = 100
 _PERSON = f"@{PERSON_DOMAIN}"
 # The indexes hold the runs of one to so many characters: see the first migration.
-LONGEST_PART = 3
+MAX_PART = 3
 # Of what more chats have, a list shows the first ones sooner by reading on from its beginning.
 MAX_FOUND = 2_000
 _CHAT_TEXTS = (
@@ -125,8 +125,8 @@ class _Search:
 
     def statement(self) -> tuple[str, list[str]]:
         """Return a SELECT of the chats' ids: the index finds candidates, which are compared."""
-        size = min(LONGEST_PART, len(self.text))
-        parts = f"sessions_app_parts({self.indexed}, 1, {LONGEST_PART})"
+        size = min(MAX_PART, len(self.text))
+        parts = f"sessions_app_parts({self.indexed}, 1, {MAX_PART})"
         held = " OR ".join(f"upper({column}) LIKE upper(%s)" for column in self.columns)
         like = f"%{connection.ops.prep_for_like_query(self.text)}%"
         sql = (

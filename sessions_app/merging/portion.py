@@ -70,14 +70,14 @@ def portion_of(
     taken = _with_answers(Q(session__in=taken_from), theirs)
     left = _with_answers(Q(session__in=left_in), others)
     portion = Portion(addresses, whole, taken_from, taken, left_in, left)
-    said = portion.messages().values("pk")
+    messages = portion.messages().values("pk")
     rows = record.rows if record else {}
     memories = Memory.objects.filter(chat_id=chat.pk)
     documents = SourceDocument.objects.filter(chat_id=chat.pk)
     notes = Note.objects.filter(chat=chat)
-    own = documents.filter(Q(pk__in=rows.get("documents", ())) | Q(source_message_id__in=said))
+    own = documents.filter(Q(pk__in=rows.get("documents", ())) | Q(source_message_id__in=messages))
     files = set(own.values_list("pk", flat=True))
-    learned = Q(pk__in=rows.get("memories", ())) | Q(source_message_id__in=said)
+    learned = Q(pk__in=rows.get("memories", ())) | Q(source_message_id__in=messages)
     return Portion(
         addresses=addresses,
         sessions=whole,
@@ -90,7 +90,7 @@ def portion_of(
         documents=files,
         notes=set(
             notes.filter(
-                Q(pk__in=rows.get("notes", ()), message=None) | Q(message__in=said)
+                Q(pk__in=rows.get("notes", ()), message=None) | Q(message__in=messages)
             ).values_list("pk", flat=True)
         ),
     )
@@ -109,10 +109,10 @@ def _sessions(
 
     ``came``: those that a merge brought along: they go with what has no address in them.
     """
-    said = Q(messages__role=Role.USER)
+    by_person = Q(messages__role=Role.USER)
     counted = ChatSession.objects.filter(chat=chat).annotate(
-        theirs=Count("messages", filter=said & Q(messages__sender__in=theirs)),
-        others=Count("messages", filter=said & Q(messages__sender__in=others)),
+        theirs=Count("messages", filter=by_person & Q(messages__sender__in=theirs)),
+        others=Count("messages", filter=by_person & Q(messages__sender__in=others)),
     )
     whole, taken_from, left_in = set(), set(), set()
     for key, own, rest in counted.values_list("pk", "theirs", "others"):
