@@ -14,6 +14,7 @@ from django.db.models import Model
 
 from sessions_app.merging.stored_columns import Columns, columns_of, columns_set
 from sessions_app.models import Assignment, ChatAccess, ChatLabel, ChatPause, Label
+from sessions_app.models.limits import Standing
 
 _ACCESS = ("standing", "reason", "decided_at", "decided_by", "opted_out_at", "noticed_turn")
 STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
@@ -34,7 +35,11 @@ def states_read(chat_id: UUID) -> dict[str, Columns | None]:
 
 
 def states_restore(*, kept: UUID, gone: UUID, states: Mapping[str, Any]) -> None:
-    """Restore the states of both chats. ``states``: those of kept, gone and of after the merge."""
+    """Restore the states of both chats. ``states``: those of kept, gone and of after the merge.
+
+    Without them the chat that is split off is somebody else: a block holds for them, too, but
+    nobody has allowed them.
+    """
     now = states_read(kept)
     for model, _names in STATES:
         name = str(model._meta.model_name)
@@ -42,7 +47,13 @@ def states_restore(*, kept: UUID, gone: UUID, states: Mapping[str, Any]) -> None
             _set(model, kept, states["kept"].get(name))
             _set(model, gone, states["gone"].get(name))
         else:
-            _set(model, gone, now[name])
+            _set(model, gone, now[name] if states else _not_allowed(now[name]))
+
+
+def _not_allowed(columns: Columns | None) -> Columns | None:
+    if columns is None or columns.get("standing") != Standing.ALLOWED:
+        return columns
+    return {**columns, "standing": "", "reason": "", "decided_at": None, "decided_by": None}
 
 
 def labels_read(chat_id: UUID) -> list[int]:
@@ -52,8 +63,8 @@ def labels_read(chat_id: UUID) -> list[int]:
 
 def labels_restore(*, kept: UUID, gone: UUID, labels: Mapping[str, list[int]]) -> None:
     """Give ``gone`` its labels back, and take those from ``kept`` that came with it."""
-    added = set(labels["gone"]) - set(labels["kept"])
-    ChatLabel.objects.filter(chat=kept, label__in=added).delete()
+    own = set(labels["gone"]) - set(labels["kept"])
+    ChatLabel.objects.filter(chat=kept, label__in=own).delete()
     there = Label.objects.filter(pk__in=labels["gone"]).values_list("pk", flat=True)
     ChatLabel.objects.bulk_create(ChatLabel(chat_id=gone, label_id=key) for key in there)
 

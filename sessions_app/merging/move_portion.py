@@ -56,13 +56,13 @@ def portion_move(
         key = "pk__in" if model is ChatSession else "session__in"
         model._default_manager.filter(**{key: portion.sessions}).update(chat=gone)
     MemoryCard.objects.filter(session_id__in=portion.sessions).update(chat_id=gone.pk)
-    messages = portion.messages().values("pk")
+    moved = portion.messages().values("pk")
     about = portion.messages().exclude(provider_message_id=None).values("provider_message_id")
     InboundDelivery.objects.filter(
-        Q(message__in=messages) | Q(subject_id__in=about), chat=kept
+        Q(message__in=moved) | Q(subject_id__in=about), chat=kept
     ).update(chat=gone)
     Note.objects.filter(pk__in=portion.notes).update(chat=gone)
-    Bookmark.objects.filter(message__in=messages).update(chat=gone)
+    Bookmark.objects.filter(message__in=moved).update(chat=gone)
     _marks_copy(kept, gone, parts)
     joined = record.rows["joined"] if record else {}
     memories_give(

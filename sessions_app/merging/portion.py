@@ -109,10 +109,10 @@ def _sessions(
 
     ``came``: those that a merge brought along: they go with what has no address in them.
     """
-    by_people = Q(messages__role=Role.USER)
+    by_person = Q(messages__role=Role.USER)
     counted = ChatSession.objects.filter(chat=chat).annotate(
-        theirs=Count("messages", filter=by_people & Q(messages__sender__in=theirs)),
-        others=Count("messages", filter=by_people & Q(messages__sender__in=others)),
+        theirs=Count("messages", filter=by_person & Q(messages__sender__in=theirs)),
+        others=Count("messages", filter=by_person & Q(messages__sender__in=others)),
     )
     whole, taken_from, left_in = set(), set(), set()
     for key, own, rest in counted.values_list("pk", "theirs", "others"):

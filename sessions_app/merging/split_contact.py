@@ -54,10 +54,10 @@ class SplitPreview:
 
     def wrote(self) -> list[AddressUse]:
         """Return what came from each address, the chosen ones first."""
-        messages = Message.objects.filter(chat=self.chat, role=Role.USER).order_by()
+        rows = Message.objects.filter(chat=self.chat, role=Role.USER).order_by()
         found = {
             sender: AddressUse(sender, False, count, first, last)
-            for sender, count, first, last in messages.values_list("sender").annotate(
+            for sender, count, first, last in rows.values_list("sender").annotate(
                 Count("pk"), Min("timestamp"), Max("timestamp")
             )
         }

@@ -227,6 +227,7 @@ def test_any_address_can_be_split_off_with_its_messages(
         session_key=world.session(CLIENT).pk,
         order_num=1,
     )
+    ChatAccess.objects.create(chat=dana, standing="allowed")
     world.summarizing(every=2)
     world.remember(OTHER_CLIENT, "My cat is called Tom")
     world.say(OTHER_CLIENT, "a stranger")
@@ -251,6 +252,8 @@ def test_any_address_can_be_split_off_with_its_messages(
     ), "no summary of both is left"
     assert Memory.objects.get(chat_id=gone.pk).content == "My cat is called Tom"
     assert ReviewedMark.objects.filter(chat=gone).exists()
+    assert not gone.access.standing, "nobody has allowed this one"
+    assert ChatAccess.objects.get(chat=dana).standing == "allowed"
     world.say(OTHER_CLIENT, "again")
     assert gone.sessions.filter(status="active").count() == 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -90,20 +90,19 @@ def person_merge(*, kept: UUID, gone: UUID) -> None:
 
 
 def person_keys(chat_id: UUID) -> list[int]:
-    """Return the keys of a chat's pseudonyms, to give them back when a merge is undone."""
-    rows = AuditPerson.objects.filter(chat_id=chat_id).order_by("id")
+    """Return the keys of a chat's pseudonyms, its own first, to undo a merge with them."""
+    rows = AuditPerson.objects.filter(chat_id=chat_id).order_by("merged", "id")
     return list(rows.values_list("pk", flat=True))
 
 
-def person_split(*, kept: UUID, gone: UUID, keys: Collection[int]) -> None:
+def person_split(*, kept: UUID, gone: UUID, keys: Sequence[int]) -> None:
     """Give a chat back the pseudonyms that it had before it was merged: see ``person_keys``.
 
     Call it in the transaction that undoes the merge and holds the chats' locks.
     """
     rows = AuditPerson.objects.filter(pk__in=keys, chat_id=kept)
     rows.update(chat_id=gone, merged=True)
-    own = AuditPerson.objects.filter(chat_id=gone).order_by("id").values("pk")[:1]
-    AuditPerson.objects.filter(pk__in=own).update(merged=False)
+    AuditPerson.objects.filter(pk__in=keys[:1], chat_id=gone).update(merged=False)
 
 
 @dataclass(frozen=True)
