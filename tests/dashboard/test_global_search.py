@@ -191,8 +191,23 @@ def test_many_hits_cost_no_more_queries_than_few(admin_client: Client, world: Wo
 def test_words_are_looked_up_by_their_indexes(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "lighthouse")
     world.remember(GODFATHER, "The lighthouse is white")
+    # Of few rows any index would do.
+    session = world.messages(CLIENT)[0].session
+    Message.objects.bulk_create(
+        Message(
+            session=session,
+            chat_id=session.chat_id,
+            order_num=number,
+            role="user",
+            content="hello",
+            terms=["hello"],
+            timestamp=session.created_at,
+        )
+        for number in range(100, 3_100)
+    )
     with CaptureQueriesContext(connection) as queries:
         with connection.cursor() as cursor:
+            cursor.execute("ANALYZE sessions_app_message")
             cursor.execute("SELECT set_config('enable_seqscan', 'off', false)")
         found(admin_client, "lighthouse")
     plans = str(plans_of(queries))
