@@ -201,6 +201,7 @@ def test_words_are_looked_up_by_their_indexes(admin_client: Client, world: World
             role="user",
             content="hello",
             terms=["hello"],
+            tokens=1,
             timestamp=session.created_at,
         )
         for number in range(100, 3_100)
