@@ -81,7 +81,7 @@ def test_a_search_chooses_all_that_is_shown(visit: Visit, staff: Page, world: Wo
         world.remember(CLIENT, f"The green paint is kept in the {place} of Miriam")
     staff.goto(SEARCH)
     staff.get_by_label("Words", exact=True).fill("green paint")
-    staff.get_by_label("messages").uncheck()
+    staff.get_by_role("checkbox", name="messages").uncheck()
     with staff.expect_navigation():
         staff.get_by_role("button", name="Search", exact=True).click()
     expect(staff.locator(".hit-list li")).to_have_count(2)

@@ -66,6 +66,8 @@ def test_somebody_sends_himself_a_message(staff: Page, settings: Any) -> None:
         staff.get_by_label("Phone number").fill("+972 50 123 4567")
         with staff.expect_navigation():
             staff.get_by_role("button", name="Send a test message").click()
-        expect(staff.get_by_role("status")).to_contain_text("The provider took the message.")
+        expect(staff.get_by_role("main").get_by_role("status")).to_contain_text(
+            "The provider took the message."
+        )
         assert [sent["to"] for sent in graph.sent] == ["972501234567"]
         expect(staff.get_by_label("Phone number")).to_have_value("")
