@@ -76,6 +76,13 @@ def test_it_shows_question_answer_and_what_was_recalled(
     assert f'<rect class="value" width="{round(hit["score"] * 100)}"' in shown
 
 
+def test_a_message_that_is_no_text_is_named_in_words(admin_client: Client, world: World) -> None:
+    world.receive(message_from(CLIENT, "Is this the vase?", kind="image"))
+    world.work()
+    shown = plain(page(admin_client, address(newest())))
+    assert "Picture Is this the vase?" in shown
+
+
 def test_a_recalled_memory_leads_to_the_preview_of_its_erasure(
     admin_client: Client, recalled: World
 ) -> None:

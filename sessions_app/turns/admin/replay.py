@@ -16,6 +16,7 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.presentation.author_names import SOMEBODY, names_of
+from sessions_app.presentation.message_kinds import kind_of
 from sessions_app.turns.admin.extraction_results import learning_of
 from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
@@ -38,6 +39,12 @@ class Utterance:
     text: str
     link: str = ""
     gone: str = ""
+
+    @property
+    def kind_shown(self) -> str:
+        """Return what it is in words; empty for plain text."""
+        kind = kind_of(self.kind)
+        return str(kind.name) if kind else ""
 
 
 @dataclass(frozen=True)
