@@ -12,19 +12,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.models import Chat, Turn
+from sessions_app.models import Turn
 from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
-from sessions_app.turns.admin.rerun_page import max_age
+from sessions_app.turns.admin.rerun_page import run_again, say_run_again
 from sessions_app.turns.answer_review import answer_resolve
-from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.failure_causes import (
     MAX_AT_ONCE,
     MAX_FAILURES,
@@ -32,7 +30,6 @@ from sessions_app.turns.failure_causes import (
     causes_of_failures,
     group_act,
 )
-from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 
 VIEW = "sessions_app.view_turn"
 RETRY, RESOLVE = "retry", "resolve"
@@ -83,28 +80,13 @@ def failures_act(request: HttpRequest) -> HttpResponse:
         raise BadRequest("do: retry or resolve; until: the id of an answer")
     if verb == RETRY:
         _report_retry(
-            request, group_act(key=key, until=int(until), act=lambda pk: _retry(request, pk))
+            request, group_act(key=key, until=int(until), act=lambda pk: run_again(request, pk))
         )
     else:
         _report_resolve(
             request, group_act(key=key, until=int(until), act=lambda pk: _resolve(request, pk))
         )
     return redirect("admin:sessions_app_turn_failures")
-
-
-def _retry(request: HttpRequest, turn_id: int) -> bool:
-    try:
-        turn_rerun(
-            turn_id=turn_id,
-            actor=staff_actor(request),
-            max_age=max_age(),
-            enqueue=enqueue_chat,
-            now=timezone.now(),
-        )
-    except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
-        # Also where one turn is erased or merged meanwhile: the others are run.
-        return False
-    return True
 
 
 def _resolve(request: HttpRequest, turn_id: int) -> bool:
@@ -117,16 +99,7 @@ def _resolve(request: HttpRequest, turn_id: int) -> bool:
 
 
 def _report_retry(request: HttpRequest, result: GroupResult) -> None:
-    if result.done:
-        text = ngettext("%(n)d answer is retried.", "%(n)d answers are retried.", result.done)
-        messages.success(request, text % {"n": result.done})
-    if result.left_alone:
-        text = ngettext(
-            "%(n)d answer was left alone: it needs no retry, or can't be run any more.",
-            "%(n)d answers were left alone: they need no retry, or can't be run any more.",
-            result.left_alone,
-        )
-        messages.warning(request, text % {"n": result.left_alone})
+    say_run_again(request, again=result.done, left=result.left_alone)
     _report_rest(request, result)
 
 

@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
@@ -46,6 +47,36 @@ class Offer:
     @property
     def title(self) -> str:
         return _("Send it again") if self.what == SEND else _("Answer it again")
+
+
+def run_again(request: HttpRequest, turn_id: int) -> bool:
+    """Run one of many turns again; return False where that isn't possible."""
+    try:
+        turn_rerun(
+            turn_id=turn_id,
+            actor=staff_actor(request),
+            max_age=max_age(),
+            enqueue=enqueue_chat,
+            now=timezone.now(),
+        )
+    except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
+        # Also where one turn is erased or merged meanwhile: the others are run.
+        return False
+    return True
+
+
+def say_run_again(request: HttpRequest, *, again: int, left: int) -> None:
+    """Tell how many of many turns are run again, and how many were left alone."""
+    if again:
+        text = ngettext("%(n)d answer is retried.", "%(n)d answers are retried.", again)
+        messages.success(request, text % {"n": again})
+    if left:
+        text = ngettext(
+            "%(n)d answer was skipped: it needs no retry, or can't be run any more.",
+            "%(n)d answers were skipped: they need no retry, or can't be run any more.",
+            left,
+        )
+        messages.warning(request, text % {"n": left})
 
 
 def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:

@@ -6,16 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_short, shown_state
 from memoryproject.foundation.admin_kit.live import is_live
@@ -23,7 +22,7 @@ from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.models import Chat, Turn, TurnReplay
+from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.turns.admin import turn_costs
 from sessions_app.turns.admin.failure_pages import failure_paths
@@ -31,14 +30,12 @@ from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
-from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
+from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import CauseFilter, ModelFilter, quick_links, turns_found
 from sessions_app.turns.admin.unknown_pages import UnknownPages
-from sessions_app.turns.dependencies import enqueue_chat
-from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 
 HEAVY = ("context", "unstored_text", "unstored_reply")
 HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
@@ -272,31 +269,8 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     )
     def send_again(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
         keys = list(queryset.order_by("id").values_list("pk", flat=True))
-        again = sum(self._run_again(request, key) for key in keys)
-        if again:
-            text = ngettext("%(n)d answer is retried.", "%(n)d answers are retried.", again)
-            self.message_user(request, text % {"n": again}, messages.SUCCESS)
-        if left := len(keys) - again:
-            text = ngettext(
-                "%(n)d answer was skipped: it needs no retry, or can't be run any more.",
-                "%(n)d answers were skipped: they need no retry, or can't be run any more.",
-                left,
-            )
-            self.message_user(request, text % {"n": left}, messages.WARNING)
-
-    def _run_again(self, request: HttpRequest, key: int) -> bool:
-        try:
-            turn_rerun(
-                turn_id=key,
-                actor=staff_actor(request),
-                max_age=max_age(),
-                enqueue=enqueue_chat,
-                now=timezone.now(),
-            )
-        except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
-            # Also where one turn is erased or merged meanwhile: the others are run.
-            return False
-        return True
+        again = sum(run_again(request, key) for key in keys)
+        say_run_again(request, again=again, left=len(keys) - again)
 
 
 def _kept_whole(text: str) -> str:
