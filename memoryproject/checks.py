@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,21 @@ def traces_have_their_packages(**_: Any) -> list[CheckMessage]:
     except ImportError as error:
         text = ErrorText("tracing_missing", name=error.name or "opentelemetry")
         return [Error(text, hint=ErrorText("tracing_hint"), id="memory.E007")]
+    return []
+
+
+@register(SETTINGS)
+def buckets_have_their_packages(**_: Any) -> list[CheckMessage]:
+    """Check the packages that are needed only where files lie in a bucket, and its keys."""
+    if not settings.MEDIA_STORAGE:
+        return []
+    if bool(settings.MEDIA_S3_ACCESS_KEY_ID) != bool(settings.MEDIA_S3_SECRET_ACCESS_KEY):
+        return [Error(ErrorText("s3_half_a_key"), id="memory.E009")]
+    # They aren't imported here: it takes long, and few commands need them.
+    missing = [name for name in ("storages", "boto3") if find_spec(name) is None]
+    if missing:
+        text = ErrorText("s3_missing", name=", ".join(missing))
+        return [Error(text, hint=ErrorText("s3_hint"), id="memory.E008")]
     return []
 
 

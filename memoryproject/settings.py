@@ -144,6 +144,12 @@ DOCUMENT_MAX_PAGES = env.integer("DOCUMENT_MAX_PAGES", 500, minimum=1, maximum=1
 # 0 days: they aren't kept.
 MEDIA_MAX_MB = env.integer("MEDIA_MAX_MB", 20, minimum=1, maximum=100)
 MEDIA_RETENTION_DAYS = env.integer("MEDIA_RETENTION_DAYS", 90, minimum=0, maximum=36_500)
+# Empty: DATA_DIR/media. Else s3://bucket or s3://bucket/prefix.
+MEDIA_STORAGE = env.url("MEDIA_STORAGE", schemes=["s3"])
+MEDIA_S3_ENDPOINT_URL = env.url("MEDIA_S3_ENDPOINT_URL")
+MEDIA_S3_REGION = env.text("MEDIA_S3_REGION")
+MEDIA_S3_ACCESS_KEY_ID = env.text("MEDIA_S3_ACCESS_KEY_ID")
+MEDIA_S3_SECRET_ACCESS_KEY = env.text("MEDIA_S3_SECRET_ACCESS_KEY")
 
 # --- memory documents ---------------------------------------------------------------------
 MEMORY_DOCUMENTS_CONTEXT_DAYS = env.integer(

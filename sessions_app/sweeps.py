@@ -21,8 +21,8 @@ from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
-from sessions_app.media.dependencies import enqueue_media, media_folder
-from sessions_app.media.facade import media_abandoned, ordered_files_remove, strays_remove
+from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
+from sessions_app.media.facade import media_abandoned
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
@@ -68,8 +68,7 @@ def _delivery_retry(delivery_id: int) -> bool:
 
 
 def _media_remove(_: datetime) -> None:
-    ordered_files_remove(media_folder())
-    strays_remove(media_folder())
+    ordered_media_remove()
 
 
 def _files_remove(_: datetime) -> None:

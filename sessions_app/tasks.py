@@ -29,8 +29,12 @@ from sessions_app.history.facade import sessions_archive, sessions_expire
 from sessions_app.inbound.facade import raw_deliveries_drop
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.facade import usage_drop
-from sessions_app.media.dependencies import build_media_dependencies, media_folder
-from sessions_app.media.facade import media_drop, media_fetch
+from sessions_app.media.dependencies import (
+    build_media_dependencies,
+    old_media_drop,
+    ordered_media_remove,
+)
+from sessions_app.media.facade import media_fetch
 from sessions_app.sweeps import leased_kinds, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
@@ -178,11 +182,14 @@ def fetch_media(media_id: str) -> str:
     return media_fetch(media_id=UUID(media_id), dependencies=build_media_dependencies())
 
 
+def remove_media() -> int:
+    """Remove the files of messages that are gone; return how many."""
+    return ordered_media_remove()
+
+
 def drop_old_media() -> int:
     """Remove the files of messages whose retention has ended."""
-    # What staff attach is kept for a day in any case: within it, it is sent.
-    kept = timedelta(days=max(settings.MEDIA_RETENTION_DAYS, 1))
-    return media_drop(media_folder(), before=timezone.now() - kept)
+    return old_media_drop(timezone.now())
 
 
 def tend_embeddings() -> dict[str, int]:

@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 # An empty value counts as unset and wins over the user's .env.
 for name in re.findall(
-    r"^#?\s?([A-Z][A-Z_]+)=", (PROJECT / ".env.example").read_text(), re.MULTILINE
+    r"^#?\s?([A-Z][A-Z0-9_]+)=", (PROJECT / ".env.example").read_text(), re.MULTILINE
 ):
     os.environ[name] = ""
 

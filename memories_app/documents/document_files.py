@@ -55,9 +55,13 @@ class IncomingFile:
 
     def put(self, place: Path) -> None:
         """Move the complete file to its place. Raises OSError."""
+        os.replace(self.finished(), place)
+
+    def finished(self) -> Path:
+        """Return where the complete file lies, once the disk has all of it. Raises OSError."""
         self._file.flush()
         os.fsync(self._file.fileno())
-        os.replace(self.path, place)
+        return self.path
 
     def read(self) -> bytes:
         """Return what was written. Raises OSError."""

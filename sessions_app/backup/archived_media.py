@@ -6,11 +6,11 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from django.db.models import Q
 
 from memories_app.documents.facade import IncomingFile
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.manifest import BLOCK, Member, media_member
@@ -27,7 +27,7 @@ def kept_files() -> list[str]:
     return [str(key) for key in kept.values_list("media_id", flat=True)]
 
 
-def media_add(archive: ArchiveWriter, folder: Path, names: list[str]) -> dict[str, Member]:
+def media_add(archive: ArchiveWriter, storage: MediaStorage, names: list[str]) -> dict[str, Member]:
     """Write the files into the archive.
 
     One that was removed since the rows were read, because its message was forgotten or its
@@ -36,7 +36,7 @@ def media_add(archive: ArchiveWriter, folder: Path, names: list[str]) -> dict[st
     added: dict[str, Member] = {}
     for name in names:
         try:
-            file = (folder / name).open("rb")
+            file = storage.open(name)
         except FileNotFoundError:
             logger.warning("The file %s isn't there any more: the backup is without it.", name)
             continue
@@ -47,27 +47,37 @@ def media_add(archive: ArchiveWriter, folder: Path, names: list[str]) -> dict[st
 
 
 @contextmanager
-def media_put_back(archive: ArchiveReader, folder: Path | None) -> Iterator[int]:
-    """Put the archive's files into ``folder``, and yield how many; without a folder none.
+def media_put_back(archive: ArchiveReader, storage: MediaStorage | None) -> Iterator[int]:
+    """Put the archive's files into ``storage``, and yield how many; without a storage none.
 
-    Where the block fails, they are removed again. Raises ArchiveError and OSError.
+    Where the block fails, those that weren't there before are removed again. Raises ArchiveError
+    and OSError.
     """
-    put: list[Path] = []
+    put = 0
+    fresh: list[str] = []
     try:
-        if folder is not None:
+        if storage is not None:
             for name, member in archive.manifest.media.items():
-                place = folder / name
-                _put(archive, member, place)
-                put.append(place)
-        yield len(put)
+                if not storage.has(name):
+                    fresh.append(name)
+                _put(archive, member, storage, name)
+                put += 1
+        yield put
     except BaseException:
-        for place in put:
-            place.unlink(missing_ok=True)
+        if storage is not None and fresh:
+            _undo(storage, fresh)
         raise
 
 
-def _put(archive: ArchiveReader, member: Member, place: Path) -> None:
-    with IncomingFile(place.parent, max_bytes=sys.maxsize) as file:
+def _undo(storage: MediaStorage, names: list[str]) -> None:
+    try:
+        storage.remove(names)
+    except OSError as error:
+        logger.warning("%d files are left that belong to nothing: %s", len(names), error)
+
+
+def _put(archive: ArchiveReader, member: Member, storage: MediaStorage, name: str) -> None:
+    with IncomingFile(storage.incoming, max_bytes=sys.maxsize) as file:
         for block in archive.blocks(member):
             file.write(block)
-        file.put(place)
+        storage.put(name, file.finished())

@@ -14,14 +14,12 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject import __version__
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.backup.archive import ArchiveReader
-from sessions_app.backup.dependencies import (
-    access_of,
-    add_access_arguments,
-    archive_access,
-    media_folder,
-)
+from sessions_app.backup.dependencies import access_of, add_access_arguments, archive_access
 from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
 from sessions_app.backup.keys import keys_read
 from sessions_app.backup.manifest import ArchiveError
@@ -105,7 +103,7 @@ class Command(BaseCommand):
             now=timezone.now(),
             access=archive_access(),
             recipients=options["recipient"],
-            media=media_folder() if options["media"] else None,
+            media=configured_media_storage() if options["media"] else None,
             progress=ProgressBar(sys.stderr),
         )
 

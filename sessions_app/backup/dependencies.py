@@ -9,18 +9,12 @@ from typing import Any
 from django.conf import settings
 
 from sessions_app.backup.manifest import ArchiveAccess
-from sessions_app.models.stored_media import MEDIA_FOLDER
 
 
 def archive_access(*, trust: bool = False, identity: Path | None = None) -> ArchiveAccess:
     return ArchiveAccess(
         key=settings.BACKUP_KEY, scratch=settings.DATA_DIR, trust=trust, identity=identity
     )
-
-
-def media_folder() -> Path:
-    """Return where the files of messages are."""
-    return Path(settings.DATA_DIR) / MEDIA_FOLDER
 
 
 def add_access_arguments(parser: ArgumentParser) -> None:

@@ -22,6 +22,7 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
 )
 from memoryproject.foundation.audit.chain import removal_allowed
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.archived_media import media_put_back
 from sessions_app.backup.checks import (
@@ -67,7 +68,7 @@ def backup_restore(
     make_tables: Callable[[], None],
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
-    media: Path | None = None,
+    media: MediaStorage | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Restored:
     """Verify the whole archive, then restore it into the database, which must be empty.
@@ -75,7 +76,7 @@ def backup_restore(
     ``make_tables`` is called after all checks have passed. The rows are written in one
     transaction: a killed process leaves the tables unchanged. Before the commit every table is
     read back and compared with the archive, and ``write_keys`` gets the archive's keys. ``media``:
-    the folder into which the archive's files of messages are put; None: they aren't. Raises
+    the storage into which the archive's files of messages are put; None: they aren't. Raises
     ArchiveError, RestoreError, DatabaseError and OSError; then nothing was restored.
     """
     with ArchiveReader(path, access=access) as archive:

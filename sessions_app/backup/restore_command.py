@@ -16,9 +16,12 @@ from django.db import DatabaseError
 
 from memoryproject.foundation.audit.rewriting import log_set_aside, log_write
 from memoryproject.foundation.audit.wiring import log_path
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.backup.checks import RestoreError, others_connected
-from sessions_app.backup.dependencies import access_of, add_access_arguments, media_folder
+from sessions_app.backup.dependencies import access_of, add_access_arguments
 from sessions_app.backup.keys import keys_write
 from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore import backup_restore
@@ -68,7 +71,7 @@ class Command(BaseCommand):
                 make_tables=self._make_tables,
                 write_keys=write_keys,
                 progress=ProgressBar(sys.stderr),
-                media=None if options["without_media"] else media_folder(),
+                media=None if options["without_media"] else configured_media_storage(),
             )
         except (ArchiveError, RestoreError) as error:
             raise CommandError(str(error)) from error

@@ -92,6 +92,7 @@ def _environment(folder: Path, keys: Mapping[str, str]) -> dict[str, str]:
         "LOG_DIR": str(folder / "logs"),
         # An empty value counts as unset, and wins over .env.
         "DATABASE_URL": "",
+        "MEDIA_STORAGE": "",
         "MEMORY_CONFIG": "",
     }
 

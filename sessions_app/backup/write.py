@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.archived_media import kept_files, media_add
 from sessions_app.backup.manifest import (
@@ -56,15 +57,15 @@ def backup_write(
     access: ArchiveAccess,
     progress: Callable[[int, int], None],
     recipients: Sequence[str] = (),
-    media: Path | None = None,
+    media: MediaStorage | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Report:
     """Write a snapshot of the whole database into an archive at ``path``, signed.
 
-    ``recipients``: the public keys for which it is encrypted; none: it isn't. ``media``: the folder
-    of the files of messages, which the archive holds, too; None: it doesn't. Web server and workers
-    may continue meanwhile. ``progress`` is called with the number of
-    finished tables and their total. Raises ArchiveError and DatabaseError; then there is no
+    ``recipients``: the public keys for which it is encrypted; none: it isn't. ``media``: the
+    storage of the files of messages, which the archive holds, too; None: it doesn't. Web server and
+    workers may continue meanwhile. ``progress`` is called with the number of finished tables and
+    their total. Raises ArchiveError and DatabaseError; then there is no
     file at ``path``.
     """
     with ArchiveWriter(path, access=access, recipients=recipients) as archive:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +15,13 @@ from django.utils import timezone
 
 from memories_app.documents.facade import IncomingFile
 from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import Recipient
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaProvider
-from memoryproject.foundation.leases import Lease
+from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.media.file_types import HEAD, type_of
-from sessions_app.media.media_store import media_place
+from sessions_app.media.media_store import media_name
 from sessions_app.models import Chat, MediaFile, Message
 from sessions_app.models.stored_media import MediaState
 
@@ -34,10 +34,10 @@ MAX_ATTEMPTS = len(WAITS) + 1
 
 @dataclass(frozen=True)
 class MediaDependencies:
-    """``providers`` by name, and the folder and size limit of files."""
+    """``providers`` by name, and the storage and size limit of files."""
 
     providers: Mapping[str, Any]
-    folder: Path
+    storage: MediaStorage
     max_bytes: int
 
 
@@ -55,15 +55,17 @@ def media_fetch(*, media_id: UUID, dependencies: MediaDependencies) -> str:
         return "not due"
     lease = Lease(row, token)
     try:
-        with IncomingFile(dependencies.folder, max_bytes=dependencies.max_bytes) as file:
+        with IncomingFile(dependencies.storage.incoming, max_bytes=dependencies.max_bytes) as file:
             _download(row.message, file, dependencies)
-            return _keep(lease, row.message.kind, file, dependencies.folder)
+            return _keep(lease, row.message.kind, file, dependencies.storage)
     except MediaError as error:
         return _failed(lease, error.code, is_final=error.permanent, why=error)
     except DocumentError as error:
         return _failed(lease, error.code, is_final=True, why=error)
+    except LeaseLostError:
+        return "gone"
     except OSError as error:
-        # The disk is full, most likely: what waits is fetched once there is room.
+        # The disk is full, or the storage doesn't answer: what waits is fetched once it does.
         return _failed(lease, "storage", is_final=False, why=error)
 
 
@@ -96,24 +98,29 @@ def _recipient(chat: Chat) -> Recipient:
     )
 
 
-def _keep(lease: Lease[MediaFile], kind: str, file: IncomingFile, folder: Path) -> str:
+def _keep(lease: Lease[MediaFile], kind: str, file: IncomingFile, storage: MediaStorage) -> str:
     content_type = type_of(file.read()[:HEAD], kind=kind)
     if not content_type:
         return _failed(lease, "type", is_final=True, why="its type isn't one that is kept")
+    # While the lease holds, nobody carries an order out to remove what is being put here.
+    lease.renew()
+    storage.put(media_name(lease.row.pk), file.finished())
     with transaction.atomic():
-        # Whoever forgets the message meanwhile waits for this, or has taken the row away.
         row = lease.held().select_for_update().filter(message__isnull=False).first()
-        if row is None:
-            return "gone"
-        file.put(media_place(folder, row.pk))
-        lease.release(
-            state=MediaState.STORED,
-            content_type=content_type,
-            size=file.size,
-            sha256=file.sha256,
-            error_code="",
-        )
-    return str(MediaState.STORED)
+        if row is not None:
+            lease.release(
+                state=MediaState.STORED,
+                content_type=content_type,
+                size=file.size,
+                sha256=file.sha256,
+                error_code="",
+            )
+            return str(MediaState.STORED)
+    if not MediaFile.objects.filter(pk=lease.row.pk, message__isnull=False).exists():
+        # The message was forgotten meanwhile.
+        storage.remove([media_name(lease.row.pk)])
+        lease.release()
+    return "gone"
 
 
 def _failed(lease: Lease[MediaFile], code: str, *, is_final: bool, why: object) -> str:

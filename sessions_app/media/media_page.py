@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
@@ -15,16 +16,25 @@ from django.http import (
     HttpResponseBase,
     StreamingHttpResponse,
 )
+from django.shortcuts import render
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.media.dependencies import media_folder
+from memoryproject.foundation.integrations.media_storage.base import (
+    MediaStorage,
+    MediaStorageError,
+)
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from sessions_app.media.file_types import is_shown
-from sessions_app.media.media_store import media_place
+from sessions_app.media.media_store import media_name
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState
+
+logger = logging.getLogger(__name__)
 
 _RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})")
 BLOCK = 64 * 1024
@@ -45,6 +55,9 @@ def media_page(request: HttpRequest, message_id: UUID) -> HttpResponseBase:
         page = _whole_or_range(request, row)
     except FileNotFoundError:
         raise Http404 from None
+    except MediaStorageError as error:
+        logger.warning("The file %s can't be shown: %s", row.pk, error)
+        return render(request, "503_media.html", status=503)
     page["Content-Type"] = row.content_type
     name = str(row.message.media.get("filename") or row.pk)
     disposition = content_disposition_header(not is_shown(row.content_type), name)
@@ -64,33 +77,42 @@ def media_page(request: HttpRequest, message_id: UUID) -> HttpResponseBase:
 
 
 def _whole_or_range(request: HttpRequest, row: MediaFile) -> HttpResponseBase:
-    place = media_place(media_folder(), row.pk)
+    """Raises FileNotFoundError and MediaStorageError."""
     span = _RANGE.fullmatch(request.headers.get("Range", ""))
-    if span is None or span.groups() == ("", ""):
-        if not place.is_file():
-            raise FileNotFoundError(place)
-        whole = StreamingHttpResponse(_blocks(place))
-        whole["Content-Length"] = str(row.size)
-        return whole
-    first, last = _bounds(*span.groups(), size=row.size)
-    if first > last:
+    is_whole = span is None or span.groups() == ("", "")
+    first, last = (0, row.size - 1) if is_whole or span is None else _bounds(span, row.size)
+    if first > last and not is_whole:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{row.size}"})
-    with place.open("rb") as file:
-        file.seek(first)
-        part = HttpResponse(file.read(last - first + 1), status=206)
-    part["Content-Range"] = f"bytes {first}-{last}/{row.size}"
-    return part
+    storage, name = configured_media_storage(), media_name(row.pk)
+    if not storage.has(name):
+        raise FileNotFoundError(name)
+    page = StreamingHttpResponse(
+        _blocks(storage, name, first, last), status=200 if is_whole else 206
+    )
+    page["Content-Length"] = str(last - first + 1)
+    if not is_whole:
+        page["Content-Range"] = f"bytes {first}-{last}/{row.size}"
+    return page
 
 
-def _blocks(place: Path) -> Iterator[bytes]:
+def _blocks(storage: MediaStorage, name: str, first: int, last: int) -> Iterator[bytes]:
     """Open the file only once it is read, so that a response that nobody reads leaves none open."""
-    with place.open("rb") as file:
-        while block := file.read(BLOCK):
-            yield block
+    left = last - first + 1
+    try:
+        with storage.open(name) as file:
+            file.seek(first)
+            while left and (block := file.read(min(left, BLOCK))):
+                left -= len(block)
+                yield block
+    except (MediaStorageError, FileNotFoundError) as error:
+        logger.warning("The file %s was shown in part: %s", name, error)
+        # The browser has been promised more: only a connection that breaks tells it.
+        raise ConnectionResetError(errno.ECONNRESET, "the file can't be read to its end") from None
 
 
-def _bounds(first: str, last: str, *, size: int) -> tuple[int, int]:
+def _bounds(span: re.Match[str], size: int) -> tuple[int, int]:
     """Return the first and the last byte; the last one before the first if there are none."""
+    first, last = span.groups()
     if not first:
         return max(0, size - int(last)), size - 1
     return int(first), min(int(last), size - 1) if last else size - 1

@@ -1,19 +1,19 @@
-"""Files of messages on the disk, and the rows that say what becomes of them."""
+"""Files of messages in their storage, and the rows that say what becomes of them."""
 
 from __future__ import annotations
 
 import logging
-import os
-import time
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.facade import INCOMING, IncomingFile
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from sessions_app.models import MediaFile, Message, Turn
 from sessions_app.models.stored_media import MediaState
 
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 KINDS = ("image", "video", "audio", "voice", "document", "sticker")
 ROWS_AT_ONCE = 500
-# Longer than any download takes.
-LEFT_OVER_SECONDS = 3600.0
+# Longer than any download takes, and any reply from its file to its row.
+LEFT_OVER_AFTER = timedelta(hours=1)
 
 
-def media_place(folder: Path, media_id: UUID) -> Path:
-    """Return where the file lies; the name tells nothing about it."""
-    return folder / str(media_id)
+def media_name(media_id: UUID) -> str:
+    """Return the file's name in the storage; it tells nothing about it."""
+    return str(media_id)
 
 
 def media_row_create(message: Message) -> MediaFile | None:
@@ -38,22 +38,30 @@ def media_row_create(message: Message) -> MediaFile | None:
 
 
 def attachment_store(
-    file: IncomingFile, *, folder: Path, content_type: str, **owner: Message | Turn
+    media_id: UUID, file: IncomingFile, *, content_type: str, **owner: Message | Turn
 ) -> MediaFile:
-    """Keep a file that staff send; ``owner`` is its ``message``, or its ``turn``. Raises OSError.
+    """Note that a file in the storage is what staff send; ``owner``: its ``message`` or ``turn``.
 
-    Call it in the transaction that stores the owner. Where that is rolled back, the sweep removes
-    the file.
+    Call it in the transaction that stores the owner, with a file that was put before.
     """
-    row = MediaFile.objects.create(
+    return MediaFile.objects.create(
         **owner,
+        media_id=media_id,
         state=MediaState.STORED,
         content_type=content_type,
         size=file.size,
         sha256=file.sha256,
     )
-    file.put(media_place(folder, row.pk))
-    return row
+
+
+def attachment_undo(storage: MediaStorage, media_id: UUID) -> None:
+    """Remove a file that got no row. What this doesn't remove is swept."""
+    if MediaFile.objects.filter(pk=media_id).exists():
+        return
+    try:
+        storage.remove([media_name(media_id)])
+    except OSError as error:
+        logger.warning("A file of no message is yet to be removed: %s", error)
 
 
 def attachment_of(turn: Turn) -> MediaFile | None:
@@ -63,7 +71,7 @@ def attachment_of(turn: Turn) -> MediaFile | None:
 
 
 def media_detach(message_ids: Collection[UUID]) -> int:
-    """Order the removal of these messages' files; return how many were on the disk.
+    """Order the removal of these messages' files; return how many were kept.
 
     Call it in the transaction that deletes or empties the messages, and ``ordered_files_remove``
     after it.
@@ -74,58 +82,65 @@ def media_detach(message_ids: Collection[UUID]) -> int:
     return stored
 
 
-def ordered_files_remove(folder: Path) -> int:
+def ordered_files_remove(storage: MediaStorage) -> int:
     """Remove the files whose messages are gone, then their rows; return how many.
 
-    A killed process leaves rows, and the next run goes on with them.
+    The file goes first: a killed process, or a storage that doesn't answer, leaves rows, and the
+    next run goes on with them. A worker that may be about to put the file is waited for. Raises
+    OSError.
     """
-    ordered = MediaFile.objects.filter(message__isnull=True, turn__isnull=True)
-    return _remove(folder, ordered, delete=True)
+    now = timezone.now()
+    at_rest = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
+    ordered = MediaFile.objects.filter(at_rest, message__isnull=True, turn__isnull=True)
+    return _remove(storage, ordered, delete=True)
 
 
-def media_drop(folder: Path, *, before: datetime) -> int:
-    """Remove the files that were taken in before a time; their messages stay. Return how many."""
+def media_drop(storage: MediaStorage, *, before: datetime) -> int:
+    """Remove the files that were taken in before a time; their messages stay. Return how many.
+
+    Raises OSError.
+    """
     old = MediaFile.objects.filter(state=MediaState.STORED, created_at__lt=before)
-    return _remove(folder, old, delete=False)
+    return _remove(storage, old, delete=False)
 
 
-def _remove(folder: Path, rows: QuerySet[MediaFile], *, delete: bool) -> int:
+def _remove(storage: MediaStorage, rows: QuerySet[MediaFile], *, delete: bool) -> int:
     gone = 0
+    last = UUID(int=0)
     while True:
-        with transaction.atomic():
-            # Locked: a worker that is about to put a file into its place waits, or has done so.
-            found = rows.order_by("pk").select_for_update(skip_locked=True, of=("self",))
-            keys = list(found.values_list("pk", flat=True)[:ROWS_AT_ONCE])
-            for key in keys:
-                media_place(folder, key).unlink(missing_ok=True)
-            _sync(folder)
-            here = MediaFile.objects.filter(pk__in=keys)
-            if delete:
-                here.delete()
-            else:
-                here.update(state=MediaState.REMOVED, sha256="")
-        gone += len(keys)
-        if len(keys) < ROWS_AT_ONCE:
+        found = rows.filter(pk__gt=last).order_by("pk")
+        keys = list(found.values_list("pk", flat=True)[:ROWS_AT_ONCE])
+        if not keys:
             return gone
+        storage.remove([media_name(key) for key in keys])
+        # Another process may have done the same: whoever changes the row counts it.
+        here = rows.filter(pk__in=keys)
+        if delete:
+            gone += here.delete()[0]
+        else:
+            gone += here.update(state=MediaState.REMOVED, sha256="")
+        last = keys[-1]
 
 
-def strays_remove(folder: Path) -> None:
-    """Remove what killed workers left: parts of files, and files without a row."""
-    oldest = time.time() - LEFT_OVER_SECONDS
-    old = [path for path in sorted(folder.glob("*")) if _is_older(path, oldest)]
-    for start in range(0, len(old), ROWS_AT_ONCE):
-        some = {path.name: path for path in old[start : start + ROWS_AT_ONCE]}
-        ids = [UUID(name) for name in some if _is_id(name)]
+def strays_remove(storage: MediaStorage, *, now: datetime) -> None:
+    """Remove what killed workers left: parts of files, and files without a row. Raises OSError."""
+    oldest = now - LEFT_OVER_AFTER
+    for path in storage.incoming.glob(f"{INCOMING}*"):
+        if _is_older(path, oldest):
+            path.unlink(missing_ok=True)
+    lying = storage.lying(before=oldest)
+    while names := list(islice(lying, ROWS_AT_ONCE)):
+        ids = [UUID(name) for name in names if _is_id(name)]
         kept = Q(state__in=(MediaState.STORED, MediaState.PENDING)) | Q(message__isnull=True)
         known = MediaFile.objects.filter(kept, pk__in=ids).values_list("pk", flat=True)
-        for name in set(some) - {str(key) for key in known}:
-            logger.warning("A file of no message is removed from %s.", folder)
-            some[name].unlink(missing_ok=True)
+        if strays := set(names) - {media_name(key) for key in known}:
+            logger.warning("%d files of no message are removed.", len(strays))
+            storage.remove(strays)
 
 
-def _is_older(path: Path, oldest: float) -> bool:
+def _is_older(path: Path, oldest: datetime) -> bool:
     try:
-        return path.is_file() and path.stat().st_mtime < oldest
+        return path.stat().st_mtime < oldest.timestamp()
     except FileNotFoundError:
         return False
 
@@ -135,13 +150,3 @@ def _is_id(name: str) -> bool:
         return str(UUID(name)) == name
     except ValueError:
         return False
-
-
-def _sync(folder: Path) -> None:
-    if not folder.is_dir():
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,9 +15,6 @@ from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
 
-# The files' folder, in DATA_DIR.
-MEDIA_FOLDER = "media"
-
 
 class MediaState(models.TextChoices):
     """``refused``: too large or of a type that isn't shown; ``removed``: past its retention."""
@@ -30,12 +27,12 @@ class MediaState(models.TextChoices):
 
 
 class MediaFile(LeasedWork):
-    """The file of one message. Its name on the disk is ``media_id``.
+    """The file of one message. Its name in the storage is ``media_id``.
 
-    The row outlives its message: without one it is an order to remove the file from the disk, and
-    goes once that is done. ``turn`` is set in its place for a file that staff send where memory is
-    off: there is no message, and the file is kept until it is sent. ``content_type`` is what the
-    bytes are, not what somebody said.
+    The row outlives its message: without one it is an order to remove the file, and goes once that
+    is done. ``turn`` is set in its place for a file that staff send where memory is off: there is
+    no message, and the file is kept until it is sent. ``content_type`` is what the bytes are, not
+    what somebody said.
     """
 
     media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
+from uuid import UUID, uuid4
 
 from memories_app.documents.facade import IncomingFile
+from memoryproject.foundation.integrations.media_storage.base import (
+    MediaStorage,
+    MediaStorageError,
+)
 from memoryproject.foundation.integrations.whatsapp.base import FileProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
-from sessions_app.media.facade import attachment_store, outgoing_type, sent_name
+from sessions_app.media.facade import (
+    attachment_store,
+    attachment_undo,
+    media_name,
+    outgoing_type,
+    sent_name,
+)
 from sessions_app.models import Message, Turn
-from sessions_app.takeover.reply_errors import EmptyFileError, FileTooLargeError, FileTypeError
+from sessions_app.takeover.reply_errors import (
+    EmptyFileError,
+    FileNotKeptError,
+    FileTooLargeError,
+    FileTypeError,
+)
+
+logger = logging.getLogger(__name__)
 
 BLOCK = 256 * 1024
 
@@ -29,7 +47,7 @@ class Posted:
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file that the provider takes, copied into the folder of files.
+    """A file that the provider takes, put into the storage of files.
 
     ``kind``: image, video, audio or document.
     """
@@ -38,7 +56,7 @@ class Attachment:
     content_type: str
     filename: str
     file: IncomingFile
-    folder: Path
+    media_id: UUID
 
     @property
     def media(self) -> dict[str, str]:
@@ -47,16 +65,17 @@ class Attachment:
 
     def keep(self, **owner: Message | Turn) -> None:
         """Keep the file with its message or its turn, in the transaction that stores them."""
-        attachment_store(self.file, folder=self.folder, content_type=self.content_type, **owner)
+        attachment_store(self.media_id, self.file, content_type=self.content_type, **owner)
 
 
 @contextmanager
 def attached(
-    posted: Posted | None, *, provider: WhatsAppProvider, folder: Path
+    posted: Posted | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
 ) -> Iterator[Attachment | None]:
-    """Check and copy a file; one that isn't kept meanwhile is removed at the end.
+    """Check a file and put it; one that isn't kept meanwhile is removed at the end.
 
-    Raises EmptyFileError, FileTypeError, FileTooLargeError and OSError.
+    Call it outside of the transaction. Raises EmptyFileError, FileTypeError, FileTooLargeError,
+    FileNotKeptError and OSError.
     """
     if posted is None:
         yield None
@@ -69,12 +88,23 @@ def attached(
     most = provider.file_limits[found.kind]
     if posted.size > most:
         raise FileTooLargeError(found.kind, most)
-    with IncomingFile(folder, max_bytes=most) as file:
+    if storage is None:
+        raise FileNotKeptError
+    with IncomingFile(storage.incoming, max_bytes=most) as file:
         posted.file.seek(0)
         while block := posted.file.read(BLOCK):
             file.write(block)
         name = sent_name(posted.name, found.content_type)
-        yield Attachment(found.kind, found.content_type, name, file, folder)
+        media_id = uuid4()
+        try:
+            storage.put(media_name(media_id), file.finished())
+        except MediaStorageError as error:
+            logger.warning("A file of a reply was not kept: %s", error)
+            raise FileNotKeptError from None
+        try:
+            yield Attachment(found.kind, found.content_type, name, file, media_id)
+        finally:
+            attachment_undo(storage, media_id)
 
 
 def parts_of(text: str, attachment: Attachment | None, provider: WhatsAppProvider) -> list[str]:

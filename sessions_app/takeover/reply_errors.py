@@ -31,6 +31,10 @@ class EmptyFileError(ReplyRefusedError):
     """There is nothing in the file."""
 
 
+class FileNotKeptError(ReplyRefusedError):
+    """The storage of files doesn't answer."""
+
+
 class FileTypeError(ReplyRefusedError):
     """The file is none that WhatsApp takes."""
 

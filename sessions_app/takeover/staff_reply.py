@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.conversations.facade import has_window, last_heard
 from sessions_app.inbound.facade import IntakeRules
@@ -54,11 +54,11 @@ def chat_reply(
     enqueue: Callable[[UUID], None],
     now: datetime,
     file: Posted | None = None,
-    folder: Path = Path(),
+    storage: MediaStorage | None = None,
 ) -> HandReply:
     """Store the text as an assistant message and hand it to the chat's provider.
 
-    ``file`` goes with it, and is kept in ``folder``.
+    ``file`` goes with it, and is kept in ``storage``.
 
     ``quote`` is the id of a message of the chat that the reply quotes, or empty. The reply goes by
     ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key`` sends
@@ -73,7 +73,7 @@ def chat_reply(
         raise TooLongError
     text = text if text.strip() else ""
     provider = providers[number_of(Chat.objects.get(pk=chat_id), otherwise).provider]
-    with attached(file, provider=provider, folder=folder) as attachment, transaction.atomic():
+    with attached(file, provider=provider, storage=storage) as attachment, transaction.atomic():
         chat = chat_locked(chat_id)
         sha256 = attachment.file.sha256 if attachment else ""
         earlier = sent_before(key=key, chat=chat, text=text, sha256=sha256)

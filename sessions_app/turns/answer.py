@@ -92,7 +92,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 provider=dependencies.providers[turn.provider],
                 max_age=dependencies.rules.max_answer_age,
                 sleep=dependencies.sleep,
-                media_folder=dependencies.media_folder,
+                media=dependencies.media,
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)

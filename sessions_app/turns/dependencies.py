@@ -17,13 +17,15 @@ from memoryproject.foundation.integrations.configured import (
     configured_transcriber,
 )
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from memoryproject.foundation.process.lanes import ANSWERS, COMMANDS, enqueue, with_commit
 from memoryproject.foundation.process.shared_times import SharedTimes
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.media.dependencies import media_folder
 from sessions_app.transcript_files.dependencies import build_transcript_backups
 from sessions_app.turns.queue import next_needs_model
 from sessions_app.turns.storage_notices import StorageNotices
@@ -60,7 +62,7 @@ def build_turn_dependencies() -> Dependencies:
         transcripts=build_transcript_backups(),
         learn=enqueue_learning if is_learning_enabled() else None,
         limits=build_usage_limits(),
-        media_folder=media_folder(),
+        media=configured_media_storage(),
     )
 
 

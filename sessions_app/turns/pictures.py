@@ -11,7 +11,7 @@ from memories_app.documents.facade import IncomingFile
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
-from sessions_app.media.facade import HEAD, media_place, type_of
+from sessions_app.media.facade import HEAD, media_name, type_of
 from sessions_app.models import MediaFile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.stored_media import MediaState
@@ -76,13 +76,14 @@ def pictures_of_record(
 
 def _kept(message_id: UUID | None, dependencies: Dependencies) -> Picture | None:
     """Return the picture of a message from the kept files."""
-    if message_id is None or dependencies.media_folder is None:
+    if message_id is None or dependencies.media is None:
         return None
     row = MediaFile.objects.filter(message=message_id, state=MediaState.STORED).first()
     if row is None or row.size > MAX_BYTES or row.content_type not in TYPES:
         return None
     try:
-        content = media_place(dependencies.media_folder, row.pk).read_bytes()
+        with dependencies.media.open(media_name(row.pk)) as file:
+            content = file.read()
     except OSError as error:
         logger.warning("The picture of message %s can't be read: %s", message_id, error)
         return None

@@ -6,13 +6,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
@@ -48,13 +48,13 @@ def reply_send(
     provider: WhatsAppProvider,
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
-    media_folder: Path | None = None,
+    media: MediaStorage | None = None,
 ) -> None:
     """Send the parts of a turn's answer that are still waiting.
 
     A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
     as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
-    the sweeper decides. ``media_folder``: where the files that staff send lie.
+    the sweeper decides. ``media``: the storage of the files that staff send.
 
     Raises LeaseLostError.
     """
@@ -62,7 +62,7 @@ def reply_send(
     parts = list(turn.parts.filter(state=PartState.WAITING).order_by("number"))
     for part in parts:
         try:
-            result = _send_part(lease, provider, part, to, sleep, media_folder)
+            result = _send_part(lease, provider, part, to, sleep, media)
         except SendError as error:
             _part_failed(lease, part, error, max_age)
             return
@@ -118,7 +118,7 @@ def _send_part(
     part: OutboundPart,
     to: Recipient,
     sleep: Callable[[float], None],
-    media_folder: Path | None,
+    media: MediaStorage | None,
 ) -> SendResult:
     """Send one part, with the quick retries.
 
@@ -137,7 +137,7 @@ def _send_part(
                     part=part,
                     to=to,
                     reply_to=_quote(turn, part, to),
-                    folder=media_folder,
+                    storage=media,
                 )
             return _send(provider, turn, part, to)
         except SendError as error:

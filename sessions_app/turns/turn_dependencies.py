@@ -13,6 +13,7 @@ from memoryproject.foundation.integrations.context_limit import ContextLimit
 from memoryproject.foundation.integrations.documents.base import DocumentLimits, TextExtractor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.llm.base import ChatModel
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.speech.base import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.history.facade import ChatMemoryService
@@ -59,7 +60,7 @@ class Dependencies:
     ``context_limit`` remembers how much the chat model reads. Without ``files`` documents and
     recordings aren't read. ``transcripts``: the backups that forgetting sweeps. ``learn`` hands a
     chat to a worker that learns from its turns; without it nothing is learned automatically.
-    ``media_folder``: where the files of messages lie; without it no file is sent.
+    ``media``: the storage of the files of messages; without it no file is sent.
     """
 
     chat_model: ChatModel
@@ -73,5 +74,5 @@ class Dependencies:
     transcripts: Backups | None = None
     learn: Callable[[UUID], None] | None = None
     limits: UsageLimits = field(default_factory=UsageLimits)
-    media_folder: Path | None = None
+    media: MediaStorage | None = None
     sleep: Callable[[float], None] = time.sleep

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
 from sessions_app.models import CannedReply, Chat, Turn
 from tests.browser.test_conversation import HURRIED
 from tests.browser.visit import Visit, looked_at
@@ -169,7 +170,7 @@ def test_a_file_is_attached_taken_away_and_sent_with_its_caption(
     visit: Visit, staff: Page, world: World, settings: Any, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path
-    world.dependencies = replace(world.dependencies, media_folder=tmp_path / "media")
+    world.dependencies = replace(world.dependencies, media=FolderStorage(tmp_path / "media"))
     world.say(CLIENT, "What does it look like?")
     staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
     box = staff.get_by_label("Reply as staff")

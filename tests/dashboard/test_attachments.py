@@ -26,6 +26,7 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.loopback.green import GreenServer
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import ordered_files_remove
@@ -63,7 +64,7 @@ def folder(settings: Any, tmp_path: Path, world: World) -> Path:
     """The folder of files, for the page and for the worker."""
     settings.ENABLE_MEMORY_SYSTEM = True
     settings.DATA_DIR = tmp_path
-    world.dependencies = replace(world.dependencies, media_folder=tmp_path / "media")
+    world.dependencies = replace(world.dependencies, media=FolderStorage(tmp_path / "media"))
     return tmp_path / "media"
 
 
@@ -319,7 +320,7 @@ def test_forgetting_the_chat_takes_a_file_that_waits_without_a_message(
         embedder=WordLlamaEmbedder(), chat_memory=asked.rules.chat_memory
     )
     object_forget(kind="chat", object_id=asked.chat(CLIENT).pk, dependencies=dependencies)
-    assert ordered_files_remove(folder) == 1
+    assert ordered_files_remove(FolderStorage(folder)) == 1
     assert list(folder.glob("*")) == []
 
 
@@ -443,12 +444,12 @@ def test_where_memory_is_off_it_is_kept_until_it_is_sent(
     Chat.objects.update(memory_enabled=False)
     reply(admin_client, asked, name="azalea.png", text="the azalea", work=False)
     assert not Message.objects.filter(kind="image").exists()
-    assert ordered_files_remove(folder) == 0
+    assert ordered_files_remove(FolderStorage(folder)) == 0
     asked.work()
     ((part, file),) = asked.provider.sent_files.items()
     assert (file.filename, file.content) == ("azalea.png", PNG)
     assert asked.provider.sent[-1].text == "the azalea"
-    assert ordered_files_remove(folder) == 1
+    assert ordered_files_remove(FolderStorage(folder)) == 1
     assert list(folder.glob("*")) == []
     assert not MediaFile.objects.exists()
     assert "azalea" not in str(list(Turn.objects.filter(by_hand=True).values()))

@@ -15,9 +15,16 @@ from tests.docs.sources import EXAMPLE, PROJECT, read, settings_read
 COMPOSE: dict[str, Any] = yaml.safe_load(read("compose.yaml"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
-VARIABLE = re.compile(r"\$\{([A-Z_]+)")
+VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)")
 # What only the deployment's own files read.
-OF_DEPLOYMENT = {"MEMORY_SITE", "POSTGRES_PASSWORD", "BACKUP_DIR", "MEMORY_VERSION", "TRACING"}
+OF_DEPLOYMENT = {
+    "MEMORY_SITE",
+    "POSTGRES_PASSWORD",
+    "BACKUP_DIR",
+    "MEMORY_VERSION",
+    "TRACING",
+    "S3",
+}
 OF_GUNICORN = set(re.findall(r'environ\.get\("([A-Z_]+)"', read("deploy/gunicorn.conf.py")))
 CADDYFILE = read("deploy/Caddyfile")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -14,15 +15,17 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import (
     media_abandoned,
     media_drop,
+    media_fetch,
     ordered_files_remove,
-    strays_remove,
 )
 from sessions_app.models import MediaFile
+from sessions_app.tasks import drop_old_media
 from tests.dashboard.staff import staff_with
 from tests.media.conftest import PNG, Files
 from tests.world import CLIENT, NUMBER_ID
@@ -53,10 +56,10 @@ def body(answer: Any) -> bytes:
 def test_a_picture_is_fetched_once_and_kept_for_its_owner_alone(files: Files) -> None:
     row = files.fetch(files.send())
     assert (row.state, row.content_type, row.size) == ("stored", "image/png", len(PNG))
-    place = files.folder / str(row.pk)
-    assert place.read_bytes() == PNG
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert stat.S_IMODE(files.folder.stat().st_mode) == 0o700
+    assert files.kept() == {str(row.pk): PNG}
+    if files.bucket is None:
+        assert stat.S_IMODE((files.folder / str(row.pk)).stat().st_mode) == 0o600
+    assert stat.S_IMODE(files.storage.incoming.stat().st_mode) == 0o700
     asked = len(files.graph.requests)
     files.fetch(row)
     assert len(files.graph.requests) == asked
@@ -125,7 +128,7 @@ def test_what_may_not_be_kept_is_refused(
     """Whatever type the sender states."""
     row = files.fetch(files.send(content, mime_type="image/png"), **changes)
     assert (row.state, row.error_code) == ("refused", code)
-    assert list(files.folder.glob("*")) == []
+    assert files.kept() == {}
     client = reader()
     assert words in conversation(files, client)
     assert client.get(address(row)).status_code == 404
@@ -162,7 +165,7 @@ def test_a_failure_that_lasts_is_given_up(files: Files) -> None:
 
 def test_a_disk_that_takes_nothing_leaves_it_for_later(files: Files) -> None:
     row = files.send()
-    files.folder.write_bytes(b"no folder can be here")
+    files.storage.incoming.write_bytes(b"no folder can be here")
     row = files.fetch(row)
     assert (row.state, row.error_code) == ("pending", "storage")
 
@@ -184,26 +187,26 @@ def test_forgetting_takes_the_file_and_counts_it(
     with django_capture_on_commit_callbacks(execute=True):
         receipt = object_forget(kind="message", object_id=row.message_id, dependencies=dependencies)
     assert receipt.swept["media files"] == 1
-    assert list(files.folder.glob("*")) == []
+    files.remove_queued()
+    assert files.kept() == {}
     assert not MediaFile.objects.exists()
 
 
 def test_a_crash_after_the_commit_leaves_the_order_to_remove_it(files: Files) -> None:
     row = files.fetch(files.send())
     files.world.messages(CLIENT)[0].delete()
-    place = files.folder / str(row.pk)
-    assert place.exists()
+    assert str(row.pk) in files.kept()
     assert reader().get(address(row)).status_code == 404
-    assert ordered_files_remove(files.folder) == 1
-    assert not place.exists()
-    assert ordered_files_remove(files.folder) == 0
+    assert ordered_files_remove(files.storage) == 1
+    assert files.kept() == {}
+    assert ordered_files_remove(files.storage) == 0
 
 
 def test_a_file_whose_message_goes_meanwhile_is_not_kept(files: Files) -> None:
     row = files.send()
     files.world.messages(CLIENT)[0].delete()
     files.fetch(row)
-    assert list(files.folder.glob("*")) == []
+    assert files.kept() == {}
 
 
 def test_what_the_sender_deletes_is_removed(
@@ -222,30 +225,50 @@ def test_what_the_sender_deletes_is_removed(
                 original_id=str(row.message.provider_message_id),
             )
         )
+    files.remove_queued()
     row.message.refresh_from_db()
     assert row.message.revoked_at
-    assert list(files.folder.glob("*")) == []
+    assert files.kept() == {}
 
 
 def test_it_is_removed_after_its_retention(files: Files) -> None:
     row = files.fetch(files.send())
     day = timedelta(days=1)
-    assert media_drop(files.folder, before=row.created_at - day) == 0
-    assert media_drop(files.folder, before=row.created_at + day) == 1
-    assert list(files.folder.glob("*")) == []
+    assert media_drop(files.storage, before=row.created_at - day) == 0
+    assert media_drop(files.storage, before=row.created_at + day) == 1
+    assert files.kept() == {}
     assert "removed after its retention" in conversation(files, reader())
 
 
 def test_only_what_killed_workers_left_is_swept(files: Files) -> None:
     row = files.fetch(files.send())
-    part, stray = files.folder / ".incoming-x", files.folder / "stray"
-    young = files.folder / ".incoming-y"
-    for path in (part, stray, young):
-        path.write_bytes(b"x")
-    for path in (part, stray, files.folder / str(row.pk)):
-        os.utime(path, (1, 1))
-    strays_remove(files.folder)
-    assert sorted(path.name for path in files.folder.iterdir()) == [".incoming-y", str(row.pk)]
+    strays, young = [str(uuid4()) for _ in range(4)], str(uuid4())
+    for name in (*strays, young):
+        files.lay(name)
+    for name in (".incoming-x", ".incoming-y"):
+        (files.storage.incoming / name).write_bytes(b"x")
+    for name in (*strays, ".incoming-x", str(row.pk)):
+        files.age(name)
+    drop_old_media()
+    assert set(files.kept()) == {".incoming-y", young, str(row.pk)}
+
+
+def test_a_message_that_is_forgotten_while_its_file_is_put_leaves_none(files: Files) -> None:
+    row = files.send()
+
+    class Forgotten(CloudProvider):
+        def fetch_media(self, *, into: Any, **_: Any) -> None:
+            into.write(PNG)
+            files.world.messages(CLIENT)[0].delete()
+            # The order waits for the worker that is about to put the file.
+            assert ordered_files_remove(files.storage) == 0
+
+    slow = Forgotten(api_url="", phone_number_id="1", access_token="x", timeout=1.0)
+    dependencies = replace(files.dependencies, providers={"cloud": slow})
+    assert media_fetch(media_id=row.pk, dependencies=dependencies) == "gone"
+    assert files.kept() == {}
+    assert ordered_files_remove(files.storage) == 1
+    assert not MediaFile.objects.exists()
 
 
 def test_where_files_are_not_kept_none_is_asked_for(files: Files, settings: Any) -> None:

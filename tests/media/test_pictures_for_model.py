@@ -18,6 +18,7 @@ from memoryproject.foundation.integrations.documents.sandbox import SandboxExtra
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
@@ -42,7 +43,7 @@ def seeing(world: World, settings: Any, tmp_path: Path) -> World:
     world.with_answer_rules(sees_pictures=True)
     world.dependencies = replace(
         world.dependencies,
-        media_folder=tmp_path / "media",
+        media=FolderStorage(tmp_path / "media"),
         files=FileDependencies(folder=tmp_path / "documents", extractor=SandboxExtractor()),
     )
     return world

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.backup.archive import verify
 from sessions_app.backup.checks import RestoreError
@@ -73,7 +74,7 @@ def restore(path: Path, media: Path | None, make_tables: Callable[[], None] = no
         make_tables=make_tables,
         write_keys=no_keys,
         progress=lambda _done, _total: None,
-        media=media,
+        media=FolderStorage(media) if media else None,
     ).files
 
 

@@ -19,8 +19,8 @@ else:
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("memoryproject", "sessions_app", "memories_app", "cards_app")
-# Imported by name where EMBEDDER asks for it: an extra.
-OPTIONAL = {"model2vec"}
+# Imported only where EMBEDDER or MEDIA_STORAGE asks for it.
+OPTIONAL = {"model2vec", "boto3", "botocore", "storages"}
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -57,20 +57,25 @@ def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
     assert named(project["project"]["dependencies"]) <= set(pinned("requirements.txt"))
     groups = project["dependency-groups"]
     assert named(groups["tracing"]) <= set(pinned("requirements-tracing.txt"))
+    assert named(groups["s3"]) <= set(pinned("requirements-s3.txt"))
     assert named(groups["dev"]) <= set(pinned("requirements-dev.txt"))
 
 
-def test_the_tests_have_the_packages_for_traces() -> None:
-    tracing, dev = pinned("requirements-tracing.txt"), pinned("requirements-dev.txt")
-    assert {name: pins for name, pins in tracing.items() if dev.get(name) != pins} == {}
+@pytest.mark.parametrize("file", ["requirements-tracing.txt", "requirements-s3.txt"])
+def test_the_tests_have_the_packages_that_are_needed_only_where_asked_for(file: str) -> None:
+    optional = pinned(file)
+    dev = {**pinned("requirements.txt"), **pinned("requirements-dev.txt")}
+    assert {name: pins for name, pins in optional.items() if dev.get(name) != pins} == {}
 
 
 def test_the_server_needs_no_development_package(project: dict[str, Any]) -> None:
-    for group in ("dev", "tracing"):
+    for group in ("dev", "tracing", "s3"):
         assert not named(project["dependency-groups"][group]) & set(pinned("requirements.txt"))
 
 
-@pytest.mark.parametrize("file", ["requirements-tracing.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize(
+    "file", ["requirements-tracing.txt", "requirements-s3.txt", "requirements-dev.txt"]
+)
 def test_both_files_name_the_same_versions(file: str) -> None:
     runtime, other = pinned("requirements.txt"), pinned(file)
     shared = runtime.keys() & other.keys()
@@ -78,7 +83,8 @@ def test_both_files_name_the_same_versions(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["requirements.txt", "requirements-tracing.txt", "requirements-dev.txt"]
+    "file",
+    ["requirements.txt", "requirements-tracing.txt", "requirements-s3.txt", "requirements-dev.txt"],
 )
 def test_every_pin_has_hashes_and_names_no_place(file: str) -> None:
     for entry in entries(file):

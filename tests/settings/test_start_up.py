@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Packages that are slow to import, and that few commands need.
 SLOW = (
     "PIL",
+    "boto3",
+    "botocore",
     "django.test",
     "docx",
     "drf_spectacular.generators",
@@ -43,6 +45,7 @@ SLOW = (
     "snowballstemmer",
     "starlette",
     "stdnum",
+    "storages",
     "tokenizers",
     "uvicorn",
     "wordllama",

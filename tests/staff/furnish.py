@@ -12,12 +12,15 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
 from cards_app.models import MemoryCard
+from memories_app.documents.facade import IncomingFile
 from memories_app.models import EmbeddingModel, Memory, MergeProposal, SourceDocument
 from memories_app.models.memory_documents import MemoryDocument
 from memories_app.models.proposals import ProposalMemory
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken
-from sessions_app.media.dependencies import media_folder
 from sessions_app.merging.merge_record import record_begin, record_end
 from sessions_app.models import (
     AssistantProfile,
@@ -90,9 +93,10 @@ def _file(world: World) -> None:
     row = MediaFile.objects.create(
         message=world.messages(CLIENT)[0], state="stored", content_type="image/png", size=8
     )
-    folder = media_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / str(row.pk)).write_bytes(b"\x89PNG\r\n\x1a\n")
+    storage = configured_media_storage()
+    with IncomingFile(storage.incoming, max_bytes=8) as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        storage.put(str(row.pk), file.finished())
 
 
 def _memories() -> None:

@@ -162,6 +162,7 @@ SENDING = {
     "send_no_template": _("the provider sends no templates"),
     "send_no_files": _("the provider sends no files"),
     "send_file_gone": _("the file is not stored any more"),
+    "send_file_storage": _("the storage of files doesn't answer"),
     "send_no_cloud_address": _("the chat has no address that the Cloud API knows"),
     "send_no_green_address": _("the chat has no address that Green API knows"),
     "send_bad_url": _("the provider's URL can't be used (%(kind)s)"),
@@ -238,6 +239,16 @@ SETTINGS = {
     "tracing_hint": _(
         "Install them: `.venv/bin/python -m pip install --require-hashes --no-deps "
         "-r requirements-tracing.txt`. Or set OTEL_SDK_DISABLED=true."
+    ),
+    "s3_missing": _(
+        "MEDIA_STORAGE names a bucket, but the packages for S3 are not installed (%(name)s)."
+    ),
+    "s3_hint": _(
+        "Install them: `.venv/bin/python -m pip install --require-hashes --no-deps "
+        "-r requirements-s3.txt`. Or leave MEDIA_STORAGE empty."
+    ),
+    "s3_half_a_key": _(
+        "MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY belong together: set both or none."
     ),
     "no_https": _(
         "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."

@@ -21,6 +21,9 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
@@ -42,7 +45,6 @@ from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.limits.facade import UsageLimits
-from sessions_app.media.dependencies import media_folder
 from sessions_app.media.facade import MediaDependencies, media_fetch, media_row_create
 from sessions_app.models import Chat, ChatSession, MediaFile, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
@@ -94,7 +96,7 @@ class Story:
         memory = ChatMemoryService(godfather=frozenset({OWNER.whatsapp_chat}), strategy=strategy)
         for provider in self.providers.values():
             provider.files = {name: make() for name, make in FILES.items()}
-        self.media = MediaDependencies(self.providers, media_folder(), MAX_BYTES)
+        self.media = MediaDependencies(self.providers, configured_media_storage(), MAX_BYTES)
         self.rules = IntakeRules(
             memory_enabled=True,
             chat_memory=memory,

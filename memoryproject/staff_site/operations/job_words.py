@@ -36,6 +36,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.drop_old_usage": gettext_lazy("Remove the usage of days long past"),
     "sessions_app.tasks.drop_transcript_backups": gettext_lazy("Remove old backups of transcripts"),
     "sessions_app.tasks.fetch_media": gettext_lazy("Fetch a picture or recording"),
+    "sessions_app.tasks.remove_media": gettext_lazy("Remove the files of messages that are gone"),
     "sessions_app.tasks.drop_old_media": gettext_lazy("Remove old pictures and recordings"),
     "sessions_app.tasks.send_webhooks": gettext_lazy("Send webhooks"),
     "sessions_app.tasks.drop_webhook_deliveries": gettext_lazy("Remove the old log of webhooks"),

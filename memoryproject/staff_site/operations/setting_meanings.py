@@ -22,6 +22,7 @@ SECRET = frozenset(
         "GREEN_API_TOKEN",
         "GREEN_API_WEBHOOK_TOKEN",
         "ALERT_WEBHOOK_URL",
+        "MEDIA_S3_SECRET_ACCESS_KEY",
         "OTEL_EXPORTER_OTLP_HEADERS",
     }
 )
@@ -34,6 +35,7 @@ ADDRESSES = frozenset(
         "WHATSAPP_CLOUD_API_URL",
         "GREEN_API_URL",
         "EMAIL_URL",
+        "MEDIA_S3_ENDPOINT_URL",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
     }
 )
@@ -87,6 +89,11 @@ MEMORY: Meanings = {
     "RAW_RETENTION_DAYS": _("How long the providers' raw bodies are kept."),
     "MEDIA_MAX_MB": _("Larger files of messages aren't kept."),
     "MEDIA_RETENTION_DAYS": _("How long files of messages are kept. 0: not at all."),
+    "MEDIA_STORAGE": _("The bucket of files of messages. Not set: the folder media in DATA_DIR."),
+    "MEDIA_S3_ENDPOINT_URL": _("The address of the S3 server. Not set: Amazon's own."),
+    "MEDIA_S3_REGION": _("The region of the bucket."),
+    "MEDIA_S3_ACCESS_KEY_ID": _("The id of the key by which we reach the bucket."),
+    "MEDIA_S3_SECRET_ACCESS_KEY": _("The secret half of that key."),
     "TRANSCRIPT_BACKUP_DAYS": _("How long backups of saved transcripts are kept."),
     "GROUP_POLICY": _("When the assistant answers in groups: mention, always or never."),
     "CHAT_MEMORY_STRATEGY": _("Whether long conversations are summed up."),

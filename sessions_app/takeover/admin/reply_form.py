@@ -13,9 +13,11 @@ from django.utils.translation import ngettext
 
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.media.dependencies import media_folder
 from sessions_app.models import Chat
 from sessions_app.takeover.admin.panel import TemplateTyped
 from sessions_app.takeover.attachment import Posted
@@ -24,6 +26,7 @@ from sessions_app.takeover.reply_errors import (
     BadTemplateError,
     EmptyFileError,
     EmptyReplyError,
+    FileNotKeptError,
     FileTooLargeError,
     FileTypeError,
     KeyUsedError,
@@ -65,7 +68,7 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
         enqueue=enqueue_chat,
         now=timezone.now(),
         file=_file_posted(request),
-        folder=media_folder(),
+        storage=configured_media_storage(),
     )
 
 
@@ -127,6 +130,8 @@ def refusal_text(refused: ReplyRefusedError) -> str:
         ) % {"most": MAX_LENGTH}
     if isinstance(refused, EmptyFileError | FileTypeError | FileTooLargeError):
         return _bad_file_text(refused)
+    if isinstance(refused, FileNotKeptError):
+        return _("It wasn't sent: the storage of files doesn't answer. Your text is kept.")
     if isinstance(refused, WindowClosedError):
         return _("It wasn't sent: WhatsApp's window is closed until the person writes again.")
     if isinstance(refused, QuoteGoneError):

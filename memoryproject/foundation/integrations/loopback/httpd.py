@@ -155,6 +155,17 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # noqa: N802 - the name that the base class looks for
         self._serve(None)
 
+    def do_HEAD(self) -> None:  # noqa: N802 - the name that the base class looks for
+        self._serve(None)
+
+    def do_DELETE(self) -> None:  # noqa: N802 - the name that the base class looks for
+        self._serve(None)
+
+    def do_PUT(self) -> None:  # noqa: N802 - the name that the base class looks for
+        if self.headers.get("Expect", "").lower() == "100-continue":
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.do_POST()
+
     def do_POST(self) -> None:  # noqa: N802 - the name that the base class looks for
         length = int(self.headers.get("Content-Length") or 0)
         if length > _MAX_BODY:
@@ -196,6 +207,8 @@ class _Handler(BaseHTTPRequestHandler):
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
+            if self.command == "HEAD":
+                return
             block = _DRIP_BYTES if answer.drip else len(body) or 1
             for start in range(0, len(body), block):
                 self.wfile.write(body[start : start + block])

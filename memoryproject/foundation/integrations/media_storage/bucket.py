@@ -1,0 +1,169 @@
+"""Files of messages in a bucket that speaks S3. Needs the packages of requirements-s3.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, cast
+from uuid import UUID
+
+from boto3.exceptions import Boto3Error
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from storages.backends.s3 import S3Storage
+
+from memoryproject.foundation.integrations.media_storage.base import (
+    MediaStorage,
+    MediaStorageError,
+)
+from memoryproject.foundation.integrations.media_storage.bucket_object import BucketObject
+
+READ_BLOCK = 256 * 1024
+# What is sent in parts leaves parts that no listing shows when it is broken off. Every file is
+# smaller than this, so that each goes in one request.
+ONE_REQUEST = 1024**3
+MISSING = ("404", "NoSuchKey", "NotFound")
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Where the files lie, and by which key. Without a key it is looked for as boto3 does.
+
+    ``prefix``: what the names of our objects begin with. ``endpoint_url``: empty for Amazon's own.
+    ``timeout``: seconds without a byte from the other side.
+    """
+
+    name: str
+    prefix: str = ""
+    endpoint_url: str = ""
+    region: str = ""
+    access_key: str = ""
+    secret_key: str = ""
+    timeout: float = 20.0
+
+
+class BucketStorage(MediaStorage):
+    """Objects that only our key reads: no address of them is handed out."""
+
+    is_remote: ClassVar[bool] = True
+
+    def __init__(self, bucket: Bucket, *, incoming: Path) -> None:
+        self.bucket = bucket
+        super().__init__(_storage(bucket), incoming=incoming)
+
+    def put(self, name: str, path: Path) -> None:
+        with _reported():
+            super().put(name, path)
+
+    def has(self, name: str) -> bool:
+        with _reported():
+            return super().has(name)
+
+    def open(self, name: str) -> BinaryIO:
+        which = {"Bucket": self.bucket.name, "Key": self._key(name)}
+        try:
+            with _reported():
+                size = self._client.head_object(**which)["ContentLength"]
+        except MediaStorageError as error:
+            if _is_missing(error):
+                raise FileNotFoundError(name) from None
+            raise
+
+        def read_from(start: int) -> Any:
+            return self._client.get_object(**which, Range=f"bytes={start}-")["Body"]
+
+        lies = BucketObject(read_from, size=size, reported=_reported)
+        return cast(BinaryIO, BufferedReader(lies, READ_BLOCK))
+
+    def remove(self, names: Collection[str]) -> None:
+        """Remove them, also from a bucket that keeps earlier versions."""
+        for name in names:
+            with _reported():
+                which = {"Bucket": self.bucket.name, "Key": self._key(name)}
+                answer = self._client.delete_object(**which)
+                if answer.get("DeleteMarker") or answer.get("VersionId"):
+                    self._remove_versions(self._key(name))
+
+    def lying(self, *, before: datetime) -> Iterator[str]:
+        """Yield only names that are ours: the bucket may hold other things."""
+        start = self._key("")
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket.name, Prefix=start, Delimiter="/"
+        )
+        with _reported():
+            for page in pages:
+                for entry in page.get("Contents", ()):
+                    name = entry["Key"].removeprefix(start)
+                    if entry["LastModified"] < before and _is_id(name):
+                        yield name
+
+    def _remove_versions(self, key: str) -> None:
+        pages = self._client.get_paginator("list_object_versions").paginate(
+            Bucket=self.bucket.name, Prefix=key
+        )
+        for page in pages:
+            for entry in [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]:
+                if entry["Key"] == key:
+                    self._client.delete_object(
+                        Bucket=self.bucket.name, Key=key, VersionId=entry["VersionId"]
+                    )
+
+    @property
+    def _client(self) -> Any:
+        return self.storage.connection.meta.client  # type: ignore[attr-defined]
+
+    def _key(self, name: str) -> str:
+        return f"{self.bucket.prefix}/{name}" if self.bucket.prefix else name
+
+
+def _storage(bucket: Bucket) -> Any:
+    return S3Storage(
+        bucket_name=bucket.name,
+        location=bucket.prefix,
+        endpoint_url=bucket.endpoint_url or None,
+        region_name=bucket.region or None,
+        access_key=bucket.access_key or None,
+        secret_key=bucket.secret_key or None,
+        file_overwrite=True,
+        default_acl=None,
+        transfer_config=TransferConfig(multipart_threshold=ONE_REQUEST, use_threads=False),
+        client_config=Config(
+            signature_version="s3v4",
+            connect_timeout=min(5.0, bucket.timeout),
+            read_timeout=bucket.timeout,
+            retries={"mode": "standard", "total_max_attempts": 2},
+            # Many servers know no bucket as part of the host's name, and none of the checksums
+            # that newer clients send unasked.
+            s3={"addressing_style": "path" if bucket.endpoint_url else "auto"},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Raise what the other side does as MediaStorageError, in few words and without its key."""
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        raise MediaStorageError(f"S3 refused {error.operation_name}: {code}") from None
+    except (BotoCoreError, Boto3Error) as error:
+        raise MediaStorageError(f"S3 doesn't answer: {type(error).__name__}") from None
+
+
+def _is_missing(error: MediaStorageError) -> bool:
+    return str(error).rpartition(" ")[2] in MISSING
+
+
+def _is_id(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False

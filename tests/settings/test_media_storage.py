@@ -1,0 +1,104 @@
+"""The storage of files of messages, as the settings choose it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks import ERROR
+
+from memoryproject import checks
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
+from memoryproject.staff_site.operations.settings_in_force import value_shown
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def check(folder: Path, *, hidden: str = "nothing", **environment: str) -> Any:
+    """What `manage.py check` says in a Python in which a package can't be found."""
+    code = (
+        f"import sys; sys.modules[{hidden!r}] = None\n"
+        "from django.core.management import execute_from_command_line\n"
+        "execute_from_command_line(['manage.py', 'check'])\n"
+        "assert not sys.modules.get('boto3'), 'slow to import'"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=PROJECT,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+            "DATA_DIR": str(folder / "data"),
+            "LOG_DIR": str(folder / "logs"),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("hidden", ["boto3", "storages"])
+def test_without_the_packages_the_start_says_how_to_install_them(
+    tmp_path: Path, hidden: str
+) -> None:
+    ended = check(tmp_path, hidden=hidden, MEDIA_STORAGE="s3://files")
+    assert ended.returncode != 0
+    assert f"the packages for S3 are not installed ({hidden})" in ended.stderr
+    assert "pip install --require-hashes --no-deps -r requirements-s3.txt" in ended.stderr
+
+
+@pytest.mark.processes
+def test_a_folder_needs_no_package(tmp_path: Path) -> None:
+    ended = check(tmp_path, hidden="boto3")
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.processes
+def test_a_bucket_is_checked_without_being_asked(tmp_path: Path) -> None:
+    ended = check(
+        tmp_path, MEDIA_STORAGE="s3://files/a", MEDIA_S3_ENDPOINT_URL="http://127.0.0.1:9"
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.processes
+def test_another_kind_of_address_is_refused(tmp_path: Path) -> None:
+    ended = check(tmp_path, MEDIA_STORAGE="gs://files")
+    assert ended.returncode != 0
+    assert "MEDIA_STORAGE must be a URL that starts with s3://" in ended.stderr
+
+
+def test_half_a_key_is_an_error(settings: Any) -> None:
+    settings.MEDIA_STORAGE = "s3://files"
+    settings.MEDIA_S3_ACCESS_KEY_ID = "AKIDEXAMPLE"
+    (found,) = checks.buckets_have_their_packages()
+    assert (found.id, found.level) == ("memory.E009", ERROR)
+    settings.MEDIA_S3_SECRET_ACCESS_KEY = "secret"
+    assert checks.buckets_have_their_packages() == []
+    settings.MEDIA_STORAGE = ""
+    assert checks.buckets_have_their_packages() == []
+
+
+def test_the_settings_choose_the_place(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    assert configured_media_storage().incoming == tmp_path / "media"
+    settings.MEDIA_STORAGE = "s3://files"
+    bucket = configured_media_storage()
+    assert bucket.incoming == tmp_path / "media-incoming"
+    # The connections of one are used again.
+    assert configured_media_storage() is bucket
+
+
+def test_staff_do_not_see_the_secret() -> None:
+    shown = value_shown("MEDIA_S3_SECRET_ACCESS_KEY", "wJalrXUtnFEMI")
+    assert "wJal" not in shown
+    assert "pass" not in value_shown("MEDIA_S3_ENDPOINT_URL", "https://me:pass@s3.example.com")
