@@ -157,6 +157,7 @@ OBJECTS: Mapping[str, Any] = {
     "profile": _("assistant's profile"),
     "proposal": _("proposal"),
     "provider": _("provider"),
+    "questions": _("questions"),
     "receipt": _("receipt"),
     "schedule": _("schedule"),
     "session": _("session"),
