@@ -55,7 +55,11 @@ def forget(files: Files, row: MediaFile, callbacks: Any) -> ForgetReceipt:
     )
     with callbacks(execute=True):
         receipt = object_forget(kind="message", object_id=row.message_id, dependencies=dependencies)
+    # Whoever asked for it doesn't wait for the bucket: a worker does.
+    assert files.bucket is not None
+    assert "DELETE" not in {each.method for each in files.bucket.requests}
     files.remove_queued()
+    assert "DELETE" in {each.method for each in files.bucket.requests}
     return receipt
 
 

@@ -12,10 +12,12 @@ import pytest
 from django.core.checks import ERROR
 
 from memoryproject import checks
+from memoryproject.foundation.integrations.media_storage.bucket import BucketStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.staff_site.operations.settings_in_force import value_shown
+from tests.loopback.s3_server import S3Server
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -96,6 +98,25 @@ def test_the_settings_choose_the_place(settings: Any, tmp_path: Path) -> None:
     assert bucket.incoming == tmp_path / "media-incoming"
     # The connections of one are used again.
     assert configured_media_storage() is bucket
+
+
+def test_a_key_of_the_environment_is_not_mixed_with_ours(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "a token of another key")
+    monkeypatch.setenv("AWS_S3_SESSION_PROFILE", "another")
+    settings.DATA_DIR = tmp_path
+    with S3Server() as server:
+        settings.MEDIA_STORAGE = f"s3://{server.bucket}"
+        settings.MEDIA_S3_ENDPOINT_URL = server.url
+        settings.MEDIA_S3_REGION = server.region
+        settings.MEDIA_S3_ACCESS_KEY_ID = server.key_id
+        settings.MEDIA_S3_SECRET_ACCESS_KEY = server.secret
+        storage = configured_media_storage()
+        assert not storage.has("a")
+        assert "x-amz-security-token" not in server.requests[0].headers
+        assert isinstance(storage, BucketStorage)
+        assert server.secret not in repr(storage.bucket)
 
 
 def test_staff_do_not_see_the_secret() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from io import BufferedReader
 from pathlib import Path
@@ -43,7 +43,7 @@ class Bucket:
     endpoint_url: str = ""
     region: str = ""
     access_key: str = ""
-    secret_key: str = ""
+    secret_key: str = field(default="", repr=False)
     timeout: float = 20.0
 
 
@@ -129,6 +129,9 @@ def _storage(bucket: Bucket) -> Any:
         region_name=bucket.region or None,
         access_key=bucket.access_key or None,
         secret_key=bucket.secret_key or None,
+        # Those of the environment belong to another key; boto3 itself finds them where it has none.
+        security_token=None,
+        session_profile=None,
         file_overwrite=True,
         default_acl=None,
         transfer_config=TransferConfig(multipart_threshold=ONE_REQUEST, use_threads=False),
