@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from tests.browser.visit import SCREENS, Visit, is_scrolled_sideways
@@ -15,6 +16,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DRAWN = """
 () => Chart.getChart("chart-messages").data.datasets
   .flatMap((one) => one.data).reduce((sum, value) => sum + value, 0)
+"""
+# Where the first and the last time of that chart stand on the screen.
+PLACES = """
+() => {
+  const chart = Chart.getChart("chart-messages");
+  const last = chart.data.labels.length - 1;
+  return [0, last].map((place) => chart.scales.x.getPixelForValue(place));
+}
 """
 LOOK_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
 
@@ -48,6 +57,16 @@ def test_figures_are_kept_up_to_date_and_lead_to_their_lists(
         staff.get_by_role("link", name="30 days").press("Enter")
     expect(staff.get_by_role("heading", name="By the day")).to_be_visible()
     assert visit.troubles() == []
+
+
+def test_charts_run_from_right_to_left_in_hebrew(visit: Visit, staff: Page, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": "he", "url": visit.url}
+    staff.context.add_cookies([cookie])  # type: ignore[list-item]
+    staff.goto("/admin/")
+    expect(staff.locator("#chart-messages")).to_be_visible()
+    first, last = staff.evaluate(PLACES)
+    assert first > last
 
 
 def test_figures_are_not_left_standing_for_who_is_logged_out(staff: Page, world: World) -> None:

@@ -27,8 +27,8 @@
         tooltip: { rtl: right, textDirection: right ? "rtl" : "ltr" },
       },
       scales: {
-        x: { stacked, grid: { display: false }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 12 } },
-        y: { stacked, beginAtZero: true, grid: { color: colour("--line") },
+        x: { stacked, reverse: right, grid: { display: false }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 12 } },
+        y: { stacked, position: right ? "right" : "left", beginAtZero: true, grid: { color: colour("--line") },
           ticks: { color: text, precision: stacked ? 0 : undefined, maxTicksLimit: 6 } },
       },
     };
