@@ -218,7 +218,11 @@ def test_large_bodies_of_strangers_change_no_other_body(front: Stage) -> None:
         for _ in range(20):
             for path in (CLOUD, "/api/v1/memories/", "/admin/login/"):
                 for body in (b"x" * 6_000_000, blocks(6)):
-                    answer = plain_http.post(installation.url + path, content=body, timeout=60)
+                    try:
+                        answer = plain_http.post(installation.url + path, content=body, timeout=60)
+                    except (httpx.ReadError, httpx.WriteError):
+                        # The connection ended at the refusal, before the client had read it.
+                        continue
                     # 503: the refusal came while the body was still being passed on.
                     assert answer.status_code in (302, 401, 403, 413, 503)
 
