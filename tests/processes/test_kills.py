@@ -164,6 +164,38 @@ def test_each_process_of_an_idle_cluster_can_be_killed(live: Stage) -> None:
         assert live.wait_for_answers(phone, number) == wanted
 
 
+def test_workers_killed_when_their_job_ends_are_replaced(live: Stage) -> None:
+    """They are then returning their result, which the monitor and the sentinel wait for."""
+    phone = new_phone()
+    for number in range(1, 7):
+        hold = live.openai.hold_chat(f"its end {number}")
+        live.post.say(phone, f"its end {number}")
+        wait_until(lambda hold=hold: hold.reached, "the model is asked")
+        turns = live.database.turns(f"{phone}@c.us")
+        owner = next(turn["lease_owner"] for turn in turns if turn["lease_token"])
+        worker = psutil.Process(int(owner.split(":")[1]))
+        hold.release()
+        wanted = [f"answer to: its end {each}" for each in range(1, number + 1)]
+        assert live.wait_for_answers(phone, number) == wanted
+        kill([worker])
+    children = live.installation.sentinel().children
+    wait_until(lambda: len(children()) == 6, "four workers, the pusher and the monitor")
+
+
+def test_the_sentinel_of_a_lane_is_killed(live: Stage) -> None:
+    phone = new_phone()
+    sentinel = live.installation.sentinel()
+    orphans = sentinel.children()
+
+    kill([sentinel])
+    live.post.say(phone, "without a sentinel")
+
+    assert live.wait_for_answers(phone, 1) == ["answer to: without a sentinel"]
+    _, alive = psutil.wait_procs(orphans, timeout=60)
+    assert not alive
+    assert live.installation.sentinel().pid != sentinel.pid
+
+
 def test_the_whole_cluster_is_killed_and_started_again(live: Stage) -> None:
     first, second = new_phone(), new_phone()
     hold = live.openai.hold_chat("cluster")
