@@ -119,7 +119,7 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
+    const isTyping = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog[open], [contenteditable]");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
     const chosenAct = actOf(event);
     if (!chosenAct) return;

@@ -55,7 +55,7 @@
 
   // Before the conversation's own keys: "j" in this list is for the list.
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
+    const isTyping = event.target.closest?.("input, textarea, select, dialog[open], [contenteditable]");
     const step = stepOf(event);
     if (isTyping || !step || !pane.offsetParent || event.ctrlKey || event.metaKey || event.altKey) return;
     const isArrow = event.key.startsWith("Arrow");

@@ -93,7 +93,7 @@
   // A page with shortcuts of its own has a list of its own.
   const help = document.querySelector("dialog.keys:not(#keys-everywhere)") ? null : document.getElementById("keys-everywhere");
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
+    const isTyping = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog[open], [contenteditable]");
     // A list's own search has the focus when its page opens: its first letter isn't "/".
     const isFree = event.key === "/" && event.target !== field && event.target.matches?.("input[type=search]") && !event.target.value;
     if ((isTyping && !isFree) || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
