@@ -39,8 +39,8 @@ def standing_problem(
         return Problem("ambiguous", file, what, _decide(found), line)
     if found.kind is Kind.EARLIER:
         what = (
-            f"The conversation begins with this message (the {_nth(number)}; {there}): what "
-            "stands before it can't be put in front."
+            f"The stored conversation begins like this from the {_nth(number)} message on "
+            f"({there}): what stands before it can't be put in front."
         )
         mend = (
             "Remove what is before it, or save all of it into a chat of its own. If all of it was "

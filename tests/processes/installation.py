@@ -36,6 +36,8 @@ from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
 
 COMMAND_SECONDS = 120
+# Where a run of the tests shares what it made.
+SHARED_FOLDER = "TESTS_SHARED_FOLDER"
 PREPARE = """
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
@@ -71,7 +73,11 @@ class Installation:
 
     def prepare(self) -> None:
         """The tables. No schedules: what is taken up again is so without the clock's help."""
-        copy_cluster(migrated_data_dir(), self.data_dir)
+        if SHARED_FOLDER in os.environ:
+            copy_cluster(migrated_data_dir(), self.data_dir)
+        else:
+            # Started as a program, not by a run of the tests.
+            self.migrate()
 
     def migrate(self) -> None:
         """The tables, made by the migrations."""
@@ -224,7 +230,7 @@ def prepared(folder: Path, **environment: str) -> Iterator[Installation]:
 
 def migrated_data_dir() -> Path:
     """A DATA_DIR with all tables and no rows, made once a run: its processes share it."""
-    shared = Path(os.environ["TESTS_SHARED_FOLDER"])
+    shared = Path(os.environ[SHARED_FOLDER])
     shared.mkdir(parents=True, exist_ok=True)
     made = shared / "migrated"
     with FileLock(shared / "migrated.lock").exclusive():

@@ -134,6 +134,21 @@ def test_the_command_takes_the_decision(batches: Batches) -> None:
     assert stored() == said("yes", "ok", "more", "answer")
 
 
+def test_what_ends_with_all_that_is_stored_is_refused_and_can_be_appended(batches: Batches) -> None:
+    """It may begin before the stored conversation, or repeat its exchange."""
+    place = ("--dir", batches.path)
+    batches.put(1, "yes", "ok")
+    run("save", *place)
+    batches.put(1, "question", "answer", "yes", "ok")
+    refused = run("save", *place)
+    assert refused.code == 1
+    assert "begins like this from the 3rd message on" in refused.errors
+    assert "--append" in refused.errors
+    assert stored() == said("yes", "ok")
+    assert run("save", *place, "--append").code == 0
+    assert stored() == said("yes", "ok", "question", "answer", "yes", "ok")
+
+
 def test_validate_says_that_it_did_not_look_at_what_is_stored(batches: Batches) -> None:
     """D9: a lone second batch is "valid"."""
     batches.put(2, "a", "b")
@@ -236,7 +251,8 @@ def _tell(
         if refused is not None:
             assert stored() == before
             assert all(problem.what and problem.mend for problem in refused.problems)
-            assert {problem.code for problem in refused.problems} <= {"ambiguous", "not_exact"}
+            codes = {problem.code for problem in refused.problems}
+            assert codes <= {"ambiguous", "not_exact", "earlier"}
             # The caller decides, as the refusal says.
             added, refused = _save(batches, data, number + 1, numbered, overlap=overlap)
         assert refused is None
