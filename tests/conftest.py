@@ -34,9 +34,12 @@ settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_passwords() -> Iterator[None]:
-    """A safe hash takes a third of a second; only the tests' own processes need none."""
-    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+def quick_logins_and_clients() -> Iterator[None]:
+    """A safe hash takes a third of a second, and each new client looks for all static files."""
+    with override_settings(
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+        WHITENOISE_AUTOREFRESH=True,
+    ):
         yield
 
 
