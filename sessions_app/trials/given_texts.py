@@ -88,7 +88,9 @@ def _recalled_now(turn: Turn, dependencies: Dependencies) -> Sequence[Hit]:
     if not dependencies.rules.longterm_enabled:
         raise TrialRefusedError("trial_memory_off")
     history = dependencies.chat_memory.history(
-        turn=turn, max_messages=dependencies.rules.history_max_messages
+        turn.message,
+        user_role=turn.user_role,
+        max_messages=dependencies.rules.history_max_messages,
     )
     return recall(
         query=turn.message.content,
@@ -96,7 +98,7 @@ def _recalled_now(turn: Turn, dependencies: Dependencies) -> Sequence[Hit]:
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(turn=turn, history=history),
+        left_out=messages_left_out(history),
     ).hits
 
 

@@ -1,7 +1,7 @@
 """Public face of answering: what other packages may use."""
 
 from sessions_app.turns.answer_review import to_review_ids
-from sessions_app.turns.model_reply import hit_label, hit_text, profile_for_prompt
+from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,

@@ -60,12 +60,15 @@ def recall_now(turn: Turn) -> RecallNow:
     that its prompt didn't hold.
     """
     dependencies = build_turn_dependencies()
-    question = asked_again(turn)
-    if impossible := why_impossible(question, dependencies):
+    message, question = turn.message, asked_again(turn)
+    impossible = why_impossible(question, dependencies)
+    if message is None or impossible:
         return RecallNow(impossible=impossible)
     turn.user_role = dependencies.chat_memory.role_in(turn.chat)
     history = dependencies.chat_memory.history(
-        turn=turn, max_messages=dependencies.rules.history_max_messages
+        message,
+        user_role=turn.user_role,
+        max_messages=dependencies.rules.history_max_messages,
     )
     found = recall(
         query=question,
@@ -73,7 +76,7 @@ def recall_now(turn: Turn) -> RecallNow:
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(turn=turn, history=history),
+        left_out=messages_left_out(history),
     )
     hits: list[dict[str, Any]] = [hit_record(hit) for hit in found.hits]
     # Cards are chosen by time and not by the question.
