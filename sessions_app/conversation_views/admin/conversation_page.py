@@ -77,21 +77,12 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         raise Http404("There is no such chat, or not any more.")
     day = _day(request)
     if day is not None:
-        first = first_since(chat, day)
-        _report_empty_day(request, first, day)
-        return redirect(conversation_address(chat.pk, first))
+        return _to_day(request, chat, day)
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
     seen_to = place_marked(ReadMark.objects.filter(user=user, chat=chat).first())
     news = _uuid(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
-    context = {
-        "chat": chat,
-        "bubbles": bubbles_of(chat, page.messages, user, news),
-        "page": page,
-        "at": _id(request, "at"),
-        "reviews": user.has_perm("sessions_app.review_chat"),
-        "replies_by": reply_number(request, chat),
-    }
+    context = _timeline(request, chat, page, user, news)
     shown = render_to_string(PART, context, request)
     tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
     if is_live:
@@ -111,6 +102,27 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         "pane": inbox_pane(request, chat.pk),
     }
     return TemplateResponse(request, TEMPLATE, whole)
+
+
+def _to_day(request: HttpRequest, chat: Chat, day: datetime) -> HttpResponse:
+    """Lead to the first message of the day, or to the next one after it."""
+    first = first_since(chat, day)
+    _report_empty_day(request, first, day)
+    return redirect(conversation_address(chat.pk, first))
+
+
+def _timeline(
+    request: HttpRequest, chat: Chat, page: TimelinePage, user: User, news: UUID | None
+) -> dict[str, Any]:
+    """Return the context of the messages alone."""
+    return {
+        "chat": chat,
+        "bubbles": bubbles_of(chat, page.messages, user, news),
+        "page": page,
+        "at": _id(request, "at"),
+        "reviews": user.has_perm("sessions_app.review_chat"),
+        "replies_by": reply_number(request, chat),
+    }
 
 
 def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
