@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -13,6 +12,7 @@ from django.utils.dateparse import parse_datetime
 from memories_app.models import Memory
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.retrieval.fragments import MARK
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import messages_left_out
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.roles import CLIENT, GODFATHER
@@ -106,17 +106,11 @@ def _visible(turn: Turn, keys: Sequence[str], dependencies: Dependencies) -> lis
     """Return those of the memories that this chat may be answered with."""
     role = role_now(turn, dependencies)
     seen = memories_visible(is_owner=role == GODFATHER, is_staff=False, chat_id=turn.chat_id)
-    return list(seen.filter(pk__in=_ids(keys)).only("content", "created_at"))
-
-
-def _ids(keys: Sequence[str]) -> list[UUID]:
-    found = []
-    for key in keys:
-        try:
-            found.append(UUID(key))
-        except ValueError:
-            continue
-    return found
+    return list(
+        seen.filter(pk__in=list(filter(None, map(uuid_or_none, keys)))).only(
+            "content", "created_at"
+        )
+    )
 
 
 def _hit(entry: dict[str, Any]) -> Hit:

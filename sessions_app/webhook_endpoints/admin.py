@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -30,6 +29,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.presentation.links import list_address
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_chats import hook_chats
@@ -253,10 +253,8 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         term = search_term.strip().removeprefix("evt_")
         if not term:
             return queryset, False
-        try:
-            return queryset.filter(event_id=UUID(term)), False
-        except ValueError:
-            return queryset.none(), False
+        key = uuid_or_none(term)
+        return queryset.none() if key is None else queryset.filter(event_id=key), False
 
     def has_again_permission(self, request: HttpRequest) -> bool:
         """Allow users who may change endpoints; the log itself can't be changed."""

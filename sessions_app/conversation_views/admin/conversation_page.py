@@ -26,6 +26,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversation_views.admin.message_view import bubbles_of
 from sessions_app.conversation_views.admin.search_hits import found_in
 from sessions_app.conversation_views.admin.sidebar import review_of, sidebar_context
@@ -81,7 +82,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
     seen_to = place_marked(ReadMark.objects.filter(user=user, chat=chat).first())
-    news = _uuid(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
+    news = uuid_or_none(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
     context = _timeline(request, chat, page, user, news)
     shown = render_to_string(PART, context, request)
     tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
@@ -208,14 +209,7 @@ def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -
 
 
 def _id(request: HttpRequest, name: str) -> UUID | None:
-    return _uuid(request.GET.get(name, ""))
-
-
-def _uuid(value: str) -> UUID | None:
-    try:
-        return UUID(value)
-    except ValueError:
-        return None
+    return uuid_or_none(request.GET.get(name, ""))
 
 
 def _day(request: HttpRequest) -> datetime | None:

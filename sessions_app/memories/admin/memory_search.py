@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -14,6 +13,7 @@ from django.http import HttpRequest
 from memories_app.models import Memory
 from memories_app.search.facade import memories_with_words
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import chat_at
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
@@ -57,8 +57,7 @@ def search_memories(
     term = term.replace("\x00", " ").strip()[:MAX_LENGTH]
     if not term:
         return _scored(queryset, []), SearchNote()
-    with suppress(ValueError):
-        key = UUID(term)
+    if (key := uuid_or_none(term)) is not None:
         by_id = Q(pk=key) | Q(chat_id=key) | Q(source_message_id=key)
         return _scored(queryset.filter(by_id), []), SearchNote()
     if (began := _id_began(queryset, term)) is not None:
