@@ -11,8 +11,8 @@ from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
 from django.http import HttpRequest
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_with_words
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import chat_at
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
@@ -74,7 +74,7 @@ def search_memories(
         hits = [hit for hit in hits if hit.score >= MIN_SCORE]
     found = Q(pk__in=[hit.id for hit in hits if hit.score >= MIN_SCORE])
     if state:
-        found |= Q(pk__in=memories_with_words(queryset.order_by(), term).values("pk"))
+        found |= Q(pk__in=with_words(queryset.order_by(), term).values("pk"))
     note = SearchNote(by_meaning=state not in _UNRECALLED, degraded=degraded, by_words=bool(state))
     if not queryset.filter(found).order_by().exists():
         part = queryset.filter(_in_part(queryset, term))
