@@ -17,6 +17,7 @@ from django_q.models import OrmQ, Task
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.query import with_words
+from sessions_app.forgetting.redact_replays import REPLAY_TEXTS, TRIAL_TEXTS, TURN_TEXTS
 from sessions_app.forgetting.redact_unscoped import is_receipt
 from sessions_app.models import (
     AnswerTrial,
@@ -63,12 +64,6 @@ def indexes_of(tables: Sequence[str]) -> list[str]:
 
 
 ROWS_AT_ONCE = 500
-
-TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
-
-REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
-
-TRIAL_TEXTS = ("system_text", "text", "recalled", "error")
 
 
 @dataclass(frozen=True)

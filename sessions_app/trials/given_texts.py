@@ -13,14 +13,13 @@ from memories_app.models import Memory
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import messages_left_out
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.roles import CLIENT, GODFATHER
 from sessions_app.models.trials import TrialMemories
-from sessions_app.recall.facade import Hit, Viewer, hit_record, recall
+from sessions_app.recall.facade import Hit, hit_record
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.trials.prompt_parts import StoredPrompt, recalled_apart
-from sessions_app.turns.facade import Dependencies, hit_label, hit_text
+from sessions_app.turns.facade import Dependencies, hit_label, hit_text, recall_today
 
 RECALLED_SOURCES = ("memory", "message")
 # More ticks than the page offers.
@@ -87,19 +86,7 @@ def _recalled_now(turn: Turn, dependencies: Dependencies) -> Sequence[Hit]:
         raise TrialRefusedError("trial_no_question")
     if not dependencies.rules.longterm_enabled:
         raise TrialRefusedError("trial_memory_off")
-    history = dependencies.chat_memory.history(
-        turn.message,
-        user_role=turn.user_role,
-        max_messages=dependencies.rules.history_max_messages,
-    )
-    return recall(
-        query=turn.message.content,
-        viewer=Viewer(role_now(turn, dependencies), turn.chat_id),
-        embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(history),
-    ).hits
+    return recall_today(turn.message, turn=turn, dependencies=dependencies).hits
 
 
 def _visible(turn: Turn, keys: Sequence[str], dependencies: Dependencies) -> list[Memory]:

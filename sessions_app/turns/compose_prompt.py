@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -15,11 +16,13 @@ from sessions_app.conversations.facade import (
     History,
     as_chat_line,
     chat_form,
+    messages_left_out,
     profile_current,
     without_notice,
 )
 from sessions_app.models import AssistantProfile, Message, Turn
-from sessions_app.recall.facade import Hit, RecallResult, hit_record
+from sessions_app.models.roles import CLIENT
+from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, recall
 from sessions_app.turns.prompt import (
     MEMORY,
     SPEAKERS,
@@ -93,6 +96,43 @@ def compose_prompt(material: Material, dependencies: Dependencies, limit: int | 
         passage = history.passage if history else ""
         prompt = build_prompt(replace(parts, history=lines, passage=passage))
     return Composed(prompt, history, dropped=before - (len(prompt.messages) - 1))
+
+
+def recall_for_prompt(
+    query: str,
+    *,
+    chat_id: UUID,
+    user_role: str,
+    history: History | None,
+    dependencies: Dependencies,
+) -> RecallResult:
+    """Return what is recalled for a prompt with this history, and isn't in it already."""
+    return recall(
+        query=query,
+        viewer=Viewer(user_role, chat_id),
+        embedder=dependencies.embedder,
+        top_k=dependencies.rules.top_k,
+        min_similarity=dependencies.rules.min_similarity,
+        left_out=None if history is None else messages_left_out(history),
+    )
+
+
+def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -> RecallResult:
+    """Repeat the recall of a turn with the rights that its chat has today.
+
+    ``question``: the turn's message. Those after it, and those that its prompt held, don't count.
+    """
+    user_role = dependencies.chat_memory.role_in(turn.chat) or CLIENT
+    history = dependencies.chat_memory.history(
+        question, user_role=user_role, max_messages=dependencies.rules.history_max_messages
+    )
+    return recall_for_prompt(
+        question.content.strip(),
+        chat_id=turn.chat_id,
+        user_role=user_role,
+        history=history,
+        dependencies=dependencies,
+    )
 
 
 def cards_in_reach(

@@ -19,11 +19,11 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
 from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.facade import NOTICE, History, messages_left_out, text_for
+from sessions_app.conversations.facade import NOTICE, History, text_for
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import Turn
 from sessions_app.models.roles import CLIENT, GODFATHER, reading_role
-from sessions_app.recall.facade import RecallResult, Viewer, recall
+from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Composed,
     Material,
@@ -32,6 +32,7 @@ from sessions_app.turns.compose_prompt import (
     history_for_prompt,
     known_context_tokens,
     left_out_record,
+    recall_for_prompt,
     recalled_record,
 )
 from sessions_app.turns.draft import Draft
@@ -164,13 +165,12 @@ def _recall(
 ) -> RecallResult:
     if history is None or not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
-    return recall(
-        query=text,
-        viewer=Viewer(reading_role(turn.user_role, turn.context) or CLIENT, turn.chat_id),
-        embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(history),
+    return recall_for_prompt(
+        text,
+        chat_id=turn.chat_id,
+        user_role=reading_role(turn.user_role, turn.context) or CLIENT,
+        history=history,
+        dependencies=dependencies,
     )
 
 

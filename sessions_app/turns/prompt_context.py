@@ -17,11 +17,10 @@ from sessions_app.conversations.facade import (
     SessionInChat,
     conversation_walk,
     last_messages,
-    messages_left_out,
 )
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.recall.facade import RecallResult, Viewer, recall
+from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Material,
     cards_in_reach,
@@ -30,6 +29,7 @@ from sessions_app.turns.compose_prompt import (
     left_out_record,
     line_of,
     prompt_parts,
+    recall_for_prompt,
     recalled_record,
 )
 from sessions_app.turns.prompt import Line, Prompt, PromptParts
@@ -164,13 +164,12 @@ def _recall(
 ) -> RecallResult:
     if not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
-    return recall(
-        query=text,
-        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
-        embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(history) if history else None,
+    return recall_for_prompt(
+        text,
+        chat_id=turn.chat_id,
+        user_role=turn.user_role,
+        history=history,
+        dependencies=dependencies,
     )
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -50,6 +50,7 @@ from sessions_app.inbox.facade import (
 from sessions_app.inbox.presentation import inbox_pane
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, Message, ReadMark
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.page_timestamp import made_stamp
 from sessions_app.takeover.presentation import reply_number, takeover_context
@@ -73,9 +74,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         raise PermissionDenied
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404("There is no such chat, or not any more.")
+    chat = chat_or_404(chat_id)
     day = _day(request)
     if day is not None:
         return _to_day(request, chat, day)
@@ -171,7 +170,7 @@ def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
     if page.newer or not page.messages:
         return
     last = page.messages[-1]
-    place = Place(last.session.created_at, last.session_id, last.order_num)
+    place = Place.of(last)
     chat_look(user=instance(request.user, User), chat_id=chat.pk, place=place)
 
 
