@@ -27,7 +27,7 @@ from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.expiry import sessions_archive, sessions_expire
 from sessions_app.history.strategies import SummarizationStrategy
-from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models import Chat, ChatSession
 
 MESSAGE_SQL = """
 INSERT INTO sessions_app_message (message_id, session_id, chat_id, order_num, role, kind, content,
@@ -90,7 +90,7 @@ def measure_session(count: int, rounds: int) -> None:
 
     def compose() -> None:
         newest = session.messages.latest("order_num")
-        service.history(turn=Turn(chat=chat, session=session, message=newest))
+        service.history(newest, user_role="client")
 
     def prune() -> None:
         with transaction.atomic():

@@ -6,6 +6,8 @@ from django.db import connection
 from django.db.models import Model
 from psycopg import sql
 
+from memoryproject.foundation.process.narrowing import present
+
 
 def row_copy(row: Model, count: int, **changes: str) -> None:
     """Insert so many copies of a stored row.
@@ -14,7 +16,7 @@ def row_copy(row: Model, count: int, **changes: str) -> None:
     key must be among them, and every other column without two equal values.
     """
     fields = row._meta.local_concrete_fields
-    columns = [field.column for field in fields if not field.generated]
+    columns = [present(field.column) for field in fields if not field.generated]
     values = [
         sql.SQL(changes[each]) if each in changes else sql.Identifier(each) for each in columns
     ]
@@ -26,7 +28,7 @@ def row_copy(row: Model, count: int, **changes: str) -> None:
         columns=sql.SQL(", ").join(map(sql.Identifier, columns)),
         values=sql.SQL(", ").join(values),
         count=sql.Literal(count),
-        key=sql.Identifier(row._meta.pk.column),
+        key=sql.Identifier(present(row._meta.pk.column)),
         pk=sql.Literal(row.pk),
     )
     with connection.cursor() as cursor:

@@ -11,7 +11,9 @@ from django.db import connection
 from django.test import TransactionTestCase
 from psycopg import sql
 
-flush_of_django = TransactionTestCase._fixture_teardown
+# Django's own methods, which its type stubs don't have.
+CASE: Any = TransactionTestCase
+flush_of_django = CASE._fixture_teardown
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +24,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             _for_tests_only()
         emptier = Emptier()
     # A function, unlike a method that is bound already, is given the test case.
-    TransactionTestCase._fixture_teardown = lambda case: emptier.empty(case)
+    CASE._fixture_teardown = lambda case: emptier.empty(case)
     yield
-    TransactionTestCase._fixture_teardown = flush_of_django
+    CASE._fixture_teardown = flush_of_django
 
 
 def _for_tests_only() -> None:

@@ -17,6 +17,7 @@ def module_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]
     tests/order.py). A module with real transactions can't have it: they would be nested.
     """
     with django_db_blocker.unblock():
-        atomics = TestCase._enter_atomics()
+        case: Any = TestCase
+        atomics = case._enter_atomics()
         yield
-        TestCase._rollback_atomics(atomics)
+        case._rollback_atomics(atomics)

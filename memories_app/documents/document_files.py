@@ -12,6 +12,7 @@ from types import TracebackType
 from uuid import UUID
 
 from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.text.uuids import uuid_or_none
 
 INCOMING = ".incoming-"
 SUFFIX = ".document"
@@ -102,7 +103,4 @@ def files_lying(folder: Path) -> Iterator[tuple[Path, UUID | None, bool]]:
 
 
 def _named_after(path: Path) -> UUID | None:
-    try:
-        return UUID(path.name.removesuffix(SUFFIX))
-    except ValueError:
-        return None
+    return uuid_or_none(path.name.removesuffix(SUFFIX))

@@ -9,10 +9,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
-from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -22,6 +20,7 @@ from memories_app.memory_documents.database.remove import documents_remove
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed
 from memoryproject.foundation.admin_kit.display import (
+    moment_shown,
     shown_json,
     shown_mark,
     shown_table,
@@ -116,7 +115,7 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
         rows = (
             (
                 str(version.number),
-                date_format(localtime(version.saved_at), "SHORT_DATETIME_FORMAT"),
+                moment_shown(version.saved_at),
                 f"{version.saved_by_kind} {version.saved_by_name}".strip(),
                 _shown_version(version.beginning, version.size),
             )

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.compiled_reads import Given
-from memoryproject.foundation.retrieval.query import informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import with_words
 
 # Not the name of one scope: the memories of all.
 EVERY_SCOPE = "*"
@@ -102,22 +102,8 @@ def memories_list(
     given = {name: value for name, value in wanted.items() if value not in ("", None, [])}
     found = memories.filter(**given)
     if text:
-        found = memories_with_words(found, text)
+        found = with_words(found, text)
     return found.order_by("-pinned", "-created_at", "memory_id")
-
-
-def memories_with_words(memories: QuerySet[Memory], text: str) -> QuerySet[Memory]:
-    """Return the memories that contain every content word of the text, in any of its forms.
-
-    Return none if the text has no content word.
-    """
-    terms = informative_terms(query_terms(text))
-    if not terms:
-        return memories.none()
-    for term in terms:
-        forms = [form for form, _ in term.alternatives if not form.startswith(("@", "="))]
-        memories = memories.filter(terms__overlap=forms)
-    return memories
 
 
 def values_in_use(field: str, *, most: int = 50) -> list[str]:

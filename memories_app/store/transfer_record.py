@@ -157,14 +157,7 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
         superseded_by=given.id("superseded_by"),
         superseded_at=given.time("superseded_at"),
         revisions=_revisions(given.parts("revisions"), now),
-        tellings=[
-            {
-                "source": part.text("source", most=64),
-                "source_message_id": part.id("source_message_id"),
-                "told_at": part.time("told_at") or created_at,
-            }
-            for part in given.parts("tellings")
-        ],
+        tellings=_mentions(given.parts("tellings"), created_at),
         embeddings={
             part.text("model", required=True, most=128): part.vector("vector")
             for part in given.parts("embeddings")
@@ -175,6 +168,17 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
 def _visibility_without_any(chat_id: UUID | None) -> str:
     """Return the narrowest visibility: the chat's, or the owner's without a chat."""
     return str(Visibility.OWNER if chat_id is None else Visibility.CHAT)
+
+
+def _mentions(parts: list[_Fields], created_at: datetime) -> list[dict[str, Any]]:
+    return [
+        {
+            "source": part.text("source", most=64),
+            "source_message_id": part.id("source_message_id"),
+            "told_at": part.time("told_at") or created_at,
+        }
+        for part in parts
+    ]
 
 
 def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:

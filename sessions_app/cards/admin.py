@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
@@ -16,13 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from cards_app.models import MemoryCard
-from cards_app.selectors import cards_with_words
 from memoryproject.foundation.admin_kit.display import (
     shown_labelled,
     shown_link,
     shown_short,
     shown_text,
 )
+from memoryproject.foundation.retrieval.query import with_words
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.facade import cards_request, chat_at
 from sessions_app.models import CardWork, Chat, ChatSession
@@ -126,13 +125,12 @@ class MemoryCardAdmin(MakeCards):
         term = search_term.replace("\x00", " ").strip()
         if not term:
             return queryset, False
-        with suppress(ValueError):
-            key = UUID(term)
+        if (key := uuid_or_none(term)) is not None:
             return queryset.filter(Q(session_id=key) | Q(chat_id=key)), False
         if "@" in term:
             chat = chat_at(term)
             return queryset.filter(chat_id=chat.pk) if chat else queryset.none(), False
-        return cards_with_words(queryset, term), False
+        return with_words(queryset, term), False
 
     @admin.action(description=gettext_lazy("Make the card again"), permissions=["make"])
     def make_again(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> None:

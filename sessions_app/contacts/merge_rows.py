@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from memoryproject.foundation.admin_kit.display import moment_shown
 from sessions_app.merging.facade import ContactSide, MergePreview
 from sessions_app.models import ChatAccess
 from sessions_app.models.limits import Standing
@@ -142,4 +142,4 @@ def _memory(side: ContactSide) -> str:
 
 
 def _moment(at: Any) -> str:
-    return date_format(timezone.localtime(at), "SHORT_DATETIME_FORMAT") if at else "–"
+    return moment_shown(at) if at else "–"

@@ -64,15 +64,6 @@ def cards_outdate(*, session_ids: Collection[UUID]) -> int:
     return cards_delete(session_ids=keys)
 
 
-def session_grew(*, session: ChatSession) -> None:
-    """Request a new card for an ended session that got more messages.
-
-    The sweep finds the card of an active session, so that the answer doesn't wait for it.
-    """
-    if session.status != SessionStatus.ACTIVE:
-        cards_request(session_ids=[session.pk])
-
-
 def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | None = None) -> int:
     """Enqueue due cards that no worker made, and outdated cards of active sessions.
 

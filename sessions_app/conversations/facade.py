@@ -72,7 +72,7 @@ from sessions_app.conversations.file_texts import counted, document_failure
 from sessions_app.conversations.history_queries import (
     History,
     conversation_walk,
-    history_for_turn,
+    history_until,
     last_messages,
     messages_before,
     messages_left_out,
@@ -200,7 +200,7 @@ __all__ = [
     "forgetting_wait",
     "form_size",
     "has_text",
-    "history_for_turn",
+    "history_until",
     "last_messages",
     "indexed_of",
     "is_knowledge",

@@ -12,10 +12,9 @@ from django.db.models import Q, QuerySet
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
-from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
-from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata, Turn
+from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.recall.facade import LeftOut
 
@@ -116,25 +115,26 @@ def summaries_before(*, message: Message) -> tuple[SummarizationMetadata | None,
     return own, others[-MAX_SUMMARIES_GIVEN:]
 
 
-def history_for_turn(
+def history_until(
+    message: Message,
     *,
-    turn: Turn,
+    user_role: str,
     max_tokens: int,
     max_messages: int | None = None,
     passage_tokens: int = 0,
     walk: Iterator[Message] | None = None,
 ) -> History:
-    """Return the history before the turn's message, and that message, by turns.
+    """Return the history before a message, and that message, by turns.
 
-    An answer stands after the message that it answers. Messages after the turn's message are
-    left out, in whatever order a burst was stored. The newest messages that fit into
+    An answer stands after the message that it answers. Messages after this one are left out, in
+    whatever order a burst was stored. The newest messages that fit into
     ``max_tokens`` together with the summary are taken, at least the last two. The messages in
     neither are shortened to at most ``passage_tokens`` (0: left out). Reads as many rows as
     fit, never the whole session.
 
-    walk: one that has arrived at the turn's message, to go on with.
+    user_role: how the passage names the person. walk: one that has arrived at the message, to go
+    on with.
     """
-    message = present(turn.message)
     summary, given = summaries_before(message=message)
     summarized = summary.last_order if summary else 0
     summaries = [*given, summary.summary_message] if summary else given
@@ -155,7 +155,7 @@ def history_for_turn(
         tokens=_tokens(taken),
         left_out_until=_place(left_out[0]) if left_out else 0,
         summary=summary,
-        passage=_passage(gap[:PASSAGE_MESSAGES][::-1], turn, passage_tokens),
+        passage=_passage(gap[:PASSAGE_MESSAGES][::-1], user_role, passage_tokens),
         given=given,
     )
 
@@ -280,12 +280,12 @@ def _conversation(session_id: object) -> QuerySet[Message]:
     return Message.objects.filter(session_id=session_id).exclude(role__in=NOT_SAID)
 
 
-def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
+def _passage(gap: list[Message], user_role: str, longest: int) -> str:
     """Return the gap's messages, each shortened; nothing if there is no room for any."""
     if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
         return ""
     lines = [
-        Line(speaker_of(message, user_role=turn.user_role), text_of(message))
+        Line(speaker_of(message, user_role=user_role), text_of(message))
         for message in gap
         if is_knowledge(message)
     ]
@@ -297,10 +297,10 @@ def _place(message: Message) -> int:
     return message.answers.order_num if message.answers else message.order_num
 
 
-def messages_left_out(*, turn: Turn, history: History) -> LeftOut:
-    """Return the messages of the turn's chat that its prompt doesn't hold.
+def messages_left_out(history: History) -> LeftOut:
+    """Return the messages of the chat that a prompt with this history doesn't hold.
 
-    They were said before the turn's message. Those of earlier sessions are included.
+    They were said before the last message of the history. Those of earlier sessions are included.
     """
     session = history.messages[-1].session
     later = ChatSession.objects.filter(chat_id=session.chat_id, created_at__gte=session.created_at)

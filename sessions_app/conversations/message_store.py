@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 
 from memoryproject.foundation.bulk_rows import rows_add
-from sessions_app.conversations.card_requests import cards_outdate, session_grew
+from sessions_app.conversations.card_requests import cards_outdate, cards_request
 from sessions_app.conversations.chat_form import FORM, stored_tokens
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
 from sessions_app.conversations.message_text import indexed_of
@@ -168,7 +168,9 @@ def messages_add(
         session.last_active = now
     window_prune(session=session, token_limit=token_limit)
     session_save(session, is_active=is_active)
-    session_grew(session=session)
+    if session.status != SessionStatus.ACTIVE:
+        # The sweep finds the card of an active session, so that the answer doesn't wait for it.
+        cards_request(session_ids=[session.pk])
     return messages
 
 

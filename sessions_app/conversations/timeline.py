@@ -7,7 +7,7 @@ at the end of a million messages as at the end of a hundred.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 from uuid import UUID
@@ -55,13 +55,24 @@ ORDER BY held.created_at, held.session_id LIMIT 1
 """  # noqa: S608 constants only
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Place:
-    """The position of a message in its chat."""
+    """The position of a message in its chat. Of two messages the later one has the larger place."""
 
     began_at: datetime
     session_id: UUID
     order_num: int
+
+    @classmethod
+    def of(cls, message: Message) -> Place:
+        """Return the place of a message, whose session is loaded with it."""
+        return cls(message.session.created_at, message.session_id, message.order_num)
+
+    def just_before(self) -> Place:
+        return replace(self, order_num=self.order_num - 1)
+
+    def just_after(self) -> Place:
+        return replace(self, order_num=self.order_num + 1)
 
 
 BEGINNING = Place(datetime.min.replace(tzinfo=timezone.utc), UUID(int=0), 0)
@@ -82,27 +93,27 @@ def place_of(chat: Chat, message_id: UUID | None) -> Place | None:
     message = Message.objects.filter(chat=chat, pk=message_id).select_related("session").first()
     if message is None:
         return None
-    return Place(message.session.created_at, message.session_id, message.order_num)
+    return Place.of(message)
 
 
 def page_before(chat: Chat, place: Place = END) -> TimelinePage:
     """Return the messages before a place; without one, the newest."""
     keys = _walk(OLDER, chat, place, PAGE + 1)
-    newer = place != END and bool(_walk(NEWER, chat, _just_before(place), 1))
+    newer = place != END and bool(_walk(NEWER, chat, place.just_before(), 1))
     return TimelinePage(_read(keys[:PAGE][::-1]), older=len(keys) > PAGE, newer=newer)
 
 
 def page_after(chat: Chat, place: Place) -> TimelinePage:
     """Return the messages after a place."""
     keys = _walk(NEWER, chat, place, PAGE + 1)
-    older = bool(_walk(OLDER, chat, _just_after(place), 1))
+    older = bool(_walk(OLDER, chat, place.just_after(), 1))
     return TimelinePage(_read(keys[:PAGE]), older=older, newer=len(keys) > PAGE)
 
 
 def page_around(chat: Chat, place: Place) -> TimelinePage:
     """Return the message with the messages before and after it."""
     before = _walk(OLDER, chat, place, PAGE // 2 + 1)
-    after = _walk(NEWER, chat, _just_before(place), PAGE // 2 + 1)
+    after = _walk(NEWER, chat, place.just_before(), PAGE // 2 + 1)
     keys = [*before[: PAGE // 2][::-1], *after[: PAGE // 2]]
     return TimelinePage(_read(keys), len(before) > PAGE // 2, len(after) > PAGE // 2)
 
@@ -129,14 +140,6 @@ def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> 
         found.update((message.pk, message) for message in newest[:FOUND])
     in_order = sorted(found.values(), key=lambda one: (one.received_at, one.order_num))
     return in_order[::-1][:FOUND]
-
-
-def _just_before(place: Place) -> Place:
-    return Place(place.began_at, place.session_id, place.order_num - 1)
-
-
-def _just_after(place: Place) -> Place:
-    return Place(place.began_at, place.session_id, place.order_num + 1)
 
 
 def _walk(sql: str, chat: Chat, place: Place, limit: int) -> list[UUID]:

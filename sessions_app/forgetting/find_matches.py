@@ -10,9 +10,9 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_for_staff, memories_with_words
+from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.retrieval.query import informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.time_limit import time_limit
 from sessions_app.models import ForgottenKind, Message
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
@@ -103,25 +103,14 @@ def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[
 def _by_words(wanted: Wanted) -> dict[str, QuerySet[Any]]:
     found: dict[str, QuerySet[Any]] = {}
     if MEMORY in wanted.kinds:
-        memories = memories_with_words(memories_for_staff(), wanted.words)
+        memories = with_words(memories_for_staff(), wanted.words)
         memories = memories.filter(_narrowed(wanted, "created_at")).defer("terms")
         found[MEMORY] = memories.order_by("-created_at", "memory_id")
     if MESSAGE in wanted.kinds:
-        messages = _with_words(Message.objects.filter(revoked_at__isnull=True), wanted.words)
+        messages = with_words(Message.objects.filter(revoked_at__isnull=True), wanted.words)
         messages = messages.filter(_narrowed(wanted, "received_at")).defer("terms")
         found[MESSAGE] = messages.order_by("-received_at", "-order_num")
     return found
-
-
-def _with_words(messages: QuerySet[Message], text: str) -> QuerySet[Message]:
-    """Filter messages by words, as memories_with_words does for memories."""
-    terms = informative_terms(query_terms(text))
-    if not terms:
-        return messages.none()
-    for term in terms:
-        forms = [form for form, _ in term.alternatives if not form.startswith(("@", "="))]
-        messages = messages.filter(terms__overlap=forms)
-    return messages
 
 
 def _narrowed(wanted: Wanted, field: str) -> Q:

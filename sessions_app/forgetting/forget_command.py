@@ -12,8 +12,9 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memories_app.search.facade import memories_for_staff, memories_with_words
+from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.conversations.facade import chat_at, chat_option
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
@@ -66,7 +67,7 @@ class Command(BaseCommand):
     def _forget(self, kind: str, what: str, options: dict[str, Any]) -> list[ForgetReceipt]:
         dependencies = build_forget_dependencies()
         if kind == "search":
-            found = memories_with_words(memories_for_staff(), what)
+            found = with_words(memories_for_staff(), what)
             self._ask(f"{found.count()} memories", options)
             ids = list(found.values_list("pk", flat=True))
             return memories_forget(memory_ids=ids, dependencies=dependencies, actor=COMMAND_LINE)

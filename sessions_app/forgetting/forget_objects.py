@@ -168,31 +168,56 @@ def object_forget_within(
                 steps.lock(object_id)
                 step = StepInput(object_id, steps.plan(object_id), dependencies, Counter())
                 held.require(scopes_of(step.plan, keep_turn=keep_turn))
-                if not steps.is_locked_late:
-                    check_object()
-                head = receipt_begin(
+                return _forget_locked(
                     kind=kind,
-                    object_id=object_id,
-                    plan=step.plan,
-                    call_key=call_key,
-                    keep_turn=keep_turn,
-                )
-                steps.before(step)
-                receipt = execute_plan(
-                    head=head,
-                    plan=step.plan,
-                    prober=prober,
-                    dependencies=dependencies,
+                    step=step,
                     held=held,
                     actor=actor,
+                    prober=prober,
                     keep_turn=keep_turn,
-                    check=check_object if steps.is_locked_late else None,
+                    check_object=check_object,
+                    call_key=call_key,
                 )
-                steps.after(step, receipt)
-                return _add_swept(receipt, step.swept)
         except ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
+
+
+def _forget_locked(
+    *,
+    kind: str,
+    step: StepInput,
+    held: Held,
+    actor: Actor,
+    prober: Prober,
+    keep_turn: int | None,
+    check_object: Callable[[], None],
+    call_key: str,
+) -> ForgetReceipt:
+    """Execute the plan, with all scopes locked that it concerns."""
+    steps = _KIND_STEPS[kind]
+    if not steps.is_locked_late:
+        check_object()
+    head = receipt_begin(
+        kind=kind,
+        object_id=step.object_id,
+        plan=step.plan,
+        call_key=call_key,
+        keep_turn=keep_turn,
+    )
+    steps.before(step)
+    receipt = execute_plan(
+        head=head,
+        plan=step.plan,
+        prober=prober,
+        dependencies=step.dependencies,
+        held=held,
+        actor=actor,
+        keep_turn=keep_turn,
+        check=check_object if steps.is_locked_late else None,
+    )
+    steps.after(step, receipt)
+    return _add_swept(receipt, step.swept)
 
 
 def memories_forget(

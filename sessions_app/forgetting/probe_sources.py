@@ -14,8 +14,10 @@ from django.db import connection
 from django.db.models import Model, QuerySet
 from django_q.models import OrmQ, Task
 
-from memories_app.search.facade import memories_for_staff, memories_with_words
+from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from memoryproject.foundation.retrieval.query import with_words
+from sessions_app.forgetting.redact_replays import REPLAY_TEXTS, TRIAL_TEXTS, TURN_TEXTS
 from sessions_app.forgetting.redact_unscoped import is_receipt
 from sessions_app.models import (
     AnswerTrial,
@@ -41,7 +43,7 @@ RECALLED_TABLES = (
 
 def memories_found(text: str, *, most: int) -> list[UUID]:
     """Return the newest memories that staff find by these words."""
-    found = memories_with_words(memories_for_staff(), text).order_by("-created_at", "memory_id")
+    found = with_words(memories_for_staff(), text).order_by("-created_at", "memory_id")
     return list(found.values_list("pk", flat=True)[:most])
 
 
@@ -62,12 +64,6 @@ def indexes_of(tables: Sequence[str]) -> list[str]:
 
 
 ROWS_AT_ONCE = 500
-
-TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
-
-REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
-
-TRIAL_TEXTS = ("system_text", "text", "recalled", "error")
 
 
 @dataclass(frozen=True)

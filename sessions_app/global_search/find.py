@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models import Memory, MemoryStatus
-from memories_app.search.facade import memories_for_staff, memories_with_words
+from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.time_limit import TooSlowError, time_limit
 from sessions_app.conversations.facade import called, number_searched
 from sessions_app.models import Chat
@@ -132,7 +133,7 @@ def _messages(text: str, most: int, reads: bool) -> Group:
 
 def _memories(text: str, most: int, reads: bool) -> Group:
     current = memories_for_staff().exclude(status=MemoryStatus.SUPERSEDED)
-    memories = memories_with_words(current, text).defer("terms", "likeness")
+    memories = with_words(current, text).defer("terms", "likeness")
     found = list(memories.order_by(_NEWEST, "memory_id")[: most + 1])
     chats = Chat.objects.in_bulk({memory.chat_id for memory in found[:most] if memory.chat_id})
     hits = [

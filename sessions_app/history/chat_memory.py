@@ -28,7 +28,7 @@ from sessions_app.conversations.facade import (
     checked,
     conversation_walk,
     has_text,
-    history_for_turn,
+    history_until,
     last_messages,
     message_retext,
     messages_add,
@@ -188,22 +188,24 @@ class ChatMemoryService:
 
     def history(
         self,
+        message: Message,
         *,
-        turn: Turn,
+        user_role: str,
         max_messages: int | None = None,
         max_tokens: int | None = None,
         walk: Iterator[Message] | None = None,
     ) -> History:
-        """Return the part of the conversation that the model reads for a turn.
+        """Return the part of the conversation that the model reads to answer a message.
 
-        It holds the latest summary before the turn's message, the newest messages, and a short form
+        It holds the latest summary before the message, the newest messages, and a short form
         of what is in neither. All of it fits the role's limit, or ``max_tokens`` if that is less;
-        the last two messages are always whole. ``walk``: see history_for_turn.
+        the last two messages are always whole. ``walk``: see history_until.
         """
-        limit = self.limits.tokens_for(turn.user_role)
+        limit = self.limits.tokens_for(user_role)
         limit = limit if max_tokens is None else min(limit, max_tokens)
-        return history_for_turn(
-            turn=turn,
+        return history_until(
+            message,
+            user_role=user_role,
             max_tokens=limit,
             max_messages=max_messages,
             passage_tokens=sizes_for(limit).passage if self.strategy.fills_gaps else 0,
@@ -219,7 +221,7 @@ class ChatMemoryService:
     ) -> list[dict[str, str]]:
         """Return the history as a chat model takes it: ``[{"role", "content"}]`` in order.
 
-        It is the history of ``history``, for a turn that would answer the session's last message,
+        It is the history of ``history``, for an answer to the session's last message,
         with that message's answer if there is one. The roles are user and assistant; the summaries,
         and the short form of what is in neither, are the first message, of the system. Results of
         tools, which mean nothing without their call, and empty messages are left out.
@@ -249,9 +251,10 @@ class ChatMemoryService:
             return []
         after = after[:max_messages]
         room = self.limits.tokens_for(role) - sum(message.tokens for message in after)
-        turn = Turn(chat=session.chat, session=session, message=last, user_role=role)
         most = None if max_messages is None else max_messages - len(after)
-        history = self.history(turn=turn, max_messages=most, max_tokens=max(room, 1), walk=walk)
+        history = self.history(
+            last, user_role=role, max_messages=most, max_tokens=max(room, 1), walk=walk
+        )
         messages = [*history.messages, *after]
         newest = messages if max_messages is None else messages[-max_messages:]
         lines = [as_chat_line(message, is_group=session.chat.is_group) for message in newest]

@@ -11,6 +11,7 @@ from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.media.dependencies import media_request
+from sessions_app.turns.dependencies import max_answer_age
 
 
 @built_once
@@ -20,7 +21,7 @@ def build_intake_rules() -> IntakeRules:
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
         chat_memory=build_chat_memory(),
         session_timeout=timedelta(hours=settings.SESSION_TIMEOUT_HOURS),
-        max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        max_answer_age=max_answer_age(),
         group_policy=settings.GROUP_POLICY,
         limits=build_usage_limits(),
         fetch_media=media_request,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from sessions_app.conversations.facade import BEGINNING, Place
+from sessions_app.conversations.facade import BEGINNING
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     SAID,
-    just_before,
     news_first,
     place_fields,
     place_marked,
@@ -52,8 +51,8 @@ def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) ->
     if not own:
         return
     places = {chat: place_marked(own.get(chat)) for chat in (from_chat, to_chat)}
-    news = [just_before(place) for _id, place in news_first(places, roles).values()]
-    place = min(news, key=_order) if news else max(places.values(), key=_order)
+    news = [place.just_before() for _id, place in news_first(places, roles).values()]
+    place = min(news) if news else max(places.values())
     kept: UpTo = own.get(to_chat) or own[from_chat]
     marks.filter(chat__in=[from_chat, to_chat]).exclude(pk=kept.pk).delete()
     if place == BEGINNING:
@@ -61,10 +60,6 @@ def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) ->
         return
     # The chat may be the row's primary key, so an UPDATE moves it.
     marks.filter(pk=kept.pk).update(chat=to_chat, **place_fields(place))
-
-
-def _order(place: Place) -> tuple[object, ...]:
-    return (place.began_at, place.session_id, place.order_num)
 
 
 def later_assignment(*chats: UUID) -> Assignment | None:

@@ -19,12 +19,11 @@ from sessions_app.inbox.chat_locks import chats_lock, chats_record
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
-    just_before,
     last_message_place,
     place_fields,
+    place_marked,
 )
 from sessions_app.models import Message, ReadMark, ReviewedMark, Snooze
-from sessions_app.models.review import UpTo
 
 
 def chat_look(*, user: User, chat_id: UUID, place: Place) -> None:
@@ -36,7 +35,7 @@ def chat_look(*, user: User, chat_id: UUID, place: Place) -> None:
     except IntegrityError:
         # The chat was erased at the same moment.
         return
-    if not is_new and _place(made) < _tuple(place):
+    if not is_new and place_marked(made) < place:
         _before(ReadMark.objects.filter(pk=made.pk), place).update(**place_fields(place))
 
 
@@ -55,7 +54,7 @@ def chats_mark_unread(*, user: User, chat_ids: Collection[UUID], actor: Actor) -
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         found = last_message_place(chats, FROM_PEOPLE)
-        _set_read(user, {key: just_before(place) for key, (_id, place) in found.items()})
+        _set_read(user, {key: place.just_before() for key, (_id, place) in found.items()})
         chats_record("chat.mark_unread", chats, actor)
     return len(chats)
 
@@ -87,7 +86,7 @@ def chats_review(
             mark, is_new = ReviewedMark.objects.select_for_update().get_or_create(
                 chat_id=key, defaults=fields
             )
-            if not is_new and _place(mark) <= _tuple(place):
+            if not is_new and place_marked(mark) <= place:
                 # A form of an older page doesn't move the marker back.
                 fields["reviewed_at"] = max(border, mark.reviewed_at)
                 ReviewedMark.objects.filter(pk=key).update(**fields)
@@ -108,10 +107,7 @@ def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
 
 def _places_of(seen: Mapping[UUID, UUID]) -> dict[UUID, Place]:
     messages = Message.objects.filter(pk__in=seen.values()).select_related("session")
-    found = {
-        message.chat_id: Place(message.session.created_at, message.session_id, message.order_num)
-        for message in messages.defer("terms", "content")
-    }
+    found = {message.chat_id: Place.of(message) for message in messages.defer("terms", "content")}
     if seen.keys() - found.keys():
         raise ReviewError(_("The conversation has changed meanwhile: please look at it again."))
     return found
@@ -137,11 +133,3 @@ def _before(marks: Any, place: Place) -> Any:
         | here & Q(session_key__lt=place.session_id)
         | here & Q(session_key=place.session_id, order_num__lt=place.order_num)
     )
-
-
-def _place(mark: UpTo) -> tuple[object, ...]:
-    return (mark.began_at, mark.session_key, mark.order_num)
-
-
-def _tuple(place: Place) -> tuple[object, ...]:
-    return (place.began_at, place.session_id, place.order_num)

@@ -164,16 +164,6 @@ def news_there(
     return NewsThere(chat, marks, roles, user.pk if user else None)
 
 
-def just_before(place: Place) -> Place:
-    return Place(place.began_at, place.session_id, place.order_num - 1)
-
-
-def is_after(message: Message, place: Place) -> bool:
-    """Return whether a message, loaded with its session, comes after a place."""
-    at = (message.session.created_at, message.session_id, message.order_num)
-    return at > (place.began_at, place.session_id, place.order_num)
-
-
 def _columns(marks: Mapping[UUID, Place]) -> list[list[object]]:
     places = list(marks.values())
     return [

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from memories_app.documents.facade import INCOMING, IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.text.uuids import is_canonical_uuid
 from sessions_app.models import MediaFile, Message, Turn
 from sessions_app.models.stored_media import MediaState
 
@@ -130,7 +131,7 @@ def strays_remove(storage: MediaStorage, *, now: datetime) -> None:
             path.unlink(missing_ok=True)
     lying = storage.lying(before=oldest)
     while names := list(islice(lying, ROWS_AT_ONCE)):
-        ids = [UUID(name) for name in names if _is_id(name)]
+        ids = [UUID(name) for name in names if is_canonical_uuid(name)]
         kept = Q(state__in=(MediaState.STORED, MediaState.PENDING)) | Q(message__isnull=True)
         known = MediaFile.objects.filter(kept, pk__in=ids).values_list("pk", flat=True)
         if strays := set(names) - {media_name(key) for key in known}:
@@ -142,11 +143,4 @@ def _is_older(path: Path, oldest: datetime) -> bool:
     try:
         return path.stat().st_mtime < oldest.timestamp()
     except FileNotFoundError:
-        return False
-
-
-def _is_id(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
         return False

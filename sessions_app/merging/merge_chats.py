@@ -72,17 +72,39 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=[old.pk, young.pk])
     locked = {chat.pk: chat for chat in rows.order_by("pk")}
     old, young = locked[old.pk], locked[young.pk]
-    active = ChatSession.objects.select_for_update(no_key=True).filter(
-        chat__in=[old, young], status=SessionStatus.ACTIVE
-    )
-    for session in active.order_by("-last_active", "-created_at")[1:]:
-        session_end(session=session, at=timezone.now())
+    _end_older_session(old, young)
     # A worker that is answering in the younger chat loses the lease and will not write.
     running = Turn.objects.filter(chat=young, state=TurnState.RUNNING)
     turns_move(running, TurnState.PENDING, lease_token=None, lease_until=None)
     main = _reached_by(old, young, by_staff=by_staff)
     if by_staff:
         ChatAddress.objects.filter(chat=young, origin=None).update(origin=young.pk)
+    _rows_move(old, young)
+    if young.memory_enabled is False:
+        # Memory that was switched off stays off.
+        old.memory_enabled = False
+    old.client_name = old.client_name or young.client_name
+    old.staff_name = old.staff_name or young.staff_name
+    young.delete()
+    for name, value in main.items():
+        setattr(old, name, value)
+    old.save()
+    activity_recount(chat_ids=[old.pk])
+    logger.info("A chat was merged into %s: one person.", old.id)
+    return old
+
+
+def _end_older_session(old: Chat, young: Chat) -> None:
+    """Leave at most one session of the two chats active: the one that was active last."""
+    active = ChatSession.objects.select_for_update(no_key=True).filter(
+        chat__in=[old, young], status=SessionStatus.ACTIVE
+    )
+    for session in active.order_by("-last_active", "-created_at")[1:]:
+        session_end(session=session, at=timezone.now())
+
+
+def _rows_move(old: Chat, young: Chat) -> None:
+    """Move what belongs to the younger chat to the older one."""
     review_move(from_chat=young.pk, to_chat=old.pk)
     for model in MOVED:
         model._default_manager.filter(chat=young).update(chat=old)
@@ -98,18 +120,6 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     cards_move(from_chat=young.pk, to_chat=old.pk)
     tokens_move(from_chat=young.pk, to_chat=old.pk)
     person_merge(kept=old.pk, gone=young.pk)
-    if young.memory_enabled is False:
-        # Memory that was switched off stays off.
-        old.memory_enabled = False
-    old.client_name = old.client_name or young.client_name
-    old.staff_name = old.staff_name or young.staff_name
-    young.delete()
-    for name, value in main.items():
-        setattr(old, name, value)
-    old.save()
-    activity_recount(chat_ids=[old.pk])
-    logger.info("A chat was merged into %s: one person.", old.id)
-    return old
 
 
 def _reached_by(old: Chat, young: Chat, *, by_staff: bool) -> dict[str, str]:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat, ChatSession
 
 
@@ -69,10 +70,8 @@ class ConversationAdmin(ReadOnlyAdmin):
 
 def _first(model: type[Any], key: str) -> Any:
     """Return the row that a list's filter names, if it exists."""
-    try:
-        return model.objects.filter(pk=UUID(key)).first()
-    except ValueError:
-        return None
+    pk = uuid_or_none(key)
+    return None if pk is None else model.objects.filter(pk=pk).first()
 
 
 def _chat_of(obj: Model) -> UUID | None:

@@ -28,6 +28,11 @@ def conversation_address(chat_id: UUID, message_id: UUID | None = None, *, query
     return f"{address}?{urlencode(parameters)}#m-{message_id}"
 
 
+def message_address(message: Message | None) -> str:
+    """Return the address of a message in its conversation; "" without a message."""
+    return "" if message is None else conversation_address(message.chat_id, message.pk)
+
+
 def contact_address(chat_id: UUID) -> str:
     """Return the address of the page of a person or a group."""
     return reverse("admin:contact", args=[chat_id])
@@ -52,10 +57,8 @@ def message_link(message: Message | None) -> str:
 
 def chat_links(chat: Chat) -> SafeString:
     """Return links to the chat's related pages."""
-    conversation = reverse("admin:sessions_app_chat_conversation", args=[chat.pk])
-    return format_html_join(
-        " · ", '<a href="{}">{}</a>', [(conversation, _("conversation")), *_lists(chat)]
-    )
+    conversation = (conversation_address(chat.pk), _("conversation"))
+    return format_html_join(" · ", '<a href="{}">{}</a>', [conversation, *_lists(chat)])
 
 
 def chat_lists(chat: Chat) -> SafeString:

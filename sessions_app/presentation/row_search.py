@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import addressed
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
 from sessions_app.recall.facade import (
@@ -38,7 +38,7 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
     text = _cleaned(term)
     if not text:
         return queryset
-    if (key := _uuid(text)) is not None:
+    if (key := uuid_or_none(text)) is not None:
         return queryset.filter(Q(pk=key) | Q(session=key) | Q(chat=key))
     # People write long numbers, too, such as those of orders.
     if _ADDRESS.fullmatch(text) and (chats := _chats_addressed(text)):
@@ -82,7 +82,7 @@ def parts_found(queryset: QuerySet[OutboundPart], term: str) -> QuerySet[Outboun
     text = _cleaned(term)
     if not text:
         return queryset
-    if (key := _uuid(text)) is not None:
+    if (key := uuid_or_none(text)) is not None:
         return queryset.filter(Q(pk=key) | Q(turn__turn_id=key))
     if _ADDRESS.fullmatch(text):
         return queryset.filter(turn__chat__in=_chats_addressed(text))
@@ -91,13 +91,6 @@ def parts_found(queryset: QuerySet[OutboundPart], term: str) -> QuerySet[Outboun
 
 def _cleaned(term: str) -> str:
     return term.strip().replace("\x00", "")
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _may_be_id(text: str) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat, Message
 from sessions_app.takeover.own_number import OwnNumber
 
@@ -13,9 +12,8 @@ def quotable(chat: Chat, by: OwnNumber, message_id: str) -> Message | None:
 
     A provider knows a message by its own id, and only at the number at which it came or went.
     """
-    try:
-        key = UUID(message_id)
-    except ValueError:
+    key = uuid_or_none(message_id)
+    if key is None:
         return None
     return (
         Message.objects.filter(

@@ -6,7 +6,7 @@ and never twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from sessions_app.conversations.facade import has_window, last_heard
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat
 from sessions_app.models.turns import QUOTES
-from sessions_app.takeover.attachment import Posted, attached, parts_of
+from sessions_app.takeover.attachment import Attachment, Posted, attached, parts_of
 from sessions_app.takeover.own_number import OwnNumber, number_of
 from sessions_app.takeover.quotes import quotable
 from sessions_app.takeover.reply_errors import (
@@ -67,11 +67,7 @@ def chat_reply(
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
     """
-    if file is None and not text.strip():
-        raise EmptyReplyError
-    if len(text) > MAX_LENGTH:
-        raise TooLongError
-    text = text if text.strip() else ""
+    text = _checked(text, has_file=file is not None)
     provider = providers[number_of(Chat.objects.get(pk=chat_id), otherwise).provider]
     with attached(file, provider=provider, storage=storage) as attachment, transaction.atomic():
         chat = chat_locked(chat_id)
@@ -82,24 +78,44 @@ def chat_reply(
         by = number_of(chat, otherwise)
         asked_at = _asked_at(chat, by, rules, now)
         quoted = _quoted(chat, by, quote)
-        written = Written(
-            text=text,
-            parts=parts_of(text, attachment, providers[by.provider]),
-            asked_at=asked_at,
-            kind=attachment.kind if attachment else "text",
-            context={QUOTES: quoted} if quoted else {},
-            metadata={"reply_to_id": quoted} if quoted else {},
-            details={"file": attachment.kind} if attachment else {},
-            attachment=attachment,
-        )
+        parts = parts_of(text, attachment, providers[by.provider])
         return reply_turn_store(
             action="takeover.reply",
             chat=chat,
             by=by,
             key=key,
-            written=written,
+            written=_written(text, parts, attachment, quoted=quoted, asked_at=asked_at),
             writer=Writer(author_id, actor, rules, enqueue, now),
         )
+
+
+def _checked(text: str, *, has_file: bool) -> str:
+    """Return the text, "" if it is blank. Raises EmptyReplyError and TooLongError."""
+    if not has_file and not text.strip():
+        raise EmptyReplyError
+    if len(text) > MAX_LENGTH:
+        raise TooLongError
+    return text if text.strip() else ""
+
+
+def _written(
+    text: str,
+    parts: Sequence[str],
+    attachment: Attachment | None,
+    *,
+    quoted: str,
+    asked_at: datetime,
+) -> Written:
+    return Written(
+        text=text,
+        parts=parts,
+        asked_at=asked_at,
+        kind=attachment.kind if attachment else "text",
+        context={QUOTES: quoted} if quoted else {},
+        metadata={"reply_to_id": quoted} if quoted else {},
+        details={"file": attachment.kind} if attachment else {},
+        attachment=attachment,
+    )
 
 
 def _asked_at(chat: Chat, by: OwnNumber, rules: IntakeRules, now: datetime) -> datetime:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -13,14 +12,14 @@ from django.utils.dateparse import parse_datetime
 from memories_app.models import Memory
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.retrieval.fragments import MARK
-from sessions_app.conversations.facade import messages_left_out
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.roles import CLIENT, GODFATHER
 from sessions_app.models.trials import TrialMemories
-from sessions_app.recall.facade import Hit, Viewer, hit_record, recall
+from sessions_app.recall.facade import Hit, hit_record
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.trials.prompt_parts import StoredPrompt, recalled_apart
-from sessions_app.turns.facade import Dependencies, hit_label, hit_text
+from sessions_app.turns.facade import Dependencies, hit_label, hit_text, recall_today
 
 RECALLED_SOURCES = ("memory", "message")
 # More ticks than the page offers.
@@ -87,34 +86,18 @@ def _recalled_now(turn: Turn, dependencies: Dependencies) -> Sequence[Hit]:
         raise TrialRefusedError("trial_no_question")
     if not dependencies.rules.longterm_enabled:
         raise TrialRefusedError("trial_memory_off")
-    history = dependencies.chat_memory.history(
-        turn=turn, max_messages=dependencies.rules.history_max_messages
-    )
-    return recall(
-        query=turn.message.content,
-        viewer=Viewer(role_now(turn, dependencies), turn.chat_id),
-        embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(turn=turn, history=history),
-    ).hits
+    return recall_today(turn.message, turn=turn, dependencies=dependencies).hits
 
 
 def _visible(turn: Turn, keys: Sequence[str], dependencies: Dependencies) -> list[Memory]:
     """Return those of the memories that this chat may be answered with."""
     role = role_now(turn, dependencies)
     seen = memories_visible(is_owner=role == GODFATHER, is_staff=False, chat_id=turn.chat_id)
-    return list(seen.filter(pk__in=_ids(keys)).only("content", "created_at"))
-
-
-def _ids(keys: Sequence[str]) -> list[UUID]:
-    found = []
-    for key in keys:
-        try:
-            found.append(UUID(key))
-        except ValueError:
-            continue
-    return found
+    return list(
+        seen.filter(pk__in=list(filter(None, map(uuid_or_none, keys)))).only(
+            "content", "created_at"
+        )
+    )
 
 
 def _hit(entry: dict[str, Any]) -> Hit:

@@ -75,34 +75,44 @@ def trial_start(
         _check(wanted, models)
         oldest = turn.trials.order_by("-created_at").values_list("pk", flat=True)
         AnswerTrial.objects.filter(pk__in=list(oldest[MAX_TRIALS - 1 :])).delete()
-        edited = wanted.instructions == TrialPrompt.EDITED
-        trial = AnswerTrial.objects.create(
-            trial_id=trial_id,
-            turn=turn,
-            model=wanted.model,
-            memories=wanted.memories,
-            instructions=wanted.instructions,
-            system_text=wanted.system_text.strip() if edited else "",
-            chosen=list(wanted.chosen) if wanted.memories == TrialMemories.CHOSEN else [],
-            user=user,
-            user_name=user.get_username(),
-            created_at=now,
-        )
-        audit_record(
-            action="answer.try",
-            actor=actor,
-            object_type="turn",
-            object_id=turn.turn_id,
-            details={
-                "model": trial.model,
-                "memories": trial.memories,
-                "instructions": trial.instructions,
-            },
-            chat_id=turn.chat_id,
-        )
+        trial = _store(trial_id, turn, wanted, user, now)
+        _record(trial, actor)
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(trial.pk), robust=True)
     return trial
+
+
+def _store(
+    trial_id: UUID, turn: Turn, wanted: TrialWanted, user: User, now: datetime
+) -> AnswerTrial:
+    edited = wanted.instructions == TrialPrompt.EDITED
+    return AnswerTrial.objects.create(
+        trial_id=trial_id,
+        turn=turn,
+        model=wanted.model,
+        memories=wanted.memories,
+        instructions=wanted.instructions,
+        system_text=wanted.system_text.strip() if edited else "",
+        chosen=list(wanted.chosen) if wanted.memories == TrialMemories.CHOSEN else [],
+        user=user,
+        user_name=user.get_username(),
+        created_at=now,
+    )
+
+
+def _record(trial: AnswerTrial, actor: Actor) -> None:
+    audit_record(
+        action="answer.try",
+        actor=actor,
+        object_type="turn",
+        object_id=trial.turn.turn_id,
+        details={
+            "model": trial.model,
+            "memories": trial.memories,
+            "instructions": trial.instructions,
+        },
+        chat_id=trial.turn.chat_id,
+    )
 
 
 def _check(wanted: TrialWanted, models: Sequence[str]) -> None:

@@ -20,7 +20,6 @@ from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.deadline import deadline
-from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
@@ -77,8 +76,9 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """
     try:
         turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
-        if turn.message is not None and turn.message.session_id == turn.session_id:
-            turn.message.session = present(turn.session)
+        message, session = turn.message, turn.session
+        if message is not None and session is not None and message.session_id == session.pk:
+            message.session = session
         if turn.state == TurnState.RUNNING:
             with deadline(dependencies.rules.deadline.total_seconds()):
                 answered = _answer(turn, lease, dependencies)

@@ -32,6 +32,11 @@ from sessions_app.turns.storage_notices import StorageNotices
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies, FileDependencies
 
 
+def max_answer_age() -> timedelta:
+    """Return how old a message may be that is still answered, by the assistant or by staff."""
+    return timedelta(hours=settings.MAX_ANSWER_AGE_HOURS)
+
+
 def build_answer_rules() -> AnswerRules:
     return AnswerRules(
         longterm_enabled=settings.LONGTERM_ENABLED,
@@ -40,7 +45,7 @@ def build_answer_rules() -> AnswerRules:
         history_max_messages=settings.HISTORY_MAX_MESSAGES,
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
         max_reply_tokens=settings.MAX_REPLY_TOKENS or None,
-        max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        max_answer_age=max_answer_age(),
         deadline=timedelta(seconds=settings.ANSWER_DEADLINE_SECONDS),
         time_zone=settings.BUSINESS_TIME_ZONE,
         cards_in_prompt=settings.CARDS_IN_PROMPT,

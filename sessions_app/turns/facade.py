@@ -1,7 +1,12 @@
 """Public face of answering: what other packages may use."""
 
 from sessions_app.turns.answer_review import to_review_ids
-from sessions_app.turns.model_reply import hit_label, hit_text, profile_for_prompt
+from sessions_app.turns.compose_prompt import (
+    hit_label,
+    hit_text,
+    profile_for_prompt,
+    recall_today,
+)
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,
@@ -67,6 +72,7 @@ __all__ = [
     "pictures_of_record",
     "profile_for_prompt",
     "queued_chat_answer",
+    "recall_today",
     "sends_resolve",
     "status_apply",
     "system_text",

@@ -17,17 +17,19 @@ from sessions_app.conversations.facade import (
     SessionInChat,
     conversation_walk,
     last_messages,
-    messages_left_out,
 )
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.recall.facade import RecallResult, Viewer, recall
-from sessions_app.turns.model_reply import (
+from sessions_app.recall.facade import RecallResult
+from sessions_app.turns.compose_prompt import (
+    Material,
     cards_in_reach,
+    known_context_tokens,
     least,
     left_out_record,
     line_of,
     prompt_parts,
+    recall_for_prompt,
     recalled_record,
 )
 from sessions_app.turns.prompt import Line, Prompt, PromptParts
@@ -84,21 +86,16 @@ def context_make(
     text = query if query is not None else _last_question(found.session, last)
     recalled = _recall(turn, text, history, dependencies)
     cards = cards_in_reach(turn, history, dependencies)
-    parts = prompt_parts(turn, text, history, recalled, cards, dependencies)
+    parts = prompt_parts(Material(turn, text, history, recalled, cards), dependencies)
     lines = sendable(_lines(turn, parts, history, after, query))
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     if max_tokens is not None and least_tokens(parts) > max_tokens:
         raise BudgetTooSmallError(least_tokens(parts))
-    limit = least(max_tokens, dependencies.rules.max_context_tokens, _learned(dependencies))
+    limit = least(
+        max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
+    )
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
     return _to_context(prompt, history, recalled, cards)
-
-
-def _learned(dependencies: Dependencies) -> int | None:
-    """Return the number of tokens that the assistant's own model is known to read."""
-    limit = dependencies.context_limit
-    known = limit.learned() if limit is not None else None
-    return known.tokens if known else None
 
 
 def _to_context(
@@ -148,7 +145,8 @@ def _history(
     limit = limit if max_tokens is None else min(limit, max_tokens)
     room = limit - sum(each.tokens for each in after) - estimate_tokens(query or "")
     return dependencies.chat_memory.history(
-        turn=turn,
+        turn.message,
+        user_role=turn.user_role,
         max_messages=dependencies.rules.history_max_messages,
         max_tokens=max(room, 1),
         walk=walk,
@@ -166,13 +164,12 @@ def _recall(
 ) -> RecallResult:
     if not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
-    return recall(
-        query=text,
-        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
-        embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(turn=turn, history=history) if history else None,
+    return recall_for_prompt(
+        text,
+        chat_id=turn.chat_id,
+        user_role=turn.user_role,
+        history=history,
+        dependencies=dependencies,
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import chat_find, chat_for_party
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
@@ -130,7 +130,7 @@ def reply_refresh(*, part: OutboundPart) -> None:
 def _part_of(event: StatusUpdate) -> OutboundPart | None:
     parts = OutboundPart.objects.filter(provider=event.provider)
     found = parts.filter(provider_message_id=event.provider_message_id).first()
-    callback = _uuid(event.callback_id)
+    callback = uuid_or_none(event.callback_id)
     if found is None and callback is not None:
         found = parts.filter(id=callback, provider_message_id__isnull=True).first()
     return part_locked(found) if found else None
@@ -142,14 +142,6 @@ def part_locked(part: OutboundPart) -> OutboundPart:
     locked = OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
     locked.turn = turn
     return locked
-
-
-def _uuid(text: str | None) -> UUID | None:
-    """Return our id, or None: the callback data of other software is not ours."""
-    try:
-        return UUID(text or "")
-    except ValueError:
-        return None
 
 
 def _status_of_unknown(event: StatusUpdate) -> Applied:

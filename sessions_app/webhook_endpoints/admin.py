@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
-from django import forms
 from django.contrib import admin, messages
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -17,99 +14,26 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    EndpointError,
     NewSecret,
     endpoint_change,
-    endpoint_check,
     endpoint_create,
     endpoint_remove,
     endpoint_rotate,
 )
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
 )
-from sessions_app.models import Chat
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.presentation.links import list_address
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
-from sessions_app.webhook_endpoints.endpoint_chats import hook_chats, hook_chats_check
-
-
-class ChatsField(forms.CharField):
-    """Addresses of chats, one a line."""
-
-    widget = forms.Textarea(attrs={"rows": 3, "dir": "ltr"})
-
-    def to_python(self, value: Any) -> Any:
-        return value if isinstance(value, list) else str(super().to_python(value)).split()
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-
-class EndpointForm(ConflictCheckedForm):
-    event_types = forms.MultipleChoiceField(
-        choices=lambda: [(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        label=gettext_lazy("Events"),
-        help_text=gettext_lazy("None: everything, also what later versions tell."),
-    )
-    chats = ChatsField(
-        label=gettext_lazy("Chats"),
-        required=False,
-        help_text=gettext_lazy(
-            "Limit it to these chats, one per line, such as 15550100123@c.us. "
-            "Leave empty for all chats."
-        ),
-    )
-
-    class Meta:
-        model = WebhookEndpoint
-        fields = ("name", "url", "event_types", "enabled")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["url"].help_text = _("Where it is posted: https://…")
-        if self.instance.pk:
-            self.fields["chats"].initial = _names(self.instance)
-
-    def clean(self) -> dict[str, Any]:
-        """Report in the form what the service would refuse, before anything is created."""
-        cleaned = super().clean() or {}
-        try:
-            hook_chats_check(cleaned.get("chats", []))
-            if "url" in cleaned and "name" in cleaned:
-                # An unchanged URL was checked when it was entered; each delivery checks it again.
-                endpoint_check(
-                    name=cleaned["name"],
-                    url=cleaned["url"],
-                    event_types=cleaned.get("event_types", []),
-                    chat_ids=None,
-                    rules=build_address_rules(),
-                    resolve="url" in self.changed_data,
-                )
-        except EndpointError as error:
-            self.add_error(error.field or None, str(error))
-        return cleaned
-
-    def guard(self) -> None:
-        """Lock chats before endpoints, in the same order as merging chats does.
-
-        New chats exist only after saving.
-        """
-        with transaction.atomic():
-            if "chats" in self.changed_data:
-                hook_chats(self.cleaned_data["chats"])
-            super().guard()
-            transaction.set_rollback(bool(self.errors))
+from sessions_app.webhook_endpoints.endpoint_chats import hook_chats
+from sessions_app.webhook_endpoints.endpoint_form import EndpointForm
 
 
 class TroubleFilter(admin.SimpleListFilter):
@@ -329,10 +253,8 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         term = search_term.strip().removeprefix("evt_")
         if not term:
             return queryset, False
-        try:
-            return queryset.filter(event_id=UUID(term)), False
-        except ValueError:
-            return queryset.none(), False
+        key = uuid_or_none(term)
+        return queryset.none() if key is None else queryset.filter(event_id=key), False
 
     def has_again_permission(self, request: HttpRequest) -> bool:
         """Allow users who may change endpoints; the log itself can't be changed."""
@@ -375,8 +297,3 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("data"))
     def shown_data(self, delivery: WebhookDelivery) -> str:
         return shown_json(delivery.data)
-
-
-def _names(endpoint: WebhookEndpoint) -> list[str]:
-    chats = Chat.objects.filter(pk__in=endpoint.chat_ids or [])
-    return sorted(chats.values_list("whatsapp_chat", flat=True))

@@ -152,7 +152,7 @@ def test_a_call_that_waits_for_its_result_is_left_out(api: Api) -> None:
 
 @pytest.mark.parametrize("max_tokens", range(160, 700, 23))
 def test_calls_and_results_stay_together_within_every_budget(api: Api, max_tokens: int) -> None:
-    steps = []
+    steps: list[dict[str, Any]] = []
     for number in range(8):
         call = {**CALL, "id": f"call_{number}"}
         result = {**RESULT, "tool_call_id": f"call_{number}", "content": "warm " * number * 6}

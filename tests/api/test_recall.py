@@ -69,7 +69,7 @@ def test_filters_narrow_what_is_recalled(api: Api) -> None:
     for n in range(12):
         remember(api, f"TestCorp invoice INV-{n:03} is {n} shekels", tags=[f"t{n}", "all"],
                  type="odd" if n % 2 else "even", metadata={"n": n, "m": {"deep": n}})  # fmt: skip
-    loose = {"query": "TestCorp invoice", "min_similarity": 0}
+    loose: dict[str, Any] = {"query": "TestCorp invoice", "min_similarity": 0}
 
     def numbers(**fields: Any) -> set[int]:
         found = recalled(api, **{**loose, "top_k": 100, **fields})

@@ -14,7 +14,7 @@ from tests.api.calling import Api, error_of
 
 pytestmark = pytest.mark.django_db
 
-NONE = {"superseded": [], "merged": [], "not_applied": []}
+NONE: dict[str, list[str]] = {"superseded": [], "merged": [], "not_applied": []}
 
 
 def remember(api: Api, status: int, **body: Any) -> dict[str, Any]:

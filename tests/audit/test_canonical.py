@@ -57,7 +57,7 @@ def test_the_bytes_tell_every_field_back(row: Fields) -> None:
     purpose, *parts = json.loads(signed_bytes("event", *canonical(row)))
     assert purpose == "event"
     at = datetime.fromisoformat(parts[2].replace("Z", "+00:00"))
-    assert Fields(*parts[:2], at, *parts[3:]) == row
+    assert Fields(*[*parts[:2], at, *parts[3:]]) == row
 
 
 @given(ROWS, ROWS)

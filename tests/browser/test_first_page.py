@@ -45,7 +45,7 @@ def test_it_fits_a_phone(visit: Visit) -> None:
 def test_it_is_dark_for_who_likes_it_dark(browser: Browser, live_server: LiveServer) -> None:
     papers = []
     for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+        context = browser.new_context(color_scheme=scheme)
         page = context.new_page()
         page.goto(live_server.url)
         papers.append(style(page, "body", "backgroundColor"))

@@ -9,8 +9,7 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from sessions_app.models import AssistantProfile, Note
-from tests.browser.test_replay import looked_at
-from tests.browser.visit import Visit
+from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -130,6 +130,6 @@ def test_the_split_view_and_the_search_can_be_used_by_everybody(
     box.fill("lighthouse")
     expect(wide.locator(".search-hits mark").first).to_be_visible(timeout=SOON)
     for scheme in ("light", "dark"):
-        wide.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        wide.emulate_media(color_scheme=scheme)
         assert serious(wide) == []
     assert visit.troubles() == []

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import ChatPause, Turn
-from tests.browser.test_replay import looked_at
-from tests.browser.visit import Visit
+from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -15,12 +15,12 @@ from django_q.models import OrmQ
 
 from cards_app.memory_card import check_card
 from cards_app.models import MemoryCard
-from cards_app.selectors import cards_with_words
 from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     MessageRevoked,
     Party,
 )
+from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.cards.make_cards import (
     SessionBusyError,
     SessionNotFoundError,
@@ -207,10 +207,10 @@ def test_cards_are_found_by_their_words_in_any_form(world: World) -> None:
     ended(world, ASKED)
     make_due()
     cards = MemoryCard.objects.all()
-    assert [card.title[:5] for card in cards_with_words(cards, "room in Haifa")] == ["Which"]
-    assert [card.title[:6] for card in cards_with_words(cards, "שולחן חתונה")] == ["החלטנו"]
-    assert not cards_with_words(cards, "the and of").exists()
-    assert not cards_with_words(cards, "garden").exists()
+    assert [card.title[:5] for card in with_words(cards, "room in Haifa")] == ["Which"]
+    assert [card.title[:6] for card in with_words(cards, "שולחן חתונה")] == ["החלטנו"]
+    assert not with_words(cards, "the and of").exists()
+    assert not with_words(cards, "garden").exists()
 
 
 def test_export_tells_of_the_chats_own_cards(world: World) -> None:

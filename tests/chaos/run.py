@@ -19,9 +19,11 @@ import httpx
 import psutil
 import psycopg
 
+from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from tests.chaos.kills import Killer
 from tests.chaos.stand_ins import RandomGraphServer, RandomOpenAIServer, answer_with_key
 from tests.chaos.verdict import OPEN, Verdict, judge, turn_states
+from tests.loopback.openai_server import OpenAIServer
 from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation
@@ -92,7 +94,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> Verdict:
         return verdict
 
 
-def _settings(graph: RandomGraphServer, model: RandomOpenAIServer) -> dict[str, str]:
+def _settings(graph: GraphServer, model: OpenAIServer) -> dict[str, str]:
     return {
         "ENABLE_MEMORY_SYSTEM": "true",
         "GODFATHER_PHONE": "15550199999@c.us",

@@ -73,7 +73,7 @@ def counted(rows: Rows, start: datetime, end: datetime) -> dict[str, Any]:
         "messages": len(messages),
         "messages_in": sum(one.role == "user" for one in messages),
         "messages_out": sum(one.role == "assistant" for one in messages),
-        "chats": len({one.chat_id for one in (*messages, *turns)}),
+        "chats": len({one.chat_id for one in messages} | {one.chat_id for one in turns}),
         "answers": sum(one.state == "sent" for one in turns),
         "failed": sum(one.state == "failed" for one in turns),
         "missed": sum(one.state == "missed" for one in turns),

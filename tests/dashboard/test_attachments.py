@@ -304,7 +304,7 @@ def test_a_large_file_is_taken_in_without_a_name_on_the_disk() -> None:
     """A process that is killed during an upload leaves nothing that forgetting can't reach."""
     content = PNG + bytes(4 * MEGABYTE)
     posted = RequestFactory().post("/", {"file": SimpleUploadedFile("large.png", content)})
-    file = posted.FILES["file"]
+    file: Any = posted.FILES["file"]
     assert (file.name, file.size) == ("large.png", len(content))
     assert os.fstat(file.fileno()).st_nlink == 0
     assert file.read() == content

@@ -130,7 +130,7 @@ def test_what_became_of_a_message_is_shown(admin_client: Client, world: World) -
     edited = message_from(CLIENT, "green paper")
     gone = message_from(CLIENT, "never mind")
     quoting = message_from(CLIENT, "that one", reply_to_id=edited.provider_message_id)
-    about = {"provider": "cloud", "number_id": NUMBER_ID, "party": edited.party}
+    about: dict[str, Any] = {"provider": "cloud", "number_id": NUMBER_ID, "party": edited.party}
     now = timezone.now()
     world.receive(
         edited,

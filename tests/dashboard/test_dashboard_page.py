@@ -113,10 +113,10 @@ def test_each_figure_leads_to_its_list(busy: World, admin_client: Client, period
         answer = admin_client.get(address.replace("&amp;", "&"))
         assert answer.status_code == 200, address
         number = int(shown.split()[0].replace(",", ""))
-        assert listed(answer.context_data) == number, address
+        assert listed(answer.context) == number, address
 
 
-def listed(context: dict[str, Any]) -> int:
+def listed(context: Any) -> int:
     """How many rows a list has; the inbox is a page of its own."""
     return int(context["cl"].result_count if "cl" in context else context["page"].paginator.count)
 
@@ -155,7 +155,7 @@ def test_how_well_the_assistant_did_leads_to_the_answers(busy: World, admin_clie
     assert text(found["rated_bad"]) == "Rated bad 1 1 rated good"
     lists = [LINK.findall(found[key]) for key in ("held", "rated_bad")]
     for address, _shown in [link for links in lists for link in links]:
-        assert listed(admin_client.get(html_text(address)).context_data) == 1, address
+        assert listed(admin_client.get(html_text(address)).context) == 1, address
     (questions_page,) = LINK.findall(found["unknown"])
     shown = admin_client.get(html_text(questions_page[0])).content.decode()
     assert "Do you have oat milk?" in shown
@@ -192,7 +192,7 @@ def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> No
     waiting = LINK.search(tiles(html)["waiting"])
     assert waiting
     answer = admin_client.get(waiting[1].replace("&amp;", "&"))
-    assert answer.context_data["cl"].result_count == 1
+    assert answer.context["cl"].result_count == 1
 
 
 def test_what_is_to_be_reviewed_leads_to_its_lists(busy: World, admin_client: Client) -> None:
@@ -210,8 +210,8 @@ def test_what_is_to_be_reviewed_leads_to_its_lists(busy: World, admin_client: Cl
     assert memories
     assert answers
     assert memories[1] == "/admin/memories_app/memory/waiting/"
-    assert listed(admin_client.get(memories[1]).context_data) == 1
-    assert listed(admin_client.get(answers[1]).context_data) == 1
+    assert listed(admin_client.get(memories[1]).context) == 1
+    assert listed(admin_client.get(answers[1]).context) == 1
 
 
 @pytest.mark.parametrize(

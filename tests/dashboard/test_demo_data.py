@@ -82,7 +82,7 @@ def test_pictures_and_a_voice_message_are_seen_and_heard(
         chat = f"/admin/sessions_app/chat/{row.message.chat_id}/conversation/"
         page = admin_client.get(f"{chat}?at={row.message_id}").content.decode()
         assert re.search(rf'{tag}[^>]* src="{address}"', page)
-        assert b"".join(admin_client.get(address)).startswith(starts)  # type: ignore[arg-type]
+        assert b"".join(admin_client.get(address)).startswith(starts)
     assert set(MediaFile.objects.values_list("state", flat=True)) == {"stored"}
     assert MediaFile.objects.count() == 4
 

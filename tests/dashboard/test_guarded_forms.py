@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import AssistantProfile, Chat, Label, Note
-from tests.forms import Values, opened, stamped_form
+from tests.forms import opened, stamped_form
 from tests.staff.furnish import furnish, rows
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -195,7 +195,7 @@ def who_else(kind: Kind, other: Client) -> Client:
     return client
 
 
-def send(client: Client, kind: Kind, row: Any, form: Values) -> Any:
+def send(client: Client, kind: Kind, row: Any, form: Mapping[str, Any]) -> Any:
     return client.post(kind.posted(row), {**form, "do": "edit"})
 
 
@@ -382,7 +382,8 @@ def test_what_a_colleague_saved_is_shown_as_text(admin_client: Client, other: Cl
 def test_every_form_that_changes_something_has_a_stamp(world: World, admin_client: Client) -> None:
     furnish(world)
     found = rows()
-    stamped, bare = set(), set()
+    stamped: set[str] = set()
+    bare: set[str] = set()
     for model in admin.site._registry:
         label = model._meta.label_lower
         page = admin_client.get(of_admin(label)(type("Row", (), {"pk": found[label]}))).content

@@ -95,7 +95,7 @@ def test_a_recalled_memory_leads_to_the_preview_of_its_erasure(
     fields = dict(re.findall(r'name="(action|_selected_action)" value="([^"]*)"', form[2]))
     preview = admin_client.post(form[1], fields, follow=True)
     assert preview.redirect_chain[0][0].startswith("/admin/sessions_app/forgetrun/")
-    told = b"".join(preview.streaming_content).decode()
+    told = preview.getvalue().decode()
     assert "TestCorp pays its invoices within 30 days" in plain(told)
     assert Memory.objects.get() == memory
 

@@ -203,7 +203,7 @@ def test_a_used_up_limit_is_told_in_words(admin_client: Client, asked: Turn, set
     admin_client.post(address(asked), form_of(admin_client, asked))
     run_trial(str(AnswerTrial.objects.get().pk))
     assert "model calls" in words(admin_client.get(address(asked))).lower()
-    assert AnswerTrial.objects.get().error.code == "limit_model_calls"  # type: ignore[attr-defined]
+    assert AnswerTrial.objects.get().error.code == "limit_model_calls"
 
 
 def test_each_view_is_audited_and_the_refreshing_reads_nothing(

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.process.narrowing import present
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import Turn
 from tests.dashboard.staff import staff_with
@@ -105,7 +106,7 @@ class TestPage:
         turn = asked(world, "Is there parking?")
         object_forget(
             kind="message",
-            object_id=turn.message_id,
+            object_id=present(turn.message_id),
             dependencies=ForgetDependencies(
                 world.dependencies.embedder, world.dependencies.chat_memory
             ),

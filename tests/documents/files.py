@@ -184,7 +184,7 @@ def docx_with(body: bytes, *, head: bytes = b"", more: dict[str, bytes] | None =
         zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         for name in template.namelist():
-            archive.writestr(name, parts.pop(name, None) or template.read(name))
+            archive.writestr(name, parts.pop(name, b"") or template.read(name))
         for name, content in parts.items():
             archive.writestr(name, content)
     return written.getvalue()

@@ -7,6 +7,7 @@ import stat
 import uuid
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -148,7 +149,11 @@ def test_killed_while_reading_it_is_read_once_by_the_next(receive: Receive, fold
         "lease_token": uuid.uuid4(),
         "lease_until": timezone.now() + timedelta(minutes=5),
     }
-    how = {"folder": folder, "extractor": DirectExtractor(), "embedder": WordLlamaEmbedder()}
+    how: dict[str, Any] = {
+        "folder": folder,
+        "extractor": DirectExtractor(),
+        "embedder": WordLlamaEmbedder(),
+    }
     SourceDocument.objects.update(**held, lease_owner=this_process())
     with pytest.raises(DocumentBusyError):
         document_store(document_id=document.pk, **how)
@@ -180,7 +185,7 @@ def test_a_file_that_ends_its_worker_each_time_is_left_alone(
     receive: Receive, folder: Path
 ) -> None:
     document = receive(files.pdf("TestCorp pays in 30 days.")).document
-    how = {"folder": folder, "embedder": WordLlamaEmbedder()}
+    how: dict[str, Any] = {"folder": folder, "embedder": WordLlamaEmbedder()}
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             document_store(document_id=document.pk, extractor=StoppedExtractor(), **how)

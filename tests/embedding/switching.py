@@ -17,8 +17,9 @@ from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.embedding.reader import ADDED_LATER, OLD
 from tests.loopback.openai_behaviours import slow
 from tests.loopback.openai_server import OpenAIServer
+from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, family, kill
+from tests.processes.installation import Installation, family, kill
 from tests.processes.waiting import wait_until
 
 FILL = """

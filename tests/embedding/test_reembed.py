@@ -343,7 +343,7 @@ def test_rate_limits_are_waited_for(use_openai: OpenAIServer) -> None:
 
 def test_a_rate_limit_in_the_middle_costs_nothing(use_openai: OpenAIServer) -> None:
     memories_store([FACT, *FACTS])
-    use_openai.script_embeddings(rate_limited(retry_after=0))
+    use_openai.script_embeddings(rate_limited(retry_after="0"))
 
     assert run()["memories"] == 601
 

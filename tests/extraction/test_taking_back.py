@@ -53,7 +53,7 @@ class TestBeforeItIsStored:
     ) -> None:
         learning.world.say(CLIENT, BOAT)
         session = learning.world.session(CLIENT)
-        learning.during = lambda: session.delete()  # type: ignore[assignment,return-value]
+        learning.during = lambda: session.delete()  # type: ignore[assignment]
         learning.teach(fact(BOAT))
         assert learning.learn() == 0
         assert contents() == []

@@ -221,13 +221,16 @@ def test_two_forget_in_two_chats_at_once(world: World) -> None:
     world.remember(OTHER_CLIENT, FACTS[1])
     both_inside = threading.Barrier(2)
 
+    def meet() -> None:
+        both_inside.wait(30)
+
     def one(fact: str) -> str:
         key = Memory.objects.get(content=fact).pk
         receipt = object_forget_within(
             kind="memory",
             object_id=key,
             dependencies=dependencies_of(world),
-            check=lambda: both_inside.wait(30) and None,
+            check=meet,
         )
         return receipt.probe
 

@@ -72,7 +72,7 @@ def begins(document: Document) -> dict[str, float]:
 def test_what_the_font_has_is_drawn_and_the_rest_told_by_code_points(name: str, shown: str) -> None:
     assert readable(name) == shown
     # It is drawn by the font: no other one is in the file.
-    pdf = reader(a_document("en", ("By whom", name)))
+    pdf: Any = reader(a_document("en", ("By whom", name)))
     fonts = {
         font.get_object()["/BaseFont"].partition("+")[2]
         for page in pdf.pages
@@ -107,7 +107,9 @@ def test_a_value_without_hebrew_reads_from_the_left_in_a_hebrew_document() -> No
 
 
 def test_the_file_says_its_language_and_side() -> None:
-    roots = {name: reader(a_document(name)).trailer["/Root"] for name in ("en", "he")}
+    roots: dict[str, Any] = {
+        name: reader(a_document(name)).trailer["/Root"] for name in ("en", "he")
+    }
     assert roots["en"]["/Lang"] == "en"
     assert roots["he"]["/Lang"] == "he"
     assert roots["he"]["/ViewerPreferences"]["/Direction"] == "/R2L"

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -235,7 +236,7 @@ def test_a_fault_is_told_by_its_kind_and_holds_up_no_other(world: World) -> None
 def test_two_staff_who_chose_the_same_get_one_receipt_for_it(world: World) -> None:
     first, second, third = remembered(world)
     one, other = confirmed(first, second), confirmed(second, third)
-    threads = [in_thread(lambda run=run: work(world, run)) for run in (one, other)]
+    threads = [in_thread(partial(work, world, run)) for run in (one, other)]
     for thread in threads:
         thread.join()
     assert not Memory.objects.exists()

@@ -104,7 +104,7 @@ def test_more_than_can_be_forgotten_at_once_isnt_offered(staff: Client) -> None:
     assert not ForgetRun.objects.exists()
 
     # Of a list neither, nor is anything else done with all of so many.
-    every = {"_selected_action": str(Memory.objects.first().pk), "select_across": "1"}  # type: ignore[union-attr]
+    every = {"_selected_action": str(Memory.objects.first().pk), "select_across": "1"}
     memories = reverse("admin:memories_app_memory_changelist")
     for action, told in (("forget_selected", "At most 10000"), ("pin", "at most 900")):
         answer = staff.post(memories, {**every, "action": action}, follow=True)

@@ -173,8 +173,8 @@ def test_a_failed_delivery_is_seen_and_sent_again(
     row = WebhookDelivery.objects.get()
     again = {"action": "send_again", "_selected_action": [row.pk]}
     # From the list of the failed ones, which it isn't in any more then.
-    page = admin_client.post(f"{DELIVERIES}?state__exact=failed", again, follow=True)
-    assert "waits until its endpoint is enabled" in page.content.decode()
+    answer = admin_client.post(f"{DELIVERIES}?state__exact=failed", again, follow=True)
+    assert "waits until its endpoint is enabled" in answer.content.decode()
     body = form(url=endpoint.url, enabled="on")
     assert save(admin_client, f"{ENDPOINTS}{endpoint.pk}/change/", body).status_code == 302
     assert send_all(dependencies(poster)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -244,7 +245,9 @@ def test_an_answer_that_can_t_be_sent_is_a_failed_turn(
 def test_a_message_that_can_t_be_answered_is_a_failed_turn(
     endpoint: WebhookEndpoint, world: World
 ) -> None:
-    world.dependencies.providers["cloud"] = RecordingProvider(name="cloud", text_limit=0)
+    mute = RecordingProvider(name="cloud", text_limit=0)
+    providers = {**world.dependencies.providers, "cloud": mute}
+    world.dependencies = replace(world.dependencies, providers=providers)
     world.receive(message_from(CLIENT, "hello"))
     for _ in range(6):
         Turn.objects.update(not_before=None)

@@ -40,8 +40,9 @@ class HoldingReceiver(Receiver):
 
 @pytest.fixture(scope="module")
 def hooked() -> Iterator[Stage]:
-    networks = {"WEBHOOKS_ALLOW_HTTP": "true", "WEBHOOKS_PRIVATE_NETWORKS": "127.0.0.0/8"}
-    with stage(run=everything, **networks) as started:
+    with stage(
+        run=everything, WEBHOOKS_ALLOW_HTTP="true", WEBHOOKS_PRIVATE_NETWORKS="127.0.0.0/8"
+    ) as started:
         yield started
 
 

@@ -24,7 +24,7 @@ def limited(world: World) -> Limiting:
     def limit(**changes: Any) -> World:
         limits = UsageLimits(**changes)
         world.with_rules(limits=limits)
-        strategy = world.rules.chat_memory.strategy
+        strategy: Any = world.rules.chat_memory.strategy
         if hasattr(strategy, "limits"):
             world.with_chat_memory(strategy=replace(strategy, limits=limits))
         world.dependencies = replace(world.dependencies, limits=limits)

@@ -210,9 +210,11 @@ class Recorder(httpcore.MockBackend):
         super().__init__([answer])
         self.asked: list[tuple[str, int]] = []
 
-    def connect_tcp(self, host: str, port: int, **options: Any) -> httpcore.NetworkStream:
+    def connect_tcp(
+        self, host: str, port: int, *options: Any, **named: Any
+    ) -> httpcore.NetworkStream:
         self.asked.append((host, port))
-        return super().connect_tcp(host, port, **options)
+        return super().connect_tcp(host, port, *options, **named)
 
 
 class Resolver:
@@ -312,7 +314,7 @@ def test_a_name_without_an_address_may_have_one_later() -> None:
 
 def test_a_server_that_fails_in_the_open_is_asked_again_later() -> None:
     class Cut(Recorder):
-        def connect_tcp(self, host: str, port: int, **options: Any) -> httpcore.NetworkStream:
+        def connect_tcp(self, *_: Any, **__: Any) -> httpcore.NetworkStream:
             raise httpcore.ConnectError("refused")
 
     source = in_the_open(Cut(), AddressRules(resolve=Resolver(["8.8.8.8"])))

@@ -12,7 +12,8 @@ import httpx2
 from mcp import Client, StdioServerParameters, stdio_client, types
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.command_server import REPOSITORY
+from tests.processes.installation import Installation
 
 PATIENCE_SECONDS = 60.0
 # Of the protocol: with its handshake (until 2025-11-25), and without (from 2026-07-28).

@@ -27,8 +27,8 @@ QUESTION = "what is the gate code?"
 
 def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
     """What is asked of ``place``; ``named``: the chat that is named with it."""
-    chat = {} if named is None else {"whatsapp_chat": named.whatsapp_chat}
-    return {
+    chat: dict[str, Any] = {} if named is None else {"whatsapp_chat": named.whatsapp_chat}
+    every: dict[str, dict[str, Any]] = {
         "remember": {"content": f"the code is {(named or place).word}", **chat},
         "recall": {"query": QUESTION, "min_similarity": 0, "top_k": 100, **chat},
         "forget": {"memory_id": str(place.memory_id)},
@@ -37,7 +37,8 @@ def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
         "get_card": {"session_id": str(place.session_id)},
         "save_document": {"category": "decisions", "identifier": "a", "content": {"decision": "x"}},
         "load_document": {"category": "decisions", "identifier": "a"},
-    }[name]
+    }
+    return every[name]
 
 
 @pytest.fixture(scope="module")

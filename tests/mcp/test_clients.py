@@ -20,7 +20,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp.clients import ERAS, TRANSPORTS, Doorway, refusal, told, words
-from tests.processes.installation import REPOSITORY
+from tests.processes.command_server import REPOSITORY
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -138,7 +138,7 @@ def flattened(error: BaseException) -> list[BaseException]:
     ],
 )
 def test_the_command_says_what_is_wrong_and_nothing_on_stdout(
-    arguments: list[str], environment: dict[str, str], code: int, says: str, doorway: Doorway
+    arguments: list[str], environment: dict[str, Any], code: int, says: str, doorway: Doorway
 ) -> None:
     ended = doorway.installation.attempt("mcp_server", *arguments, **environment)
     assert (ended.returncode, ended.stdout) == (code, "")

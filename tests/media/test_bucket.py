@@ -15,6 +15,7 @@ from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.media_storage.bucket import Bucket, BucketStorage
 from memoryproject.foundation.leases import leases_sweep
+from memoryproject.foundation.process.narrowing import present
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import ForgetReceipt, MediaFile
 from sessions_app.sweeps import leased_kinds
@@ -54,7 +55,9 @@ def forget(files: Files, row: MediaFile, callbacks: Any) -> ForgetReceipt:
         embedder=WordLlamaEmbedder(), chat_memory=files.world.rules.chat_memory
     )
     with callbacks(execute=True):
-        receipt = object_forget(kind="message", object_id=row.message_id, dependencies=dependencies)
+        receipt = object_forget(
+            kind="message", object_id=present(row.message_id), dependencies=dependencies
+        )
     # Whoever asked for it doesn't wait for the bucket: a worker does.
     assert files.bucket is not None
     assert "DELETE" not in {each.method for each in files.bucket.requests}

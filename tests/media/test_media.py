@@ -17,6 +17,7 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
+from memoryproject.foundation.process.narrowing import present
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import (
     media_abandoned,
@@ -185,7 +186,9 @@ def test_forgetting_takes_the_file_and_counts_it(
         embedder=WordLlamaEmbedder(), chat_memory=files.world.rules.chat_memory
     )
     with django_capture_on_commit_callbacks(execute=True):
-        receipt = object_forget(kind="message", object_id=row.message_id, dependencies=dependencies)
+        receipt = object_forget(
+            kind="message", object_id=present(row.message_id), dependencies=dependencies
+        )
     assert receipt.swept["media files"] == 1
     files.remove_queued()
     assert files.kept() == {}

@@ -233,7 +233,7 @@ def test_lists_filter_and_order() -> None:
         ({"text": "coffee likes"}, [mine]),
         ({"text": "?"}, []),
     ):
-        assert list(memories_list(staff, **filters)) == found, filters  # type: ignore[arg-type]
+        assert list(memories_list(staff, **filters)) == found, filters
 
 
 def test_two_chats_that_become_one_have_each_fact_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -167,7 +168,7 @@ def test_only_what_the_embedder_covers_gets_a_vector(text: str, covered: bool) -
 class Silent(HashingEmbedder):
     """Claims to know everything and has nothing to say."""
 
-    def embed(self, texts):  # type: ignore[no-untyped-def]
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
         return [[0.0] * self.dimensions for _ in super().embed(texts)]
 
 

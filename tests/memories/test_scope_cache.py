@@ -19,6 +19,7 @@ from memories_app.models import Memory, MemoryEmbedding, TextChange
 from memories_app.ranking import scope_cache
 from memories_app.ranking.scope_cache import Columns, HeldScope, ScopeCache, ids_of
 from memories_app.search.facade import EVERY_SCOPE, changes_prune, memories_of_scope
+from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.terms import index_text
 
 MODEL = "test-model"
@@ -81,7 +82,7 @@ class Other:
     def add(self) -> None:
         key = uuid4()
         columns = [
-            field.column
+            present(field.column)
             for field in Memory._meta.concrete_fields
             if field.column not in ("memory_id", "fact_key", "scope")
         ]

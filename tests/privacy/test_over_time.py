@@ -19,8 +19,6 @@ from tests.privacy.oracle import COUNTS, Secret, may_see
 from tests.privacy.probes import PROBES
 from tests.privacy.test_read_paths import A_FEW, TOWNS, leaks, queries_about
 from tests.privacy.town import (
-    CLIENT,
-    OTHER_CLIENT,
     THIRD_CLIENT,
     VIEWERS,
     MemoryPlan,
@@ -29,7 +27,7 @@ from tests.privacy.town import (
     build_town,
     undone,
 )
-from tests.world import World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 CLIENTS = (CLIENT, OTHER_CLIENT, THIRD_CLIENT)
 NEW_NUMBERS = {

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -168,7 +169,7 @@ class Town:
                     session_end(session=ChatSession.objects.get(pk=session.pk), at=now)
 
 
-def _memory(world: World, text: str, plan: MemoryPlan, chat_id: object) -> object:
+def _memory(world: World, text: str, plan: MemoryPlan, chat_id: UUID | None) -> UUID:
     told = memory_remember(
         content=text,
         visibility=plan.visibility,
@@ -198,7 +199,7 @@ def _supersede(world: World, memory: Memory) -> None:
         Memory.objects.filter(pk=memory.pk).update(superseded_by=None)
 
 
-def _document(world: World, text: str, plan: MemoryPlan, chat_id: object) -> object:
+def _document(world: World, text: str, plan: MemoryPlan, chat_id: UUID | None) -> UUID:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "documents"
         with IncomingFile(folder, max_bytes=1_000_000) as file:

@@ -65,7 +65,7 @@ def test_recovery_001_nobody_is_given_a_session_by_guess(
     old: OldFolder, bring_in: Import, second: dict[str, Any]
 ) -> None:
     session_id = new_id()
-    first = {"sender": None} if second["sender"] is None else {}
+    first: dict[str, Any] = {"sender": None} if second["sender"] is None else {}
     old.add_message(message(1, session_id=session_id, **first))
     old.add_message(message(3, session_id=session_id, **second))
     report = bring_in(rebuild_orphans=True)

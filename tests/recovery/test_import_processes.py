@@ -16,8 +16,9 @@ import psycopg
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, kill, prepared
+from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until
 from tests.recovery.old_files import OldFolder, message
 

@@ -84,11 +84,11 @@ class Matcher:
                     return None
                 at, number = at + 1, number + 1
                 continue
-            rest: Then = lambda place, number=number: self._run(  # noqa: E731
-                nodes, number + 1, place, flags, then
-            )
-            return self._complex(str(op), about, at, flags, rest)
+            return self._complex(str(op), about, at, flags, self._rest(nodes, number, flags, then))
         return then(at)
+
+    def _rest(self, nodes: Any, number: int, flags: int, then: Then) -> Then:
+        return lambda place: self._run(nodes, number + 1, place, flags, then)
 
     def _complex(self, op: str, about: Any, at: int, flags: int, rest: Then) -> int | None:
         if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
@@ -166,10 +166,13 @@ class Matcher:
                 lambda place: self._again(nodes, bounds, count + 1, place, at, flags, rest),
             )
 
+        def enough() -> int | None:
+            return rest(at)
+
         self._step()
         if count < least:
             return more()
-        first, second = (more, lambda: rest(at)) if greedy else (lambda: rest(at), more)
+        first, second = (more, enough) if greedy else (enough, more)
         end = first()
         return second() if end is None else end
 

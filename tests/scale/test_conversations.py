@@ -20,7 +20,7 @@ from sessions_app.history.expiry import (
 )
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import ChatSession, Message
-from tests.sessions.test_window import rows_read
+from tests.plans import rows_read
 
 pytestmark = [pytest.mark.scale, pytest.mark.django_db]
 

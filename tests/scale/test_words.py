@@ -63,7 +63,7 @@ class Filled:
     chat: Chat
 
     def said(self) -> Any:
-        return messages_visible(Viewer(user_role="client", chat_id=self.chat.pk))
+        return messages_visible(self.chat.pk)
 
 
 @pytest.fixture(scope="module")

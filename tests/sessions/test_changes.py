@@ -11,6 +11,7 @@ from django.apps import apps
 from django.core import serializers
 from django.utils import timezone
 
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,
     Media,
@@ -116,9 +117,7 @@ def test_an_edited_caption_brings_its_picture(world: World, message: InboundMess
 
 
 def test_a_revoked_text_is_gone_everywhere(world: World, message: InboundMessage) -> None:
-    world.dependencies = replace(
-        world.dependencies, chat_model=type(world.dependencies.chat_model)(lambda _: "Fine")
-    )
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: "Fine"))
     world.receive(message)
     world.work()
     world.receive(edit(message, "wrap it in purple paper"))
@@ -299,7 +298,7 @@ def test_the_same_id_at_two_providers_is_two_messages(
 def test_in_a_group_whoever_changes_it_does_so_in_the_group(
     world: World, message: InboundMessage
 ) -> None:
-    group = {"group_id": "120363000000000001"}
+    group: dict[str, Any] = {"group_id": "120363000000000001"}
     world.say(OTHER_CLIENT, "Hello")
     in_group = replace(message, mentions_us=True, **group)
     world.receive(in_group)

@@ -28,7 +28,7 @@ from tests.world import CLIENT, GODFATHER, World, message_from
 NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)
 
 
-def said(content: str, role: str = "user", **changes: Any) -> ConversationMessage:
+def said(content: Any, role: Any = "user", **changes: Any) -> ConversationMessage:
     return ConversationMessage(role=role, content=content, timestamp=NOON, **changes)
 
 
@@ -95,11 +95,11 @@ def test_order_is_by_order_num_whatever_the_timestamps_say(
         (said("x", "human"), "messages[1].role: unknown role 'human'"),
         (said("a\x00b"), "messages[1].content: holds a NUL"),
         (said("a\ud800b"), "messages[1].content: holds half of a character"),
-        (said(12), "messages[1].content: must be a text, not int"),  # type: ignore[arg-type]
+        (said(12), "messages[1].content: must be a text, not int"),
         (said("x", metadata={"at": NOON}), "messages[1].metadata: can't be written as JSON"),
         (said("x", metadata={"n": float("nan")}), "messages[1].metadata: can't be written"),
         (said("x", metadata={"n": "\x00"}), "messages[1].metadata: holds a NUL"),
-        (said("x", metadata=[1]), "messages[1].metadata: must be an object"),  # type: ignore[arg-type]
+        (said("x", metadata=[1]), "messages[1].metadata: must be an object"),
         (said("x", sender="s" * 256), "messages[1].sender: has 256 characters"),
         (ConversationMessage("user", "x", "yesterday"), "messages[1].timestamp: must be a date"),  # type: ignore[arg-type]
     ],

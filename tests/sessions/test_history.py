@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.conversations.history_queries import history_for_turn
-from sessions_app.models import ChatSession, Turn
+from sessions_app.conversations.history_queries import history_until
+from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.roles import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
 
@@ -141,9 +141,9 @@ def test_an_answer_counts_with_its_question_when_its_place_is_read(world: World)
     """Numbers of answers are higher than those of the burst's later questions."""
     world.receive(*(message_from(CLIENT, f"question {number}") for number in range(3)))
     world.work()
-    turn = Turn.objects.get(message__content="question 1")
+    question = Message.objects.get(content="question 1")
 
-    history = history_for_turn(turn=turn, max_tokens=1_000)
+    history = history_until(question, user_role="client", max_tokens=1_000)
 
     assert [message.content for message in history.messages] == [
         "question 0",

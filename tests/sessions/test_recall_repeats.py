@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -101,7 +102,7 @@ def test_who_looks_for_what_to_forget_finds_every_copy(world: World) -> None:
     for _ in range(3):
         world.say(CLIENT, QUESTION)
         end_session(world)
-    values = {
+    values: dict[str, Any] = {
         "query": QUESTION,
         "viewer": Viewer("client", world.chat(CLIENT).pk),
         "embedder": world.dependencies.embedder,

@@ -194,7 +194,7 @@ def test_a_limit_that_is_used_up_ends_it_before_the_model_is_asked(
     model = other_model()
     trial = run(world, start(asked), model)
     assert trial.state == "failed"
-    assert trial.error.code == "limit_model_calls"  # type: ignore[attr-defined]
+    assert trial.error.code == "limit_model_calls"
     assert model.requests == []
 
 
@@ -204,12 +204,12 @@ def test_an_error_of_the_model_is_stored_by_its_code(world: World, asked: Turn) 
 
     trial = run(world, start(asked), other_model(down))
     assert trial.state == "failed"
-    assert trial.error.code == "model_timeout"  # type: ignore[attr-defined]
+    assert trial.error.code == "model_timeout"
     assert run(world, trial, other_model()).state == "failed", "it isn't made again by itself"
 
 
 def test_a_model_that_is_not_allowed_any_more_is_not_asked(world: World, asked: Turn) -> None:
-    assert run(world, start(asked), None).error.code == "trial_unknown_model"  # type: ignore[attr-defined]
+    assert run(world, start(asked), None).error.code == "trial_unknown_model"
 
 
 def test_two_clicks_make_one_trial(world: World, asked: Turn) -> None:
@@ -266,7 +266,7 @@ def test_a_trial_whose_workers_died_ends_with_a_reason(world: World, asked: Turn
     assert "trials" in [kind.name for kind in leased_kinds()]
     AnswerTrial.objects.update(attempts=2)
     model = other_model()
-    assert run(world, trial, model).error.code == "trial_ended"  # type: ignore[attr-defined]
+    assert run(world, trial, model).error.code == "trial_ended"
     assert model.requests == []
     assert trials_abandoned(later) == []
 

@@ -23,7 +23,7 @@ from sessions_app.turns.admin.turn_search import ModelFilter
 from sessions_app.turns.api.turn_serializers import TurnSerializer
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
-EMPTY = {
+EMPTY: dict[str, Any] = {
     "summary_message_id": None,
     "prompt": [],
     "recalled": [],
@@ -119,7 +119,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def indexes_used(queries: CaptureQueriesContext, *, off: str = "seqscan") -> set[str]:
     """The indexes by which the statements are answered where the plans in ``off`` are avoided."""
-    found = set()
+    found: set[str] = set()
     with connection.cursor() as cursor:
         for plan in off.split():
             cursor.execute(f"SET LOCAL enable_{plan} = off")
@@ -127,7 +127,9 @@ def indexes_used(queries: CaptureQueriesContext, *, off: str = "seqscan") -> set
             if "sessions_app_turnreplay" in query["sql"]:
                 cursor.execute("EXPLAIN (FORMAT JSON) " + query["sql"])
                 (plan,) = cursor.fetchone()[0]
-                found |= {node.get("Index Name") for node in nodes(plan["Plan"])}
+                found |= {
+                    node["Index Name"] for node in nodes(plan["Plan"]) if "Index Name" in node
+                }
     return found
 
 

@@ -33,7 +33,8 @@ def production_modules() -> list[Path]:
 def writes_of_turn_states(source: str) -> list[int]:
     """The lines that write a turn's state."""
     tree = ast.parse(source)
-    found = {node.lineno for node in ast.walk(tree) if _is_sql(node)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    found = {node.lineno for node in constants if _is_sql(node)}
     if TURN_NAMES & set(_imported(tree)):
         for node in ast.walk(tree):
             found |= {node.lineno for _ in _writes(node)}  # type: ignore[attr-defined]
@@ -101,12 +102,8 @@ def _writing_call(call: ast.Call) -> Iterator[ast.AST]:
         yield from (call for each in fields if "'state'" in ast.unparse(each))
 
 
-def _is_sql(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and WRITING_SQL.search(node.value) is not None
-    )
+def _is_sql(node: ast.Constant) -> bool:
+    return isinstance(node.value, str) and WRITING_SQL.search(node.value) is not None
 
 
 def test_only_the_state_machine_writes_a_turns_state() -> None:

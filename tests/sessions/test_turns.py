@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -90,7 +91,7 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(world: World) -> None
     assert len(world.provider.sent) == 1
 
 
-def sweep(world: World, **changes: object) -> dict[str, int]:
+def sweep(world: World, **changes: Any) -> dict[str, int]:
     found: list[UUID] = []
     counts = turns_sweep(enqueue=found.append, unconfirmed_after=timedelta(minutes=15), **changes)
     assert counts["enqueued"] == len(found)
@@ -175,7 +176,7 @@ def test_a_fault_three_times_over_ends_in_an_apology(world: World) -> None:
 
 
 def test_later_messages_wait_behind_one_that_failed(world: World) -> None:
-    answers = iter([ZeroDivisionError("once"), "one", "two"])
+    answers: Iterator[str | Exception] = iter([ZeroDivisionError("once"), "one", "two"])
 
     def flaky(_: ChatRequest) -> str:
         answer = next(answers)

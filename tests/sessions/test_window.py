@@ -21,7 +21,7 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
-from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.roles import Limits
 from tests.plans import rows_read
 
@@ -115,11 +115,6 @@ def said(count: int) -> list[ConversationMessage]:
     return [ConversationMessage("user", "new".ljust(160, "!"), NOW) for _ in range(count)]
 
 
-def a_turn(session: ChatSession) -> Turn:
-    newest = session.messages.latest("order_num")
-    return Turn(chat=session.chat, session=session, message=newest, asked_at=NOW)
-
-
 def add_one(session: ChatSession) -> None:
     the_service().add_messages(conversation_id=session.pk, messages=said(1))
 
@@ -134,7 +129,7 @@ def read_the_last_20(session: ChatSession) -> None:
 
 
 def compose(session: ChatSession) -> None:
-    history = the_service().history(turn=a_turn(session))
+    history = the_service().history(session.messages.latest("order_num"), user_role="client")
     assert 15 < len(history.messages) <= WINDOW
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def test_one_code_at_two_places_lets_one_of_them_in(dana: Client, from_paper: bo
     clients = [half_way(), half_way()]
     at_once(
         TOTPDevice.objects.filter(pk=device.pk),
-        [lambda client=client: client.post(CODE, {"code": typed}) for client in clients],
+        [partial(client.post, CODE, {"code": typed}) for client in clients],
     )
     assert sorted(is_in(client) for client in clients) == [False, True]
     assert len(told("login.success")) == before + 1
@@ -109,7 +110,7 @@ def test_a_second_factor_that_is_confirmed_twice_at_once_is_set_up_once(dana: Cl
     same.cookies = deepcopy(dana.cookies)
     pages = at_once(
         User.objects.filter(username="dana"),
-        [lambda client=client: client.post(TWO_FACTOR, confirm) for client in (dana, same)],
+        [partial(client.post, TWO_FACTOR, confirm) for client in (dana, same)],
     )
     assert sorted(shows_codes(page) for page in pages) == [False, True]
     assert StaticToken.objects.count() == 10

@@ -72,7 +72,9 @@ def _calls() -> Iterator[tuple[str, ast.Call]]:
 
 
 def _named(call: ast.Call) -> str:
-    return getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def texts_made() -> Iterator[tuple[str, str, set[str]]]:
@@ -196,10 +198,12 @@ def test_a_column_keeps_the_code_and_reads_as_english(world: World) -> None:
     world.say(CLIENT, "Good morning")
     turn = Turn.objects.get()
     error = ErrorText("send_unreachable", kind="ConnectError")
-    for change in (
-        lambda: Turn.objects.filter(pk=turn.pk).update(error=error),
-        lambda: (setattr(turn, "error", error), turn.save()),
-    ):
+
+    def save() -> None:
+        turn.error = error
+        turn.save()
+
+    for change in (lambda: Turn.objects.filter(pk=turn.pk).update(error=error), save):
         change()
         with connection.cursor() as cursor:
             cursor.execute("SELECT error FROM sessions_app_turn")

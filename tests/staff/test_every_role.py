@@ -92,7 +92,9 @@ def tries(keys: dict[str, Any]) -> Iterator[Try]:
     for label, expected in LISTS.items():
         base = label.replace(".", "_")
         one = [keys[label]]
-        views = [("changelist", [], expected.view, expected.view)]
+        views: list[tuple[str, list[Any], Any, Any]] = [
+            ("changelist", [], expected.view, expected.view)
+        ]
         views += [("add", [], expected.add, expected.add)]
         views += [("change", one, expected.view, expected.change)]
         views += [("delete", one, expected.delete, expected.delete)]

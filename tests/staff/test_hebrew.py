@@ -171,7 +171,7 @@ def _names_staff_read() -> Iterator[tuple[str, str]]:
             if field.help_text and model._meta.app_label not in ("django_q", "auth"):
                 yield f"{of}.{field.name}'s help", str(field.help_text)
         for action in page.actions or ():
-            method = getattr(page, action) if isinstance(action, str) else action
+            method: Any = getattr(page, action) if isinstance(action, str) else action
             yield f"{of}.{action}", str(method.short_description)
 
 

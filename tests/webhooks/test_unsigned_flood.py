@@ -22,13 +22,8 @@ class UnreadBody:
 
 
 def post_unread(client: Client, path: str, length: int, headers: dict[str, str]) -> int:
-    answer = client.generic(
-        "POST",
-        path,
-        content_type=JSON,
-        headers=headers,
-        **{"wsgi.input": UnreadBody(), "CONTENT_LENGTH": str(length)},
-    )
+    unread: dict[str, Any] = {"wsgi.input": UnreadBody(), "CONTENT_LENGTH": str(length)}
+    answer = client.generic("POST", path, content_type=JSON, headers=headers, **unread)
     return int(answer.status_code)
 
 

@@ -23,7 +23,7 @@ from memories_app.errors import MemoryOperationError
 from memories_app.models import DecisionReason, Memory, MemoryStatus
 from memories_app.review.admin.actions import approved, decides, each, rejected
 from memories_app.review.admin.memory_history import Places, memory_address
-from memories_app.review.admin.memory_rows import MemoryRows
+from memories_app.review.admin.memory_rows import MemoryRows, memory_id_of
 from memories_app.review.admin.state_labels import type_label
 from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
 from memories_app.review.resolve import (
@@ -112,7 +112,7 @@ class MemoryDecisions(MemoryRows):
         """Decide about this memory and another one: see the page's buttons."""
         self._require_decider(request)
         posted = request.POST
-        other = _uuid(posted.get("other", ""))
+        other = memory_id_of(posted.get("other", ""))
         chosen = posted.get("decision", "")
         # A contradiction is resolved by which memory is the newer one, whatever they say.
         seen = "" if chosen in _RESOLVED else seen_in(posted)
@@ -162,7 +162,7 @@ class MemoryDecisions(MemoryRows):
         actor, reason = staff_actor(request), reason_in(request.POST)
         # Each was ticked with the hash of the text that it was ticked for.
         ticked = [value.partition(" ") for value in request.POST.getlist("ticked")]
-        pairs = [(_uuid(key), seen) for key, _space, seen in ticked]
+        pairs = [(memory_id_of(key), seen) for key, _space, seen in ticked]
         if len(pairs) > WAITING_AT_ONCE or chosen not in ("approve", "reject"):
             raise BadRequest("There is no such decision.")
         if chosen == "approve":
@@ -293,13 +293,6 @@ def seen_in(posted: Any, name: str = "seen") -> str:
             "The post doesn't say which texts were seen: open the page, and decide there."
         )
     return seen
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise BadRequest("This is no memory's id.") from None
 
 
 def _waiting_address(request: HttpRequest) -> str:

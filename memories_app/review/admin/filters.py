@@ -23,6 +23,7 @@ from memories_app.models import (
 )
 from memories_app.review.admin.state_labels import source_label, type_label
 from memories_app.search.facade import is_current, tags_in_use, values_in_use
+from memoryproject.foundation.text.uuids import uuid_or_none
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -172,9 +173,8 @@ class ChatFilter(admin.SimpleListFilter):
     def _shown(self) -> str:
         """Return what was typed; the name of the person whom a row's link chose."""
         value: str = self.value() or ""
-        try:
-            key = UUID(value)
-        except ValueError:
+        key = uuid_or_none(value)
+        if key is None:
             return value
         names: dict[UUID, str] = self._names({key})
         return names.get(key, value)

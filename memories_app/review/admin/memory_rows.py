@@ -27,6 +27,7 @@ from memories_app.store.facade import memory_patch, memory_pin
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.text.uuids import uuid_or_none
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class MemoryRows(MemoryActions):
         for name, is_pinned in (("pin", True), ("unpin", False)):
             if name not in request.POST:
                 continue
-            memory_id = _id(request.POST[name])
+            memory_id = memory_id_of(request.POST[name])
             try:
                 memory_pin(memory_id=memory_id, pinned=is_pinned, actor=actor)
             except MemoryOperationError as error:
@@ -110,14 +111,15 @@ def _changes(posted: Mapping[str, Any]) -> Iterator[RowChange]:
             key = name.removeprefix("vis-")
             was = str(posted.get(f"was-{key}", ""))
             if was != wanted:
-                yield RowChange(_id(key), was, str(wanted))
+                yield RowChange(memory_id_of(key), was, str(wanted))
 
 
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise BadRequest("This is no memory's id.") from None
+def memory_id_of(text: str) -> UUID:
+    """Return the id in a form. Raises BadRequest if it is none."""
+    key = uuid_or_none(text)
+    if key is None:
+        raise BadRequest("This is no memory's id.")
+    return key
 
 
 def visibility_input(memory: Memory) -> SafeString:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.utils.formats import number_format
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -52,6 +54,11 @@ def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()
 def shown_mark(text: str, tone: str = "") -> SafeString:
     """Return a translated word as a mark. ``tone``: good, warn, bad or nothing."""
     return format_html('<span class="state {}">{}</span>', tone, text)
+
+
+def moment_shown(at: datetime) -> str:
+    """Return a day and a time, short, in the reader's time zone."""
+    return date_format(timezone.localtime(at), "SHORT_DATETIME_FORMAT")
 
 
 def cost_shown(cost: float | Decimal) -> str:

@@ -11,10 +11,10 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.admin_kit.periods import DAYS, UnknownSpanError, span_of
 
 PARAMETER = "when"
@@ -42,7 +42,8 @@ class PeriodFilter(admin.SimpleListFilter):
             yield {
                 "selected": True,
                 "query_string": changelist.get_query_string({PARAMETER: key}),
-                "display": _("%(start)s to %(end)s") % {"start": _shown(start), "end": _shown(end)},
+                "display": _("%(start)s to %(end)s")
+                % {"start": moment_shown(start), "end": moment_shown(end)},
             }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -63,7 +64,3 @@ class PeriodFilter(admin.SimpleListFilter):
 def period_filter(field: str) -> type[PeriodFilter]:
     """Return the filter for a model's time field."""
     return type("FieldPeriodFilter", (PeriodFilter,), {"field": field})
-
-
-def _shown(moment: datetime) -> str:
-    return date_format(timezone.localtime(moment), "SHORT_DATETIME_FORMAT")

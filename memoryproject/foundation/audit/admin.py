@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -36,6 +35,7 @@ from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.wiring import audit_key
 from memoryproject.foundation.audit.words import action_shown, object_shown
+from memoryproject.foundation.text.uuids import uuid_or_none
 
 EXPORT = "audit.export_auditevent"
 
@@ -205,7 +205,5 @@ def _state() -> dict[str, Any]:
 
 
 def _pseudonyms(term: str) -> list[str]:
-    try:
-        return pseudonyms_of(key=audit_key(), chat_id=UUID(term))
-    except ValueError:
-        return []
+    chat_id = uuid_or_none(term)
+    return [] if chat_id is None else pseudonyms_of(key=audit_key(), chat_id=chat_id)

@@ -8,15 +8,16 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 
 
 class ServiceName(models.TextChoices):
-    CHAT_MODEL = "chat_model", _("Chat model")
-    EMBEDDER = "embedder", _("Embedder")
-    TRANSCRIBER = "transcriber", _("Transcription")
-    WHATSAPP_CLOUD = "whatsapp_cloud", _("WhatsApp Cloud API")
-    WHATSAPP_GREEN = "whatsapp_green", _("Green API")
+    CHAT_MODEL = labelled("chat_model", _("Chat model"))
+    EMBEDDER = labelled("embedder", _("Embedder"))
+    TRANSCRIBER = labelled("transcriber", _("Transcription"))
+    WHATSAPP_CLOUD = labelled("whatsapp_cloud", _("WhatsApp Cloud API"))
+    WHATSAPP_GREEN = labelled("whatsapp_green", _("Green API"))
 
 
 class BreakerState(models.TextChoices):

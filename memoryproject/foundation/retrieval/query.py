@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.terms import WordForms, answer_kinds_of_question, word_forms
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+
+if TYPE_CHECKING:
+    from django.db.models import Model, QuerySet
+
+Row = TypeVar("Row", bound="Model")
 
 # A longer question is a pasted text: its first words say what it is about.
 MAX_QUERY_TERMS = 64
@@ -61,6 +67,20 @@ def informative_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Return the words that can make a text a candidate; all words if none is informative."""
     informative = [term for term in terms if term.kind not in _TELL_LITTLE]
     return informative or list(terms)
+
+
+def with_words(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
+    """Return the rows whose ``terms`` have every content word of the text, in any of its forms.
+
+    Return none if the text has no content word.
+    """
+    terms = informative_terms(query_terms(text))
+    if not terms:
+        return rows.none()
+    for term in terms:
+        forms = [form for form, _ in term.alternatives if not form.startswith(("@", "="))]
+        rows = rows.filter(terms__overlap=forms)
+    return rows
 
 
 def text_without(text: str, words: Collection[str]) -> str:

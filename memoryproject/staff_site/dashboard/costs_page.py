@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -21,10 +21,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import cost_shown
+from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, period_named
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from memoryproject.staff_site.dashboard.figures import figures_of
 from memoryproject.staff_site.dashboard.number_format import count_shown
 from sessions_app.limits.facade import Used, used_by_chat, used_by_day
@@ -122,11 +122,7 @@ def _csv(request: HttpRequest, key: str, table: str) -> HttpResponseBase:
         details={"table": table, "rows": len(rows)},
     )
     titles = (table[:-1], "model_calls", "prompt_tokens", "completion_tokens", "cost", "currency")
-    answer = StreamingHttpResponse(
-        csv_lines(titles, (row.values for row in rows)), content_type=CSV_TYPE
-    )
-    answer["Content-Disposition"] = f'attachment; filename="costs-{table}-{key}.csv"'
-    return answer
+    return csv_answer(f"costs-{table}-{key}", titles, (row.values for row in rows))
 
 
 def _by_day(key: str, now: datetime) -> list[Row]:

@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.audit.audit_events import audit_record
@@ -30,6 +29,7 @@ from sessions_app.contacts.contact_blocks import (
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, ChatActivity
 from sessions_app.models.review import MAX_NOTE_LENGTH
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import conversation_address, list_address
 from sessions_app.presentation.phone_numbers import number_shown
 
@@ -58,7 +58,7 @@ def contact_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> T
     """Show the person; each block only to those who may see its list."""
     if not request.user.has_perm(SEE):
         raise PermissionDenied
-    chat = contact_chat(chat_id)
+    chat = chat_or_404(chat_id)
     blocks = {
         name: read(chat) for name, (right, read) in BLOCKS.items() if request.user.has_perm(right)
     }
@@ -79,13 +79,6 @@ def contact_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> T
         "longest_note": MAX_NOTE_LENGTH,
     }
     return TemplateResponse(request, TEMPLATE, context)
-
-
-def contact_chat(chat_id: UUID) -> Chat:
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404(_("There is no such chat, or not any more."))
-    return chat
 
 
 def contact_name(chat: Chat) -> str:

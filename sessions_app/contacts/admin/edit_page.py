@@ -18,9 +18,10 @@ from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.audit.staff import staff_edit_record
-from sessions_app.contacts.admin.contact_page import REVIEW, contact_chat, contact_name
+from sessions_app.contacts.admin.contact_page import REVIEW, contact_name
 from sessions_app.contacts.admin.list_page import SEE
 from sessions_app.models import Chat
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import contact_address
 
 TEMPLATE = "admin/contacts/edit.html"
@@ -44,12 +45,12 @@ def edit_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> Http
     """Show the form, and save it unless somebody else changed the same meanwhile."""
     if not request.user.has_perms((SEE, REVIEW)):
         raise PermissionDenied
-    chat = contact_chat(chat_id)
+    chat = chat_or_404(chat_id)
     form = ContactForm(request.POST if request.method == "POST" else None, instance=chat)
     if request.method == "POST" and _saved(request, form):
         messages.success(request, _("The contact was saved."))
         return redirect(contact_address(chat.pk))
-    stored = contact_chat(chat_id)
+    stored = chat_or_404(chat_id)
     context = {
         **site,
         "title": _("Edit a contact"),

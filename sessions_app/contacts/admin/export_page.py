@@ -13,10 +13,11 @@ from django.utils import timezone, translation
 from django.views.decorators.http import require_GET
 
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.contacts.admin.contact_page import EXPORT, contact_chat
+from sessions_app.contacts.admin.contact_page import EXPORT
 from sessions_app.contacts.admin.list_page import SEE
 from sessions_app.contacts.readable_export import readable_export
 from sessions_app.models import Chat
+from sessions_app.presentation.chat_page import chat_or_404
 
 TEMPLATES = "admin/contacts/export"
 
@@ -26,7 +27,7 @@ def export_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> St
     """Return everything kept about the person as a page in their language."""
     if not request.user.has_perms((SEE, *EXPORT)):
         raise PermissionDenied
-    chat = contact_chat(chat_id)
+    chat = chat_or_404(chat_id)
     return StreamingHttpResponse(_pieces(request, chat), headers={"Cache-Control": "no-store"})
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.contacts.admin.contact_page import MERGE, contact_chat, contact_name
+from sessions_app.contacts.admin.contact_page import MERGE, contact_name
 from sessions_app.contacts.contact_list import alike_contacts, contact_rows, contacts_found
 from sessions_app.contacts.merge_rows import compared, warnings_of
 from sessions_app.history.dependencies import build_chat_memory
@@ -29,6 +29,7 @@ from sessions_app.merging.facade import (
     merge_preview,
 )
 from sessions_app.models import Chat
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import contact_address
 from sessions_app.turns.dependencies import enqueue_with_commit
 
@@ -67,7 +68,7 @@ def merge_page(
     request: HttpRequest, chat_id: UUID, other_id: UUID, site: dict[str, Any]
 ) -> HttpResponse:
     """Show what the merge would do. A POST does it, unless the preview would be another one now."""
-    chat, other = _contact(request, chat_id), contact_chat(other_id)
+    chat, other = _contact(request, chat_id), chat_or_404(other_id)
     problem = ""
     if request.method == "POST":
         try:
@@ -122,4 +123,4 @@ def _merge(request: HttpRequest, chat: Chat, other: Chat) -> HttpResponse:
 def _contact(request: HttpRequest, chat_id: UUID) -> Chat:
     if not request.user.has_perms(MERGE):
         raise PermissionDenied
-    return contact_chat(chat_id)
+    return chat_or_404(chat_id)

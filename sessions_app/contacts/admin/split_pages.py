@@ -18,7 +18,7 @@ from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.contacts.admin.contact_page import MERGE, contact_chat, contact_name
+from sessions_app.contacts.admin.contact_page import MERGE, contact_name
 from sessions_app.contacts.contact_blocks import addresses_of
 from sessions_app.merging.facade import (
     MergeError,
@@ -30,6 +30,7 @@ from sessions_app.merging.facade import (
     undo_preview,
 )
 from sessions_app.models import Chat, ContactMerge
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import contact_address
 from sessions_app.presentation.phone_numbers import number_shown
 from sessions_app.turns.dependencies import enqueue_with_commit
@@ -59,7 +60,7 @@ def split_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> Htt
         )
 
     def preview() -> SplitPreview:
-        return split_preview(contact_chat(chat_id), keys)
+        return split_preview(chat_or_404(chat_id), keys)
 
     return _previewed(request, chat, site, preview, split)
 
@@ -144,7 +145,7 @@ def _shown(preview: SplitPreview) -> dict[str, Any]:
 def _contact(request: HttpRequest, chat_id: UUID) -> Chat:
     if not request.user.has_perms(MERGE):
         raise PermissionDenied
-    return contact_chat(chat_id)
+    return chat_or_404(chat_id)
 
 
 def _record(request: HttpRequest, chat: Chat) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -26,6 +26,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversation_views.admin.message_view import bubbles_of
 from sessions_app.conversation_views.admin.search_hits import found_in
 from sessions_app.conversation_views.admin.sidebar import review_of, sidebar_context
@@ -49,6 +50,7 @@ from sessions_app.inbox.facade import (
 from sessions_app.inbox.presentation import inbox_pane
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, Message, ReadMark
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.page_timestamp import made_stamp
 from sessions_app.takeover.presentation import reply_number, takeover_context
@@ -72,26 +74,15 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         raise PermissionDenied
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404("There is no such chat, or not any more.")
+    chat = chat_or_404(chat_id)
     day = _day(request)
     if day is not None:
-        first = first_since(chat, day)
-        _report_empty_day(request, first, day)
-        return redirect(conversation_address(chat.pk, first))
+        return _to_day(request, chat, day)
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
     seen_to = place_marked(ReadMark.objects.filter(user=user, chat=chat).first())
-    news = _uuid(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
-    context = {
-        "chat": chat,
-        "bubbles": bubbles_of(chat, page.messages, user, news),
-        "page": page,
-        "at": _id(request, "at"),
-        "reviews": user.has_perm("sessions_app.review_chat"),
-        "replies_by": reply_number(request, chat),
-    }
+    news = uuid_or_none(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
+    context = _timeline(request, chat, page, user, news)
     shown = render_to_string(PART, context, request)
     tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
     if is_live:
@@ -111,6 +102,27 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         "pane": inbox_pane(request, chat.pk),
     }
     return TemplateResponse(request, TEMPLATE, whole)
+
+
+def _to_day(request: HttpRequest, chat: Chat, day: datetime) -> HttpResponse:
+    """Lead to the first message of the day, or to the next one after it."""
+    first = first_since(chat, day)
+    _report_empty_day(request, first, day)
+    return redirect(conversation_address(chat.pk, first))
+
+
+def _timeline(
+    request: HttpRequest, chat: Chat, page: TimelinePage, user: User, news: UUID | None
+) -> dict[str, Any]:
+    """Return the context of the messages alone."""
+    return {
+        "chat": chat,
+        "bubbles": bubbles_of(chat, page.messages, user, news),
+        "page": page,
+        "at": _id(request, "at"),
+        "reviews": user.has_perm("sessions_app.review_chat"),
+        "replies_by": reply_number(request, chat),
+    }
 
 
 def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
@@ -158,7 +170,7 @@ def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
     if page.newer or not page.messages:
         return
     last = page.messages[-1]
-    place = Place(last.session.created_at, last.session_id, last.order_num)
+    place = Place.of(last)
     chat_look(user=instance(request.user, User), chat_id=chat.pk, place=place)
 
 
@@ -196,14 +208,7 @@ def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -
 
 
 def _id(request: HttpRequest, name: str) -> UUID | None:
-    return _uuid(request.GET.get(name, ""))
-
-
-def _uuid(value: str) -> UUID | None:
-    try:
-        return UUID(value)
-    except ValueError:
-        return None
+    return uuid_or_none(request.GET.get(name, ""))
 
 
 def _day(request: HttpRequest) -> datetime | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest
 
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import FOUND, messages_found
 from sessions_app.inbox.presentation import MAX_QUERY_LENGTH, Hit
 from sessions_app.models import Chat
@@ -43,10 +43,7 @@ def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
 
 
 def _place(hits: list[Hit], at: str) -> int | None:
-    try:
-        key = UUID(at)
-    except ValueError:
-        return None
+    key = uuid_or_none(at)
     keys = [hit.message.pk for hit in hits]
     return keys.index(key) if key in keys else None
 

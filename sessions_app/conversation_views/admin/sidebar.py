@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from cards_app.models import MemoryCard
 from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.facade import SAID, news_count, place_marked, snoozes_in_force
 from sessions_app.inbox.presentation import SNOOZE_CHOICES, NoteForm, staff_choices
 from sessions_app.models import (
@@ -78,8 +78,7 @@ def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
 
 
 def _about(request: HttpRequest, chat: Chat) -> Message | None:
-    try:
-        key = UUID(request.GET.get("note", ""))
-    except ValueError:
+    key = uuid_or_none(request.GET.get("note"))
+    if key is None:
         return None
     return Message.objects.filter(chat=chat, pk=key).defer("terms").first()

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -16,7 +16,8 @@ from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.forgetting.runs import run_draft
-from sessions_app.models import Chat, ForgetRun, ForgottenKind
+from sessions_app.models import ForgetRun, ForgottenKind
+from sessions_app.presentation.chat_page import chat_or_404
 
 EXPORT = (*READ, "memories_app.export_memory")
 TEMPLATE = "admin/sessions_app/forgetrun/person.html"
@@ -26,7 +27,7 @@ TEMPLATE = "admin/sessions_app/forgetrun/person.html"
 def person_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
     """Show the person. A POST creates the draft and redirects to its preview."""
     forget_required(request)
-    chat = _chat(chat_id)
+    chat = chat_or_404(chat_id)
     if request.method == "POST":
         chosen = [(str(ForgottenKind.CHAT), chat.pk)]
         run = run_draft(chosen=chosen, asked_by=request.user.get_username())
@@ -46,7 +47,7 @@ def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
     """Return everything stored about the person as a download."""
     if not request.user.has_perms(EXPORT):
         raise PermissionDenied
-    chat = _chat(chat_id)
+    chat = chat_or_404(chat_id)
     lines = person_export(chat=chat, actor=staff_actor(request))
     return StreamingHttpResponse(
         (f"{line}\n" for line in lines),
@@ -56,10 +57,3 @@ def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
             "Cache-Control": "no-store",
         },
     )
-
-
-def _chat(chat_id: UUID) -> Chat:
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404(_("There is no such chat, or not any more."))
-    return chat

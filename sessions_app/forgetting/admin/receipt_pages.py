@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.display import shown_link, shown_table
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.forgetting.admin.forget_links import FORGET, run_address
 from sessions_app.forgetting.receipt_search import receipts_found
 from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
@@ -135,8 +135,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         term = search_term.strip()
         if not term:
             return queryset, False
-        with suppress(ValueError):
-            key = UUID(term)
+        if (key := uuid_or_none(term)) is not None:
             return queryset.filter(Q(receipt_id=key) | Q(object_id=key)), False
         return receipts_found(queryset, term, home_numbers=settings.GODFATHER_PHONE), False
 

@@ -25,6 +25,7 @@ from memoryproject.foundation.integrations.whatsapp.events import Event
 from memoryproject.foundation.integrations.whatsapp.green.access import verify_token
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
+from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
 from sessions_app.turns.dependencies import (
@@ -36,8 +37,6 @@ from sessions_app.turns.dependencies import (
 logger = logging.getLogger(__name__)
 
 MAX_BODY_SIZE = 3 * 1024 * 1024
-DRAIN_BLOCK = 1024 * 1024
-DRAIN_BLOCKS = 64
 TOO_LARGE = "The body is larger than 3 MB."
 UNSIGNED = "X-Hub-Signature-256 is missing or does not match the body."
 
@@ -51,21 +50,10 @@ def body_of(request: HttpRequest) -> bytes | HttpResponse:
             return body if len(body) <= MAX_BODY_SIZE else refuse(413, TOO_LARGE)
         return request.body
     except RequestDataTooBig:
-        _drain(request)
+        drain(request)
         return refuse(413, TOO_LARGE)
     except (UnreadablePostError, OSError):
         return refuse(400, "The body was cut off.")
-
-
-def _drain(request: HttpRequest) -> None:
-    """Read and discard the rest of the body.
-
-    Closing the connection while the client is still sending would reset it, and the client would
-    never see the answer.
-    """
-    for _ in range(DRAIN_BLOCKS):
-        if not request.read(DRAIN_BLOCK):
-            return
 
 
 def read_json(body: bytes) -> dict[str, Any] | HttpResponse:

@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.admin.filters_page import saved_filters
 from sessions_app.inbox.admin.inbox_filters import (
     ACCESSES,
@@ -145,10 +146,5 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
 
 def chosen_chats(request: HttpRequest) -> list[UUID]:
     """Return the chats that were ticked, without invalid ids."""
-    found = []
-    for value in request.POST.getlist("_selected_action"):
-        try:
-            found.append(UUID(value))
-        except ValueError:
-            continue
-    return found
+    ticked = map(uuid_or_none, request.POST.getlist("_selected_action"))
+    return [key for key in ticked if key is not None]

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.admin.inbox_list import Listing, list_context, listing_of
 
 LIST = "admin/sessions_app/chat/inbox_fragment.html"
@@ -50,7 +51,7 @@ def inbox_fragment(request: HttpRequest, actions: list[tuple[str, str]]) -> Http
     if listing.reads:
         list_record(request, searched=bool(request.GET.get("q")))
     if request.headers.get("X-Live") == BESIDE:
-        chat_id = _uuid(request.headers.get("X-Chat", ""))
+        chat_id = uuid_or_none(request.headers.get("X-Chat", ""))
         context = _beside(request, request.GET, listing, chat_id)
     else:
         context = list_context(request, request.GET, listing, actions)
@@ -90,10 +91,3 @@ def list_record(request: HttpRequest, *, searched: bool) -> None:
         actor=staff_actor(request),
         details={"list": "chat", "searched": searched},
     )
-
-
-def _uuid(value: str) -> UUID | None:
-    try:
-        return UUID(value)
-    except ValueError:
-        return None

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.presentation.page_timestamp import made_at
 
 
@@ -30,11 +31,11 @@ class ReviewRequest:
 
     @property
     def message(self) -> UUID | None:
-        return uuid_of(self.value or self.request.POST.get("message", ""))
+        return uuid_or_none(self.value or self.request.POST.get("message", ""))
 
     def seen(self) -> dict[UUID, UUID]:
         """Return the last message that was shown of each chat."""
-        found = {key: uuid_of(text) for key, text in self._of_each("seen").items()}
+        found = {key: uuid_or_none(text) for key, text in self._of_each("seen").items()}
         return {key: message for key, message in found.items() if message is not None}
 
     def seen_at(self) -> datetime | None:
@@ -55,10 +56,3 @@ Do = Callable[[ReviewRequest], str]
 
 def is_key(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 10
-
-
-def uuid_of(value: str) -> UUID | None:
-    try:
-        return UUID(value)
-    except ValueError:
-        return None

@@ -6,9 +6,9 @@ from datetime import datetime, time, timedelta
 
 from django import forms
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy, ngettext
 
+from memoryproject.foundation.admin_kit.display import moment_shown
 from sessions_app.inbox.admin.review_request import ReviewRequest
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.inbox.snooze import chats_snooze, chats_unsnooze
@@ -45,7 +45,7 @@ def snooze(review: ReviewRequest) -> str:
         actor=review.actor,
         seen_at=review.seen_at(),
     )
-    when = date_format(timezone.localtime(until), "SHORT_DATETIME_FORMAT")
+    when = moment_shown(until)
     return ngettext(
         "%(count)s conversation is snoozed until %(time)s.",
         "%(count)s conversations are snoozed until %(time)s.",

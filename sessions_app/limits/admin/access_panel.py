@@ -28,6 +28,7 @@ from sessions_app.limits.standing import standing_set
 from sessions_app.limits.usage_limits import UsageLimits
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing, StandingReason
+from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import conversation_address, list_address
 
 RIGHTS = ("sessions_app.view_chat", "sessions_app.takeover_chat")
@@ -121,9 +122,7 @@ def decide(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         raise PermissionDenied
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404("There is no such chat, or not any more.")
+    chat = chat_or_404(chat_id)
     standing, reason = request.POST.get("standing", ""), request.POST.get("reason", "")
     back = redirect(conversation_address(chat.pk))
     if standing not in DONE or (standing and reason not in dict(REASONS)):

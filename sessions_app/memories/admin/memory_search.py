@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -12,8 +11,9 @@ from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
 from django.http import HttpRequest
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_with_words
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.retrieval.query import with_words
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import chat_at
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
@@ -57,8 +57,7 @@ def search_memories(
     term = term.replace("\x00", " ").strip()[:MAX_LENGTH]
     if not term:
         return _scored(queryset, []), SearchNote()
-    with suppress(ValueError):
-        key = UUID(term)
+    if (key := uuid_or_none(term)) is not None:
         by_id = Q(pk=key) | Q(chat_id=key) | Q(source_message_id=key)
         return _scored(queryset.filter(by_id), []), SearchNote()
     if (began := _id_began(queryset, term)) is not None:
@@ -75,7 +74,7 @@ def search_memories(
         hits = [hit for hit in hits if hit.score >= MIN_SCORE]
     found = Q(pk__in=[hit.id for hit in hits if hit.score >= MIN_SCORE])
     if state:
-        found |= Q(pk__in=memories_with_words(queryset.order_by(), term).values("pk"))
+        found |= Q(pk__in=with_words(queryset.order_by(), term).values("pk"))
     note = SearchNote(by_meaning=state not in _UNRECALLED, degraded=degraded, by_words=bool(state))
     if not queryset.filter(found).order_by().exists():
         part = queryset.filter(_in_part(queryset, term))

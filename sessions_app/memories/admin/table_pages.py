@@ -25,6 +25,7 @@ from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.text.csv_lines import CSV_TYPE
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS
 from sessions_app.memories.tables.examples import example_table
@@ -137,7 +138,7 @@ class TableImportPages(ReadOnlyAdmin):
         if kind not in KINDS:
             raise Http404("There is no such kind of table.")
         table = example_table(kind, hebrew=get_language() == "he")
-        answer = HttpResponse(table, content_type="text/csv; charset=utf-8")
+        answer = HttpResponse(table, content_type=CSV_TYPE)
         answer["Content-Disposition"] = f'attachment; filename="{kind}.csv"'
         return answer
 

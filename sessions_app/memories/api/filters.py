@@ -11,8 +11,9 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memories_app.search.facade import is_current, memories_with_words
+from memories_app.search.facade import is_current
 from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
+from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
 
 
@@ -71,7 +72,7 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
         return rows.filter(chat_id__in=chats_at(value).values("pk"))
 
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
-        return memories_with_words(rows, value)
+        return with_words(rows, value)
 
     def filter_queryset(self, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         if not self.form.cleaned_data.get("status"):

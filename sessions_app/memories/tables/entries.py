@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from sessions_app.memories.tables.read_table import Row
+
 _HEBREW = re.compile("[א-ת]")
 
 
@@ -23,6 +25,15 @@ class Entry:
     subject: str = ""
     ends: datetime | None = None
     problem: str = ""
+
+
+class RowProblemError(Exception):
+    """A row can't be understood. The text explains why to the author of the table."""
+
+
+def entry_refused(row: Row, problem: RowProblemError) -> Entry:
+    """Return the entry of a row that can't be understood."""
+    return Entry((row.number,), " · ".join(filter(None, row.cells)), problem=str(problem))
 
 
 def is_hebrew(*texts: str) -> bool:

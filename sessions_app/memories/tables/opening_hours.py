@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo
 
@@ -12,7 +12,13 @@ from memoryproject.foundation.text.characters import fold
 from sessions_app.memories.tables import days
 from sessions_app.memories.tables.columns import Columns
 from sessions_app.memories.tables.days import Span
-from sessions_app.memories.tables.entries import Entry, is_hebrew, with_note
+from sessions_app.memories.tables.entries import (
+    Entry,
+    RowProblemError,
+    entry_refused,
+    is_hebrew,
+    with_note,
+)
 from sessions_app.memories.tables.read_table import Row
 
 _CLOSED = {fold(each) for each in ("closed", "close", "סגור", "סגורה", "סגורים")}
@@ -20,10 +26,6 @@ _ROUND_THE_CLOCK = {fold(each) for each in ("24 hours", "24h", "24/7", "24 שע�
 _EMPTY = {"", "-", "–", "—"}
 
 When = int | date
-
-
-class _ProblemError(Exception):
-    """A row can't be understood."""
 
 
 @dataclass
@@ -38,6 +40,48 @@ class _Day:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class _Words:
+    """The parts of a sentence in one language."""
+
+    weekdays: Sequence[str]
+    months: Sequence[str]
+    on_weekday: str
+    on_date: str
+    closed: str
+    round_the_clock: str
+    open: str
+    times: str
+    next_day: str
+    between_times: str
+
+
+_ENGLISH = _Words(
+    weekdays=days.ENGLISH,
+    months=days.ENGLISH_MONTHS,
+    on_weekday="On {weekday}",
+    on_date="On {weekday}, {day} {month} {year},",
+    closed="we are closed",
+    round_the_clock="we are open around the clock",
+    open="we are open",
+    times="from {start} to {end}",
+    next_day=" the next day",
+    between_times=" and ",
+)
+_HEBREW = _Words(
+    weekdays=days.HEBREW,
+    months=days.HEBREW_MONTHS,
+    on_weekday="{weekday}",
+    on_date="{weekday}, {day} ב{month} {year},",
+    closed="אנחנו סגורים",
+    round_the_clock="אנחנו פתוחים 24 שעות",
+    open="אנחנו פתוחים",
+    times="מ-{start} עד {end}",
+    next_day=" למחרת",
+    between_times=" ו",
+)
+
+
 def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
     """Yield the sentences, in the order of the rows; those of several rows once.
 
@@ -47,8 +91,8 @@ def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
     for row in columns.rows:
         try:
             _add_row(found, columns, row, now.date())
-        except _ProblemError as problem:
-            yield Entry((row.number,), " · ".join(filter(None, row.cells)), problem=str(problem))
+        except RowProblemError as problem:
+            yield entry_refused(row, problem)
     for when, day in found.items():
         yield _entry(when, day, present_zone(now))
 
@@ -83,17 +127,17 @@ def _whens(columns: Columns, row: Row, today: date) -> list[When]:
     on = days.date_in(dated or named)
     if on is not None:
         if on < today:
-            raise _ProblemError(_("This day is over."))
+            raise RowProblemError(_("This day is over."))
         return [on]
     weekdays = None if dated else days.days_in(named)
     if weekdays is None:
         if not dated and not named:
-            raise _ProblemError(_("It names no day."))
+            raise RowProblemError(_("It names no day."))
         text = _(
             "Column “%(column)s”: “%(cell)s” is no weekday and no date. Write Sunday, Sun–Thu, or "
             "24/12/2026."
         )
-        raise _ProblemError(text % {"column": columns.called(column), "cell": dated or named})
+        raise RowProblemError(text % {"column": columns.called(column), "cell": dated or named})
     return list(weekdays)
 
 
@@ -105,14 +149,14 @@ def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
     words = {fold(text) for text in given.values()}
     if words & _CLOSED:
         if words - _CLOSED:
-            raise _ProblemError(_("It is said to be closed and open."))
+            raise RowProblemError(_("It is said to be closed and open."))
         return [], True, note
     if words and words <= _ROUND_THE_CLOCK:
         return [Span(0, days.MIDNIGHT)], False, note
     if not given:
         if fold(note) in _CLOSED:
             return [], True, ""
-        raise _ProblemError(_("It has neither times nor “closed”."))
+        raise RowProblemError(_("It has neither times nor “closed”."))
     if "hours" in given:
         spans = days.spans_in(given["hours"])
         if spans is None or len(given) > 1:
@@ -121,18 +165,18 @@ def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
     for name in ("opens", "closes"):
         if name not in given:
             text = _("Column “%(column)s” is empty.") % {"column": columns.called(name)}
-            raise _ProblemError(text)
+            raise RowProblemError(text)
         if days.minutes_in(given[name]) is None:
             raise _not_times(columns, name, given[name])
     span = days.span_of(given["opens"], given["closes"])
     if span is None:
-        raise _ProblemError(_("It opens and closes at the same time."))
+        raise RowProblemError(_("It opens and closes at the same time."))
     return [span], False, note
 
 
-def _not_times(columns: Columns, name: str, cell: str) -> _ProblemError:
+def _not_times(columns: Columns, name: str, cell: str) -> RowProblemError:
     text = _("Column “%(column)s”: “%(cell)s” is no time. Write 8:00, 20:30, or “closed”.")
-    return _ProblemError(text % {"column": columns.called(name), "cell": cell})
+    return RowProblemError(text % {"column": columns.called(name), "cell": cell})
 
 
 def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
@@ -144,42 +188,28 @@ def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
         subject = f"opening hours {when.isoformat()} {language}"
     else:
         subject = f"opening hours {days.ENGLISH[when]} {language}"
-    sentence = _hebrew(when, day) if day.hebrew else _english(when, day)
-    text = with_note(sentence, "; ".join(day.notes))
+    text = with_note(_sentence(when, day), "; ".join(day.notes))
     return Entry(tuple(day.rows), text, subject, ends, day.problem)
 
 
-def _english(when: When, day: _Day) -> str:
+def _sentence(when: When, day: _Day) -> str:
+    words = _HEBREW if day.hebrew else _ENGLISH
     if isinstance(when, date):
-        name = days.ENGLISH[when.isoweekday() % 7]
-        on = f"On {name}, {when.day} {days.ENGLISH_MONTHS[when.month - 1]} {when.year}, "
+        on = words.on_date.format(
+            weekday=words.weekdays[when.isoweekday() % 7],
+            day=when.day,
+            month=words.months[when.month - 1],
+            year=when.year,
+        )
     else:
-        on = f"On {days.ENGLISH[when]} "
+        on = words.on_weekday.format(weekday=words.weekdays[when])
     if day.closed:
-        return f"{on}we are closed"
+        return f"{on} {words.closed}"
     if any(span.is_whole_day for span in day.spans):
-        return f"{on}we are open around the clock"
-    times = " and ".join(
-        f"from {days.clock(span.start)} to {days.clock(span.end)}"
-        + (" the next day" if span.end > days.MIDNIGHT else "")
+        return f"{on} {words.round_the_clock}"
+    times = words.between_times.join(
+        words.times.format(start=days.clock(span.start), end=days.clock(span.end))
+        + (words.next_day if span.end > days.MIDNIGHT else "")
         for span in sorted(day.spans)
     )
-    return f"{on}we are open {times}"
-
-
-def _hebrew(when: When, day: _Day) -> str:
-    if isinstance(when, date):
-        name = days.HEBREW[when.isoweekday() % 7]
-        on = f"{name}, {when.day} ב{days.HEBREW_MONTHS[when.month - 1]} {when.year}, "
-    else:
-        on = f"{days.HEBREW[when]} "
-    if day.closed:
-        return f"{on}אנחנו סגורים"
-    if any(span.is_whole_day for span in day.spans):
-        return f"{on}אנחנו פתוחים 24 שעות"
-    times = " ו".join(
-        f"מ-{days.clock(span.start)} עד {days.clock(span.end)}"
-        + (" למחרת" if span.end > days.MIDNIGHT else "")
-        for span in sorted(day.spans)
-    )
-    return f"{on}אנחנו פתוחים {times}"
+    return f"{on} {words.open} {times}"

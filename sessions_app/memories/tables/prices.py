@@ -9,7 +9,13 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.text.characters import fold
 from sessions_app.memories.tables.columns import Columns
-from sessions_app.memories.tables.entries import Entry, is_hebrew, with_note
+from sessions_app.memories.tables.entries import (
+    Entry,
+    RowProblemError,
+    entry_refused,
+    is_hebrew,
+    with_note,
+)
 from sessions_app.memories.tables.read_table import Row
 
 CURRENCIES = ("₪", "$", "€", "£")
@@ -31,23 +37,21 @@ _PRICE = re.compile(
 _CODE = re.compile(r"[A-Za-z]{3}")
 
 
-class _ProblemError(Exception):
-    """A row can't be understood."""
-
-
 def price_entries(columns: Columns, *, currency: str) -> Iterator[Entry]:
     """Yield the sentences. ``currency``: the sign where the table names none; may be empty."""
     for row in columns.rows:
         try:
             yield _entry(columns, row, currency)
-        except _ProblemError as problem:
-            yield Entry((row.number,), " · ".join(filter(None, row.cells)), problem=str(problem))
+        except RowProblemError as problem:
+            yield entry_refused(row, problem)
 
 
 def _entry(columns: Columns, row: Row, currency: str) -> Entry:
     item, note = columns.cell(row, "item"), columns.cell(row, "note")
     if not item:
-        raise _ProblemError(_("Column “%(column)s” is empty.") % {"column": columns.called("item")})
+        raise RowProblemError(
+            _("Column “%(column)s” is empty.") % {"column": columns.called("item")}
+        )
     hebrew = is_hebrew(item)
     price = _price(columns, row, currency, hebrew)
     item = item.rstrip(".:")
@@ -64,18 +68,18 @@ def _price(columns: Columns, row: Row, currency: str, hebrew: bool) -> str:
     cell = columns.cell(row, "price")
     name = {"column": columns.called("price"), "cell": cell}
     if not cell:
-        raise _ProblemError(_("Column “%(column)s” is empty.") % name)
+        raise RowProblemError(_("Column “%(column)s” is empty.") % name)
     if fold(cell) in _FREE:
         return ""
     found = _PRICE.fullmatch(cell)
     if found is None:
         text = _("Column “%(column)s”: “%(cell)s” is no price. Write 25, 25.50 or ₪25.")
-        raise _ProblemError(text % name)
+        raise RowProblemError(text % name)
     written = (found["before"] + found["after"]).strip()
     sign = _sign(columns.cell(row, "currency") or written, currency)
     if sign is None:
         text = _("Column “%(column)s”: “%(cell)s” has something beside the number: use a note.")
-        raise _ProblemError(text % name)
+        raise RowProblemError(text % name)
     amounts = [_amount(found[each], name) for each in ("from", "to") if found[each]]
     amount = "–".join(amounts)
     if sign not in CURRENCIES:
@@ -108,6 +112,6 @@ def _amount(text: str, name: dict[str, str]) -> str:
             problem = _(
                 "Column “%(column)s”: it isn't clear what “%(cell)s” is. Write 1200 or 1.20."
             )
-            raise _ProblemError(problem % name)
+            raise RowProblemError(problem % name)
     whole = re.sub("[.,]", "", whole)
     return f"{whole}.{decimals}" if decimals.strip("0") else whole

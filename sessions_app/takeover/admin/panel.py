@@ -5,16 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -25,11 +23,14 @@ from sessions_app.media.facade import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
+from sessions_app.presentation.chat_page import chat_or_404
+from sessions_app.presentation.links import conversation_address
 from sessions_app.takeover.admin.pause_form import next_morning
 from sessions_app.takeover.dependencies import default_number
 from sessions_app.takeover.own_number import OwnNumber, number_of
 from sessions_app.takeover.quotes import quotable
 from sessions_app.takeover.staff_template import takes_templates
+from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import last_held
 
 PAGE = "admin/sessions_app/chat/takeover_page.html"
@@ -110,7 +111,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
     may_act = request.user.has_perms(RIGHTS)
     by = number_of(chat, default_number())
     windowed = has_window(by.provider)
-    closes = window_closes(chat, max_age()) if may_act and windowed else None
+    closes = window_closes(chat, max_answer_age()) if may_act and windowed else None
     held = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     return Panel(
         chat=chat,
@@ -118,7 +119,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
         closes=closes,
         is_open=not windowed or (closes is not None and closes >= now),
         held=held[:MAX_COUNTED].count() if pause else 0,
-        waits=pause is not None and last_held(chat.pk, since=now - max_age()) is not None,
+        waits=pause is not None and last_held(chat.pk, since=now - max_answer_age()) is not None,
         key=uuid.uuid4(),
         may_act=may_act,
         morning=next_morning(now),
@@ -137,7 +138,7 @@ def panel_page(request: HttpRequest, chat: Chat, panel: Panel, status: int = 200
         "opts": Chat._meta,
         "list_title": _("Inbox"),
         "chat": chat,
-        "back": conversation_of(chat),
+        "back": conversation_address(chat.pk),
         "takeover": panel,
     }
     return TemplateResponse(request, PAGE, context, status=status)
@@ -147,20 +148,7 @@ def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:
     """Return the chat. Raises PermissionDenied and Http404."""
     if not request.user.has_perms(RIGHTS):
         raise PermissionDenied
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404("There is no such chat, or not any more.")
-    return chat
-
-
-def conversation_of(chat: Chat) -> str:
-    """Return the address of the chat's conversation."""
-    return reverse("admin:sessions_app_chat_conversation", args=[chat.pk])
-
-
-def max_age() -> timedelta:
-    """Return for how long after the person's last message staff may write."""
-    return timedelta(hours=settings.MAX_ANSWER_AGE_HOURS)
+    return chat_or_404(chat_id)
 
 
 def _file_limits(by: OwnNumber) -> Mapping[str, int]:

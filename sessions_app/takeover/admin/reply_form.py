@@ -17,6 +17,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.integrations.whatsapp.base import Template
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat
 from sessions_app.takeover.admin.panel import TemplateTyped
@@ -112,10 +113,10 @@ def _key_posted(request: HttpRequest, typed: str) -> UUID:
     """Return the form's key. Raises BrokenFormError, also for what can't be stored."""
     if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
         raise BrokenFormError
-    try:
-        return UUID(request.POST.get("key", ""))
-    except ValueError:
-        raise BrokenFormError from None
+    key = uuid_or_none(request.POST.get("key"))
+    if key is None:
+        raise BrokenFormError
+    return key
 
 
 def refusal_text(refused: ReplyRefusedError) -> str:

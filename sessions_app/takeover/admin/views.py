@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,16 +13,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.shortcuts import redirect
 from django.urls import path
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
+from sessions_app.presentation.links import conversation_address
 from sessions_app.takeover.admin.panel import (
     chat_to_act_on,
-    conversation_of,
-    max_age,
     panel_of,
     panel_page,
 )
@@ -38,7 +36,7 @@ from sessions_app.takeover.admin.reply_form import (
 from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.reply_errors import ReplyRefusedError
 from sessions_app.takeover.reply_turn import HandReply
-from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
 from sessions_app.turns.facade import chat_pause, chat_resume
 
 
@@ -100,9 +98,9 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     if until is None:
         message = _("The assistant is paused until you turn it on.")
     else:
-        message = _("The assistant is paused until %(time)s.") % {"time": _shown(until)}
+        message = _("The assistant is paused until %(time)s.") % {"time": moment_shown(until)}
     messages.success(request, message)
-    return redirect(conversation_of(chat))
+    return redirect(conversation_address(chat.pk))
 
 
 def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -116,7 +114,7 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         actor=staff_actor(request),
         now=timezone.now(),
         enqueue=enqueue_chat,
-        max_age=max_age(),
+        max_age=max_answer_age(),
         answer_last=answer_last,
     )
     if not done.was_paused:
@@ -129,7 +127,7 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         )
     else:
         messages.success(request, _("The assistant goes on with the next message."))
-    return redirect(conversation_of(chat))
+    return redirect(conversation_address(chat.pk))
 
 
 def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -147,7 +145,7 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         )
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
-    return redirect(conversation_of(chat))
+    return redirect(conversation_address(chat.pk))
 
 
 def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -165,7 +163,7 @@ def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         )
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
-    return redirect(conversation_of(chat))
+    return redirect(conversation_address(chat.pk))
 
 
 def _report(request: HttpRequest, done: HandReply) -> None:
@@ -175,7 +173,7 @@ def _report(request: HttpRequest, done: HandReply) -> None:
         messages.success(request, _("Your reply stands in the conversation. Nobody was sent it."))
     elif done.paused_until:
         message = _("Your reply is on its way. The assistant is paused until %(time)s.")
-        messages.success(request, message % {"time": _shown(done.paused_until)})
+        messages.success(request, message % {"time": moment_shown(done.paused_until)})
     else:
         messages.success(request, _("Your reply is on its way."))
 
@@ -187,7 +185,3 @@ def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     chat = chat_to_act_on(request, chat_id)
     found = canned_search(chat=chat, words=request.GET.get("q", "").strip())
     return JsonResponse({"replies": [asdict(each) for each in found]})
-
-
-def _shown(at: datetime) -> str:
-    return date_format(timezone.localtime(at), "SHORT_DATETIME_FORMAT")

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from sessions_app.conversations.facade import messages_left_out
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.recall.facade import Viewer, hit_record, recall
+from sessions_app.recall.facade import hit_record
 from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
+from sessions_app.turns.compose_prompt import recall_today
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -60,21 +60,11 @@ def recall_now(turn: Turn) -> RecallNow:
     that its prompt didn't hold.
     """
     dependencies = build_turn_dependencies()
-    question = asked_again(turn)
-    if impossible := why_impossible(question, dependencies):
+    message, question = turn.message, asked_again(turn)
+    impossible = why_impossible(question, dependencies)
+    if message is None or impossible:
         return RecallNow(impossible=impossible)
-    turn.user_role = dependencies.chat_memory.role_in(turn.chat)
-    history = dependencies.chat_memory.history(
-        turn=turn, max_messages=dependencies.rules.history_max_messages
-    )
-    found = recall(
-        query=question,
-        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
-        embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
-        left_out=messages_left_out(turn=turn, history=history),
-    )
+    found = recall_today(message, turn=turn, dependencies=dependencies)
     hits: list[dict[str, Any]] = [hit_record(hit) for hit in found.hits]
     # Cards are chosen by time and not by the question.
     earlier = [

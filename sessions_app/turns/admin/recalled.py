@@ -16,6 +16,7 @@ from memories_app.models import Memory
 from memories_app.models.memories import MemoryStatus
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import Message
+from sessions_app.presentation.links import conversation_address, message_address
 
 FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"
 
@@ -108,7 +109,7 @@ def _row(
         link, source_link = _memory_links(memory)
     elif source == "message":
         fate = _fate_of_message(message, content)
-        link, source_link = _message_link(message), ""
+        link, source_link = message_address(message), ""
     else:
         fate, link, source_link = (FORGOTTEN if content == MARK else ""), "", ""
     return RecalledRow(
@@ -152,18 +153,8 @@ def _memory_links(memory: Memory | None) -> tuple[str, str]:
         return "", ""
     source = ""
     if memory.chat_id is not None and memory.source_message_id is not None:
-        source = message_address(memory.chat_id, memory.source_message_id)
+        source = conversation_address(memory.chat_id, memory.source_message_id)
     return reverse("admin:memories_app_memory_change", args=[memory.pk]), source
-
-
-def _message_link(message: Message | None) -> str:
-    return message_address(message.chat_id, message.pk) if message is not None else ""
-
-
-def message_address(chat_id: UUID, message_id: UUID) -> str:
-    """Return the address of a message in its conversation."""
-    address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
-    return f"{address}?at={message_id}#m-{message_id}"
 
 
 def _memories(entries: Sequence[dict[str, Any]]) -> dict[str, Memory]:

@@ -16,9 +16,10 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.presentation.author_names import SOMEBODY, names_of
+from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import kind_of
 from sessions_app.turns.admin.extraction_results import learning_of
-from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
+from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
 from sessions_app.turns.admin.turn_costs import cost_shown_of
@@ -124,7 +125,7 @@ def replay_of(turn: Turn) -> Replay:
         left_out=_left_out(replay.left_out),
         passage=str(replay.left_out.get("passage", "")),
         summary=replay.summary,
-        summary_link=_link(replay.summary),
+        summary_link=message_address(replay.summary),
         spans=spans,
         whole=duration(sum(span.ms for span in spans)) if spans else "",
         cost=cost_shown_of(replay),
@@ -142,8 +143,8 @@ def question_of(turn: Turn) -> Utterance:
         gone = "" if turn.unstored_text else _("It isn't kept: memory is off, or it was erased.")
         return Utterance(kind, turn.unstored_text, gone=gone)
     if message.revoked_at:
-        return Utterance(message.kind, "", _link(message), _("deleted by the sender"))
-    return Utterance(message.kind, message.content, _link(message))
+        return Utterance(message.kind, "", message_address(message), _("deleted by the sender"))
+    return Utterance(message.kind, message.content, message_address(message))
 
 
 def answer_of(turn: Turn) -> Utterance | None:
@@ -152,8 +153,8 @@ def answer_of(turn: Turn) -> Utterance | None:
     if reply is None:
         return Utterance("text", turn.unstored_reply) if turn.unstored_reply else None
     if reply.revoked_at:
-        return Utterance(reply.kind, "", _link(reply), _("deleted by the sender"))
-    return Utterance(reply.kind, reply.content, _link(reply))
+        return Utterance(reply.kind, "", message_address(reply), _("deleted by the sender"))
+    return Utterance(reply.kind, reply.content, message_address(reply))
 
 
 def _author(turn: Turn) -> str:
@@ -171,10 +172,6 @@ def _merged_into(turn: Turn) -> str:
     key = turn.context.get("merged_into")
     found = Turn.objects.filter(turn_id=key).values_list("pk", flat=True).first() if key else None
     return reverse("admin:sessions_app_turn_change", args=[found]) if found else ""
-
-
-def _link(message: Message | None) -> str:
-    return message_address(message.chat_id, message.pk) if message is not None else ""
 
 
 def prompt_lines(

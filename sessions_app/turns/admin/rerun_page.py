@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -22,7 +21,7 @@ from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.admin.replay import answer_of, question_of
 from sessions_app.turns.admin.state_labels import turn_crumb
-from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
 from sessions_app.turns.rerun import (
     SEND,
     NotInTroubleError,
@@ -55,7 +54,7 @@ def run_again(request: HttpRequest, turn_id: int) -> bool:
         turn_rerun(
             turn_id=turn_id,
             actor=staff_actor(request),
-            max_age=max_age(),
+            max_age=max_answer_age(),
             enqueue=enqueue_chat,
             now=timezone.now(),
         )
@@ -84,7 +83,9 @@ def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
     if not request.user.has_perms(RIGHTS):
         return None
     try:
-        return Offer(rerun_check(turn=turn, chat=turn.chat, max_age=max_age(), now=timezone.now()))
+        return Offer(
+            rerun_check(turn=turn, chat=turn.chat, max_age=max_answer_age(), now=timezone.now())
+        )
     except NotInTroubleError:
         return None
     except RerunRefusedError as refused:
@@ -136,7 +137,7 @@ def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
         action = turn_rerun(
             turn_id=turn.pk,
             actor=staff_actor(request),
-            max_age=max_age(),
+            max_age=max_answer_age(),
             enqueue=enqueue_chat,
             now=timezone.now(),
             seen=_seen(request),
@@ -172,7 +173,3 @@ def why(refused: RerunRefusedError) -> str:
             "It can't be answered now: the assistant is paused in this chat. Turn it back on first."
         )
     return _("It can't be run again: what it is about isn't kept any more.")
-
-
-def max_age() -> timedelta:
-    return timedelta(hours=settings.MAX_ANSWER_AGE_HOURS)

@@ -14,7 +14,6 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     HttpResponseRedirect,
-    StreamingHttpResponse,
 )
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -25,11 +24,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memories_app.errors import MemoryOperationError
 from memories_app.store.facade import DUPLICATE
+from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, period_named
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
@@ -204,9 +203,7 @@ class UnknownPages(ConversationAdmin):
             details={"rows": found.questions},
         )
         titles = ("topic", "questions", "people", "question", "asked_at", "why", "answer_id")
-        answer = StreamingHttpResponse(csv_lines(titles, _csv_rows(found)), content_type=CSV_TYPE)
-        answer["Content-Disposition"] = f'attachment; filename="unknown-questions-{period}.csv"'
-        return answer
+        return csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
 
 
 def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:

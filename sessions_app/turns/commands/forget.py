@@ -10,7 +10,8 @@ from django.db.models import Q, QuerySet
 
 from memories_app.facts.facade import fact_key
 from memories_app.models import Memory, Visibility
-from memories_app.search.facade import memories_list, memories_with_words
+from memories_app.search.facade import memories_list
+from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.conversations.facade import text_for
 from sessions_app.forgetting.facade import (
     ForgetDependencies,
@@ -120,7 +121,7 @@ def _matching(memories: QuerySet[Memory], which: str) -> list[Memory]:
     same = list(memories.filter(fact_key=fact_key(which))[: MAX_COUNT + 1])
     if same:
         return same
-    found = memories_list(memories_with_words(memories, which)).defer("terms")
+    found = memories_list(with_words(memories, which)).defer("terms")
     return list(found[: MAX_COUNT + 1])
 
 

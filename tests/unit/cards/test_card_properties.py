@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from cards_app.rules.card import CardFields, extract_card
 from cards_app.rules.hebrew_names import is_hebrew
-from cards_app.rules.lines import one_line
+from cards_app.rules.lines import Line, one_line
 from cards_app.rules.redact import redact
 from memoryproject.foundation.text.characters import is_mark
 from tests.unit.cards.test_example import EXAMPLE
@@ -25,7 +25,7 @@ def items(card: CardFields) -> list[str]:
 
 @given(ANY_LINES)
 @settings(max_examples=300, deadline=None)
-def test_the_limits_hold(lines):
+def test_the_limits_hold(lines: list[Line]) -> None:
     card = extract_card(lines)
     assert 0 < len(card.title) <= 80
     assert all(0 < len(item) <= 100 for item in items(card))
@@ -37,7 +37,7 @@ def test_the_limits_hold(lines):
 
 @given(ANY_LINES)
 @settings(max_examples=300, deadline=None)
-def test_no_personal_data_is_in_any_field(lines):
+def test_no_personal_data_is_in_any_field(lines: list[Line]) -> None:
     card = extract_card(lines)
     for text in [card.title, *items(card), *card.entities, *card.keywords]:
         assert redact(text) == text
@@ -45,14 +45,14 @@ def test_no_personal_data_is_in_any_field(lines):
 
 @given(ANY_LINES)
 @settings(deadline=None)
-def test_every_item_is_one_line(lines):
+def test_every_item_is_one_line(lines: list[Line]) -> None:
     for text in [extract_card(lines).title, *items(extract_card(lines))]:
         assert text == one_line(text)
 
 
 @given(ANY_LINES)
 @settings(deadline=None)
-def test_words_are_whole(lines):
+def test_words_are_whole(lines: list[Line]) -> None:
     card = extract_card(lines)
     for word in card.entities + card.keywords:
         assert word[0].isalpha()
@@ -67,12 +67,12 @@ def test_words_are_whole(lines):
 
 @given(ANY_LINES)
 @settings(deadline=None)
-def test_the_same_lines_give_the_same_card(lines):
+def test_the_same_lines_give_the_same_card(lines: list[Line]) -> None:
     assert extract_card(lines) == extract_card(list(lines))
 
 
 @pytest.mark.processes
-def test_the_card_is_the_same_in_another_process_with_other_hashes():
+def test_the_card_is_the_same_in_another_process_with_other_hashes() -> None:
     """Nothing hangs on the order of a set."""
     program = (
         "from cards_app.rules.card import extract_card;"

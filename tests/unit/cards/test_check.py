@@ -12,7 +12,7 @@ from tests.unit.cards.test_memory_card import SESSION, session_of
 GOOD: dict[str, Any] = generate_memory_card(SESSION).fields()
 
 
-def test_a_card_that_was_generated_passes():
+def test_a_card_that_was_generated_passes() -> None:
     assert check_card(GOOD, session_data=SESSION) == []
 
 
@@ -50,16 +50,16 @@ def test_a_card_that_was_generated_passes():
         ),
     ],
 )
-def test_each_failure_is_told_with_its_path(changes: dict[str, Any], failures: list[str]):
+def test_each_failure_is_told_with_its_path(changes: dict[str, Any], failures: list[str]) -> None:
     assert check_card({**GOOD, **changes}) == failures
 
 
-def test_every_failure_is_told_at_once():
+def test_every_failure_is_told_at_once() -> None:
     failures = check_card({"title": "x" * 81, "summary_bullets": ["a"] * 4})
     assert len(failures) == 1 + 1 + 4 + 5
 
 
-def test_a_title_that_was_cut_says_so():
+def test_a_title_that_was_cut_says_so() -> None:
     data = session_of("word " * 30)
     assert check_card({**GOOD, "title": "word word"}, session_data=data) == [
         'title: is cut, so it must end with "...".'
@@ -67,5 +67,5 @@ def test_a_title_that_was_cut_says_so():
     assert check_card({**GOOD, "title": "word word..."}, session_data=data) == []
 
 
-def test_what_is_no_card_is_told():
+def test_what_is_no_card_is_told() -> None:
     assert check_card(7) == ["card: must be an object, not of type int."]

@@ -32,7 +32,7 @@ EXAMPLE = [
 ]
 
 
-def test_the_complete_example():
+def test_the_complete_example() -> None:
     assert extract_card(EXAMPLE) == CardFields(
         title="I need help deploying the authentication service to production with zero...",
         summary_bullets=(
@@ -56,5 +56,5 @@ def test_the_complete_example():
     )
 
 
-def test_a_conversation_without_lines_has_an_untitled_card():
+def test_a_conversation_without_lines_has_an_untitled_card() -> None:
     assert extract_card([]) == CardFields(UNTITLED, (), (), (), (), (), ())

@@ -43,11 +43,11 @@ def session_of(*contents: str) -> dict[str, Any]:
     return {"session_id": "s", "messages": [{"role": "user", "content": c} for c in contents]}
 
 
-def test_the_complete_example_as_yaml():
+def test_the_complete_example_as_yaml() -> None:
     assert generate_memory_card(SESSION, extracted_at=AT).to_yaml() == EXAMPLE_YAML
 
 
-def test_the_seeds_usage():
+def test_the_seeds_usage() -> None:
     card = generate_memory_card(SESSION)
     assert card.title.startswith("I need help deploying")
     assert ", ".join(card.keywords).startswith("deployment, downtime")
@@ -57,7 +57,7 @@ def test_the_seeds_usage():
     assert card_dict["algorithm_version"] == "1.0"
 
 
-def test_the_time_is_told_and_never_taken_from_the_clock():
+def test_the_time_is_told_and_never_taken_from_the_clock() -> None:
     assert generate_memory_card(SESSION).to_dict()["extracted_at"] is None
     assert "# Generated: not given\n" in generate_memory_card(SESSION).to_yaml()
     local = AT.astimezone(timezone(timedelta(hours=2)))
@@ -68,14 +68,14 @@ def test_the_time_is_told_and_never_taken_from_the_clock():
         generate_memory_card(SESSION, extracted_at=AT.replace(tzinfo=None))
 
 
-def test_a_session_without_messages():
+def test_a_session_without_messages() -> None:
     card = generate_memory_card({"session_id": "empty", "messages": []})
     assert card.title == "Untitled Session"
     assert "decisions: []\n" in card.to_yaml()
     assert check_card(card) == []
 
 
-def test_what_else_stands_in_the_data_is_left_alone():
+def test_what_else_stands_in_the_data_is_left_alone() -> None:
     data = {**SESSION, "whatsapp_chat": "15550100123@c.us"}
     data["messages"] = [{**message, "metadata": {"a": 1}} for message in SESSION["messages"]]
     assert generate_memory_card(data) == generate_memory_card(SESSION)
@@ -129,7 +129,7 @@ def test_what_else_stands_in_the_data_is_left_alone():
         ],
     ],
 )
-def test_data_that_is_wrong_is_refused_with_its_path(data: Any, path: str, problem: str):
+def test_data_that_is_wrong_is_refused_with_its_path(data: Any, path: str, problem: str) -> None:
     with pytest.raises(SessionDataError) as refused:
         generate_memory_card(data)
     assert refused.value.path == path
@@ -142,7 +142,7 @@ def test_data_that_is_wrong_is_refused_with_its_path(data: Any, path: str, probl
     ["2025-01-15T10:30:00Z", "2025-01-15 10:30", "2025-01-15T10:30:00.123456+02:00", "2025-01-15",
      AT, None],
 )  # fmt: skip
-def test_times_in_iso_8601_are_taken(at: Any):
+def test_times_in_iso_8601_are_taken(at: Any) -> None:
     data = session_of("hello")
     data["messages"][0]["timestamp"] = at
     assert generate_memory_card(data).title == "hello"
@@ -150,7 +150,7 @@ def test_times_in_iso_8601_are_taken(at: Any):
 
 @given(MESSAGES)
 @settings(max_examples=300, deadline=None)
-def test_any_messages_give_a_card_that_passes_its_checklist(messages: list[dict[str, str]]):
+def test_any_messages_give_a_card_that_passes_its_checklist(messages: list[dict[str, str]]) -> None:
     data = {"session_id": "any", "messages": messages}
     card = generate_memory_card(data, extracted_at=AT)
     assert check_card(card, session_data=data) == []
@@ -159,7 +159,7 @@ def test_any_messages_give_a_card_that_passes_its_checklist(messages: list[dict[
 
 @given(MESSAGES)
 @settings(max_examples=300, deadline=None)
-def test_the_yaml_of_any_card_reads_back_as_its_fields(messages: list[dict[str, str]]):
+def test_the_yaml_of_any_card_reads_back_as_its_fields(messages: list[dict[str, str]]) -> None:
     data = {"session_id": "any", "messages": messages}
     card = generate_memory_card(data, extracted_at=AT)
     text = card.to_yaml()
@@ -185,8 +185,8 @@ TRICKY = [
 
 
 @pytest.mark.parametrize("text", TRICKY)
-def test_yaml_survives_every_kind_of_content(text: str):
-    fields = dict.fromkeys(FIELDS[1:], (text, "other"))
+def test_yaml_survives_every_kind_of_content(text: str) -> None:
+    fields: dict[str, Any] = dict.fromkeys(FIELDS[1:], (text, "other"))
     card = Card(title=text, session_id="s", extracted_at=AT, **fields)
     written = card.to_yaml()
     assert yaml.safe_load(written) == card.fields()
@@ -196,7 +196,7 @@ def test_yaml_survives_every_kind_of_content(text: str):
 
 
 @pytest.mark.processes
-def test_the_bytes_are_the_same_in_another_process_and_locale():
+def test_the_bytes_are_the_same_in_another_process_and_locale() -> None:
     program = (
         "import sys;"
         "from tests.unit.cards.test_memory_card import AT, SESSION, session_of;"
@@ -230,7 +230,7 @@ def _long(count: int) -> Iterator[dict[str, str]]:
         yield {"role": "user", "content": f"{content} That was no. {number % 50}."}
 
 
-def test_messages_may_come_one_by_one():
+def test_messages_may_come_one_by_one() -> None:
     listed = {"session_id": "s", "messages": list(_long(40))}
     assert generate_memory_card({"session_id": "s", "messages": _long(40)}) == (
         generate_memory_card(listed)
@@ -238,7 +238,7 @@ def test_messages_may_come_one_by_one():
 
 
 @pytest.mark.slow
-def test_many_messages_take_no_more_memory_than_few():
+def test_many_messages_take_no_more_memory_than_few() -> None:
     """What is kept are the fields and how often each word was said, never the messages."""
     peaks = []
     for count in (200, 1_200):

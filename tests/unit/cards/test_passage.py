@@ -14,14 +14,14 @@ from tests.unit.cards.test_summary import CHAIRS, PARTY
 from tests.unit.cards.texts import ANY_LINES, said
 
 
-def test_with_room_for_all_each_message_is_there_whole():
+def test_with_room_for_all_each_message_is_there_whole() -> None:
     assert shortened_lines(PARTY[:2], longest=500) == (
         "client: Hi there! I'd like to book the garden for a party of 40 on June 12.\n"
         "assistant: Sure! The garden costs 3,500 ₪ for the evening. Do you need catering?"
     )
 
 
-def test_short_lines_give_their_room_to_long_ones():
+def test_short_lines_give_their_room_to_long_ones() -> None:
     lines = [*said("Yes."), Line("assistant", "word " * 100), *said("No.")]
     shown = shortened_lines(lines, longest=120).split("\n")
     assert shown[0] == "client: Yes."
@@ -30,7 +30,7 @@ def test_short_lines_give_their_room_to_long_ones():
     assert shown[1].endswith("word…")
 
 
-def test_all_long_lines_get_the_same():
+def test_all_long_lines_get_the_same() -> None:
     assert shortened_lines(PARTY, longest=260) == (
         "client: Hi there! I'd like to book the…\n"
         "assistant: Sure! The garden costs 3,500 ₪…\n"
@@ -42,7 +42,7 @@ def test_all_long_lines_get_the_same():
     )
 
 
-def test_where_not_all_fit_the_newest_stay():
+def test_where_not_all_fit_the_newest_stay() -> None:
     assert shortened_lines(PARTY, longest=100) == (
         "(4 earlier left out)\n"
         "client: ok thanks!\n"
@@ -51,30 +51,30 @@ def test_where_not_all_fit_the_newest_stay():
     )
 
 
-def test_with_the_least_room_the_last_one_stays():
+def test_with_the_least_room_the_last_one_stays() -> None:
     lines = said(*["word " * 20] * 5)
     assert shortened_lines(lines, longest=40) == "(4 earlier left out)\nword word word…"
 
 
-def test_a_hebrew_conversation():
+def test_a_hebrew_conversation() -> None:
     assert shortened_lines(CHAIRS, longest=80) == (
         "(2 קודמות הושמטו)\nלקוח: ב-18:30. החלטנו לקחת גם 3 שולחנות. צריך…\nהעוזר: רשמתי."
     )
 
 
-def test_messages_without_text_have_no_line():
+def test_messages_without_text_have_no_line() -> None:
     assert shortened_lines(said("One\n\ntwo", " ", ""), longest=80) == "client: One two"
     assert shortened_lines([], longest=80) == ""
 
 
-def test_less_room_than_40_is_refused():
+def test_less_room_than_40_is_refused() -> None:
     with pytest.raises(ValueError, match="40"):
         shortened_lines(PARTY, longest=39)
 
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=1500))
 @settings(max_examples=300, deadline=None)
-def test_it_fits_and_is_verbatim(lines, longest):
+def test_it_fits_and_is_verbatim(lines: list[Line], longest: int) -> None:
     passage = shortened_lines(lines, longest=longest)
     assert len(passage) <= longest
     assert passage == shortened_lines(list(lines), longest=longest)
@@ -91,11 +91,11 @@ def test_it_fits_and_is_verbatim(lines, longest):
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=400))
 @settings(deadline=None)
-def test_nothing_is_cut_or_left_out_without_need(lines, longest):
+def test_nothing_is_cut_or_left_out_without_need(lines: list[Line], longest: int) -> None:
     whole = shortened_lines(lines, longest=1_000_000)
     if len(whole) <= longest:
         assert shortened_lines(lines, longest=longest) == whole
 
 
-def test_a_role_that_is_no_name_is_left_out():
+def test_a_role_that_is_no_name_is_left_out() -> None:
     assert shortened_lines([Line("x" * 50, "Hello")], longest=80) == "Hello"

@@ -47,7 +47,7 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("DE89-3704-0044-0532-0130-00", "[iban]"),
     ],
 )
-def test_what_goes(text, clean):
+def test_what_goes(text: str, clean: str) -> None:
     assert redact(text) == clean
 
 
@@ -71,11 +71,11 @@ def test_what_goes(text, clean):
         "[phone] [email]",
     ],
 )
-def test_what_stays(text):
+def test_what_stays(text: str) -> None:
     assert redact(text) == text
 
 
-def test_a_card_is_made_of_redacted_lines():
+def test_a_card_is_made_of_redacted_lines() -> None:
     card = extract_card(
         said(
             "Write to dana@shop.example! We decided: call 050-1234567, "
@@ -89,7 +89,7 @@ def test_a_card_is_made_of_redacted_lines():
     assert card.keywords == ("write", "decided")
 
 
-def test_joining_lines_and_cutting_makes_no_telephone_number():
+def test_joining_lines_and_cutting_makes_no_telephone_number() -> None:
     assert extract_card(said("050\n1234567")).title == "[phone]"
     groups = "12 345 " * 20
     assert redact(extract_card(said(groups)).title) == extract_card(said(groups)).title
@@ -97,5 +97,5 @@ def test_joining_lines_and_cutting_makes_no_telephone_number():
 
 @given(ANY_TEXT)
 @settings(deadline=None)
-def test_redacting_twice_is_redacting_once(text):
+def test_redacting_twice_is_redacting_once(text: str) -> None:
     assert redact(redact(text)) == redact(text)

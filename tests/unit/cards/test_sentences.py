@@ -35,25 +35,25 @@ from tests.unit.cards.texts import ANY_TEXT
         (" \n ", []),
     ],
 )  # fmt: skip
-def test_where_they_end(text, sentences):
+def test_where_they_end(text: str, sentences: list[str]) -> None:
     assert [sentence.text for sentence in split_sentences(text)] == sentences
 
 
 @pytest.mark.parametrize(
     "text", ["Why?", "Why?!", 'He said "why?"', "(why?)", "Why?🙂", "למה?", "为什么？"]
 )
-def test_questions(text):
+def test_questions(text: str) -> None:
     assert is_question(text)
 
 
 @pytest.mark.parametrize("text", ["Why? Because.", "a?b", "No.", "", "!"])
-def test_what_asks_nothing(text):
+def test_what_asks_nothing(text: str) -> None:
     assert not is_question(text)
 
 
 @given(ANY_TEXT)
 @settings(deadline=None)
-def test_sentences_hold_all_of_the_text_where_it_stands(text):
+def test_sentences_hold_all_of_the_text_where_it_stands(text: str) -> None:
     place = 0
     for sentence in split_sentences(text):
         assert not text[place : sentence.start].strip()

@@ -30,7 +30,7 @@ CHAIRS = [
 ]
 
 
-def test_a_conversation_with_room_for_all_of_it():
+def test_a_conversation_with_room_for_all_of_it() -> None:
     assert extractive_summary(PARTY, longest=1000) == (
         "About: client: I'd like to book the garden for a party of 40 on June 12.\n"
         "Decided:\n"
@@ -47,7 +47,7 @@ def test_a_conversation_with_room_for_all_of_it():
     )
 
 
-def test_where_room_is_short_figures_and_the_newest_stay():
+def test_where_room_is_short_figures_and_the_newest_stay() -> None:
     assert extractive_summary(PARTY, longest=270) == (
         "About: client: I'd like to book the garden for a party of 40 on June 12.\n"
         "Decided:\n"
@@ -59,11 +59,11 @@ def test_where_room_is_short_figures_and_the_newest_stay():
     )
 
 
-def test_with_the_least_room_it_says_what_was_asked_for():
+def test_with_the_least_room_it_says_what_was_asked_for() -> None:
     assert extractive_summary(PARTY, longest=40) == "About: client: I'd like to book the…"
 
 
-def test_a_hebrew_conversation_has_a_hebrew_summary():
+def test_a_hebrew_conversation_has_a_hebrew_summary() -> None:
     assert extractive_summary(CHAIRS, longest=400) == (
         "נושא: לקוח: אני רוצה להזמין 12 כיסאות לאירוע בגבעתיים ביום חמישי.\n"
         "הוחלט:\n"
@@ -78,7 +78,7 @@ def test_a_hebrew_conversation_has_a_hebrew_summary():
     )
 
 
-def test_the_example_of_the_card():
+def test_the_example_of_the_card() -> None:
     assert extractive_summary(EXAMPLE, longest=350) == (
         "About: client: I need help deploying the authentication service to production with zero "
         "downtime.\n"
@@ -93,17 +93,17 @@ def test_the_example_of_the_card():
 
 
 @pytest.mark.parametrize("lines", [[], said("", " \n\u00a0")])
-def test_nothing_said_is_no_summary(lines):
+def test_nothing_said_is_no_summary(lines: list[Line]) -> None:
     assert extractive_summary(lines, longest=100) == ""
 
 
 @pytest.mark.parametrize("text", ["ok", "👍", "תודה!", "x" * 500, "?"])
-def test_a_conversation_that_says_nothing_has_one_line(text):
+def test_a_conversation_that_says_nothing_has_one_line(text: str) -> None:
     assert extractive_summary(said(text), longest=100).count("\n") == 0
     assert text[:20] in extractive_summary(said(text), longest=100)
 
 
-def test_one_very_long_line_is_looked_through_to_its_end():
+def test_one_very_long_line_is_looked_through_to_its_end() -> None:
     text = (
         "we talked about many things, " * 200
         + "the code is 4711 and Dana has it, "
@@ -114,13 +114,13 @@ def test_one_very_long_line_is_looked_through_to_its_end():
     assert "the code is 4711 and Dana has it" in summary
 
 
-def test_the_last_messages_count_like_the_first():
+def test_the_last_messages_count_like_the_first() -> None:
     lines = said("Hello, I have a question about chairs.", *["Nothing much new today."] * 50)
     lines.append(Line("user", "The new chairs cost 450 ₪."))
     assert "450 ₪" in extractive_summary(lines, longest=120)
 
 
-def test_of_like_sentences_the_newest_stay():
+def test_of_like_sentences_the_newest_stay() -> None:
     lines = said(
         "Which rooms have a balcony?", *[f"Room {n} costs {n} ₪." for n in range(100, 200)]
     )
@@ -129,42 +129,42 @@ def test_of_like_sentences_the_newest_stay():
     assert "Room 100 costs" not in summary
 
 
-def test_tasks_do_not_crowd_out_facts():
+def test_tasks_do_not_crowd_out_facts() -> None:
     tasks = [f"We should call {letter}{letter} in room 1{letter} today." for letter in "abcdefghij"]
     lines = said("Our plans for the week.", "The code of the door is 4711.", *tasks)
     assert "4711" in extractive_summary(lines, longest=400)
 
 
-def test_what_was_said_twice_stands_there_once():
+def test_what_was_said_twice_stands_there_once() -> None:
     lines = said("We want a table.", "It costs 50 ₪.", "it costs 50 ₪!", "It costs 50 ₪.")
     assert extractive_summary(lines, longest=400).lower().count("it costs 50") == 1
 
 
-def test_numbers_and_names_are_not_redacted():
+def test_numbers_and_names_are_not_redacted() -> None:
     lines = said("Please write this down.", "Dana's number is 050-1234567, dana@shop.example")
     assert "050-1234567, dana@shop.example" in extractive_summary(lines, longest=200)
 
 
-def test_small_talk_stays_out():
+def test_small_talk_stays_out() -> None:
     lines = said("Hi!", "How are you?", "What does a chair cost?", "Thanks!", "Bye")
     assert extractive_summary(lines, longest=400) == "About: client: What does a chair cost?"
 
 
-def test_roles_speak_by_their_names():
+def test_roles_speak_by_their_names() -> None:
     lines = [Line("godfather", "TestCorp owes me 5,000 ₪."), Line("tool", "balance 4,000 ₪ left")]
     summary = extractive_summary(lines, longest=200)
     assert "About: godfather: TestCorp" in summary
     assert "- tool: balance" in summary
 
 
-def test_less_room_than_40_is_refused():
+def test_less_room_than_40_is_refused() -> None:
     with pytest.raises(ValueError, match="40"):
         extractive_summary(PARTY, longest=39)
 
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=1500))
 @settings(max_examples=300, deadline=None)
-def test_it_fits_and_is_verbatim(lines, longest):
+def test_it_fits_and_is_verbatim(lines: list[Line], longest: int) -> None:
     summary = extractive_summary(lines, longest=longest)
     assert len(summary) <= longest
     assert summary == extractive_summary(list(lines), longest=longest)

@@ -36,7 +36,7 @@ def keywords(*contents: str) -> list[str]:
         ("a key AAAA" + "b" * 60, []),
     ],
 )
-def test_entities(text, expected):
+def test_entities(text: str, expected: list[str]) -> None:
     assert entities(text) == expected
 
 
@@ -65,24 +65,24 @@ def test_entities(text, expected):
         ("docker עובד", []),
     ],
 )
-def test_entities_in_hebrew(text, expected):
+def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
     assert entities(text) == expected
 
 
-def test_a_hebrew_name_counts_in_all_its_forms():
+def test_a_hebrew_name_counts_in_all_its_forms() -> None:
     assert entities("חיפה וירושלים", "בירושלים", "לירושלים או לחיפה") == ["ירושלים", "חיפה"]
 
 
-def test_frequent_entities_come_first_then_the_first_seen():
+def test_frequent_entities_come_first_then_the_first_seen() -> None:
     text = "we know Cy and Dan and Eve and Dan and Fay. Eve left. we know Gil"
     assert entities(text) == ["Dan", "Eve", "Fay", "Gil"]
 
 
-def test_an_entity_may_be_proved_by_another_message():
+def test_an_entity_may_be_proved_by_another_message() -> None:
     assert entities("Docker is fine.", "we have Docker") == ["Docker"]
 
 
-def test_at_most_ten_entities_and_keywords():
+def test_at_most_ten_entities_and_keywords() -> None:
     words = [f"Name{letter}" for letter in "abcdefghijkl"]
     assert entities("see " + " ".join(words)) == words[:10]
     assert keywords(" ".join(words)) == [word.lower() for word in words[:10]]
@@ -108,9 +108,9 @@ def test_at_most_ten_entities_and_keywords():
         ("x" * 60, []),
     ],
 )
-def test_keywords(text, expected):
+def test_keywords(text: str, expected: list[str]) -> None:
     assert keywords(text) == expected
 
 
-def test_one_word_in_two_normal_forms_is_one_keyword():
+def test_one_word_in_two_normal_forms_is_one_keyword() -> None:
     assert keywords("manana table mañana man\u0303ana") == ["mañana", "manana", "table"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -29,7 +31,7 @@ def test_a_model_is_not_asked_for_nothing() -> None:
 @pytest.mark.parametrize("length", [0.0, float("nan"), float("inf")])
 def test_a_vector_without_direction_is_none(length: float) -> None:
     class Broken(HashingEmbedder):
-        def embed(self, texts):  # type: ignore[no-untyped-def]
+        def embed(self, texts: Sequence[str]) -> list[list[float]]:
             return [[length] * 4 for _ in texts]
 
     assert embed_covered(Broken(), ["word"]) == [None]

@@ -28,13 +28,13 @@ TEXTS = st.one_of(
         ("e\u0301e\u0301e\u0301", 4, "…", "e\u0301…"),
     ],
 )
-def test_where_it_is_cut(text, longest, mark, shown):
+def test_where_it_is_cut(text: str, longest: int, mark: str, shown: str) -> None:
     assert cut_at_word(text, longest, mark=mark) == shown
 
 
 @given(TEXTS, st.integers(min_value=10, max_value=40), st.sampled_from(["…", "..."]))
 @settings(deadline=None)
-def test_what_is_shown_fits_and_begins_the_text(text, longest, mark):
+def test_what_is_shown_fits_and_begins_the_text(text: str, longest: int, mark: str) -> None:
     shown = cut_at_word(text, longest, mark=mark)
     assert len(shown) <= longest
     if shown != text:
@@ -45,7 +45,7 @@ def test_what_is_shown_fits_and_begins_the_text(text, longest, mark):
 
 @given(TEXTS, st.integers(min_value=10, max_value=40))
 @settings(deadline=None)
-def test_no_character_is_torn(text, longest):
+def test_no_character_is_torn(text: str, longest: int) -> None:
     shown = cut_at_word(text, longest)
     rest = text[len(shown.removesuffix("…")) :]
     # A text of nothing but marks has no place to cut.

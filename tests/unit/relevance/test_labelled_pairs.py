@@ -15,8 +15,8 @@ PAIRS = Path(__file__).parents[3] / "benchmarks" / "data" / "recall_pairs.json"
 @pytest.mark.parametrize("split", ["tune", "held_out"])
 @pytest.mark.parametrize(("form", "precision"), [("single", 0.83), ("compound", 0.72)])
 def test_most_of_what_is_recalled_is_right_and_most_of_what_is_right_recalled(
-    split, form, precision
-):
+    split: str, form: str, precision: float
+) -> None:
     data = json.loads(PAIRS.read_text(encoding="utf-8"))
     memories = data["memories"]
     store = Store(list(memories.values()))
@@ -45,7 +45,7 @@ def test_most_of_what_is_recalled_is_right_and_most_of_what_is_right_recalled(
         ("כמה עולה תספורת?", 'מחיר תספורת גברים 80 ש"ח'),
     ],
 )
-def test_a_question_in_other_words_finds_its_answer(question, answer):
+def test_a_question_in_other_words_finds_its_answer(question: str, answer: str) -> None:
     data = json.loads(PAIRS.read_text(encoding="utf-8"))
 
     assert answer in Store(list(data["memories"].values())).recalled(question)

@@ -63,7 +63,9 @@ def match_by_formula(query: LexicalQuery, text: Evidence, place: int) -> float:
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), counted_texts)
-def test_all_texts_at_once_match_as_each_by_the_formula(question, texts):
+def test_all_texts_at_once_match_as_each_by_the_formula(
+    question: str, texts: list[Evidence]
+) -> None:
     query = asking(question)
 
     matches = match_matrix(query, counted(texts))
@@ -75,7 +77,9 @@ def test_all_texts_at_once_match_as_each_by_the_formula(question, texts):
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), counted_texts)
-def test_equal_texts_are_equally_relevant_wherever_they_stand(question, texts):
+def test_equal_texts_are_equally_relevant_wherever_they_stand(
+    question: str, texts: list[Evidence]
+) -> None:
     said = Evidence({"testcorp": 1, "owe": 2}, 7, 0.3)
     query = asking(question)
 
@@ -86,7 +90,7 @@ def test_equal_texts_are_equally_relevant_wherever_they_stand(question, texts):
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), counted_texts)
-def test_no_text_has_a_chance_outside_of_0_and_1(question, texts):
+def test_no_text_has_a_chance_outside_of_0_and_1(question: str, texts: list[Evidence]) -> None:
     found = chances(asking(question), counted(texts), semantics(texts))
 
     assert len(found) == len(texts)
@@ -100,7 +104,9 @@ def test_no_text_has_a_chance_outside_of_0_and_1(question, texts):
     st.integers(0, 10**7),
     st.floats(0, 1e6),
 )
-def test_lexical_relevance_stays_between_0_and_1(text, counts, texts, frequency, length):
+def test_lexical_relevance_stays_between_0_and_1(
+    text: str, counts: dict[str, float], texts: int, frequency: int, length: float
+) -> None:
     terms = query_terms(text + " testcorp owes")
     scope = Scope(texts, length, [frequency] * len(terms))
 
@@ -108,7 +114,9 @@ def test_lexical_relevance_stays_between_0_and_1(text, counts, texts, frequency,
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1), st.data())
-def test_a_text_with_one_more_word_of_the_question_is_never_less_relevant(words, data):
+def test_a_text_with_one_more_word_of_the_question_is_never_less_relevant(
+    words: list[str], data: st.DataObject
+) -> None:
     terms = query_terms(" ".join(words))
     counts = {term.word: 1.0 for term in terms if data.draw(st.booleans())}
     more = counts | {terms[0].word: 1.0}
@@ -116,29 +124,29 @@ def test_a_text_with_one_more_word_of_the_question_is_never_less_relevant(words,
     assert relevance(" ".join(words), more) >= relevance(" ".join(words), counts)
 
 
-def test_nothing_shared_is_not_relevant_at_all():
+def test_nothing_shared_is_not_relevant_at_all() -> None:
     assert relevance("Tell me about TestCorp", {"acm": 1, "invoic": 1}) == 0
 
 
-def test_a_long_text_counts_a_word_less_than_a_short_one():
+def test_a_long_text_counts_a_word_less_than_a_short_one() -> None:
     terms = query_terms("TestCorp invoices")
     query = weigh_query(terms, Scope(100, 10.0, [3, 30]))
 
     assert relevance_in(query, {"testcorp": 1}, 40) < relevance_in(query, {"testcorp": 1}, 10)
 
 
-def test_a_rare_word_tells_more_than_a_frequent_one():
+def test_a_rare_word_tells_more_than_a_frequent_one() -> None:
     terms = query_terms("Orchid Tulip")
     query = weigh_query(terms, Scope(100, 10.0, [1, 90]))
 
     assert relevance_in(query, {"orchid": 1}, 10) > relevance_in(query, {"tulip": 1}, 10)
 
 
-def test_an_empty_question_finds_nothing():
+def test_an_empty_question_finds_nothing() -> None:
     assert relevance_in(weigh_query([], Scope(0, 0.0, [])), {"testcorp": 1}, 5) == 0
 
 
-def test_one_frequency_is_needed_for_each_term():
+def test_one_frequency_is_needed_for_each_term() -> None:
     with pytest.raises(ValueError, match="one frequency for each"):
         weigh_query(query_terms("TestCorp invoice"), Scope(10, 10.0, [1]))
 
@@ -149,7 +157,9 @@ def fused(words: float, vector: float | None) -> float:
 
 
 @given(probabilities, probabilities, probabilities, probabilities)
-def test_the_fused_evidence_grows_with_both_sides(words, more_words, vector, more_vector):
+def test_the_fused_evidence_grows_with_both_sides(
+    words: float, more_words: float, vector: float, more_vector: float
+) -> None:
     low = fused(min(words, more_words), min(vector, more_vector))
     high = fused(max(words, more_words), max(vector, more_vector))
 
@@ -157,11 +167,11 @@ def test_the_fused_evidence_grows_with_both_sides(words, more_words, vector, mor
 
 
 @given(probabilities)
-def test_where_the_model_is_silent_the_words_decide_alone(words):
+def test_where_the_model_is_silent_the_words_decide_alone(words: float) -> None:
     assert fused(words, None) == fused(words, 0.5)
 
 
-def test_the_calibration_is_even_at_its_midpoint():
+def test_the_calibration_is_even_at_its_midpoint() -> None:
     even, near, unknown = semantic_relevance(
         np.array([0.3, 0.5, np.nan]), midpoint=0.3, slope=10
     ).tolist()
@@ -171,5 +181,5 @@ def test_the_calibration_is_even_at_its_midpoint():
     assert np.isnan(unknown)
 
 
-def test_words_of_grammar_alone_are_no_match():
+def test_words_of_grammar_alone_are_no_match() -> None:
     assert relevance("what is the", {"what": 1, "is": 1, "the": 1}) < 0.7

@@ -81,7 +81,9 @@ def companies(request: pytest.FixtureRequest) -> tuple[Store, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_ac_memory_002_003_only_the_company_asked_for_is_recalled(companies, question):
+def test_ac_memory_002_003_only_the_company_asked_for_is_recalled(
+    companies: tuple[Store, tuple[str, ...]], question: str
+) -> None:
     store, about = companies
 
     ranked = store.ask(question)
@@ -91,13 +93,15 @@ def test_ac_memory_002_003_only_the_company_asked_for_is_recalled(companies, que
 
 
 @pytest.mark.parametrize("question", SMALL_TALK + UNKNOWN_COMPANIES)
-def test_small_talk_and_unknown_companies_recall_nothing(companies, question):
+def test_small_talk_and_unknown_companies_recall_nothing(
+    companies: tuple[Store, tuple[str, ...]], question: str
+) -> None:
     store, _ = companies
 
     assert store.recalled(question) == []
 
 
-def test_debts_are_found_by_topic():
+def test_debts_are_found_by_topic() -> None:
     store = Store(ENGLISH + ENGLISH_OTHERS)
 
     recalled = store.recalled("who owes me money?")

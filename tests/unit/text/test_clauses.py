@@ -24,7 +24,7 @@ from memoryproject.foundation.retrieval.subqueries import MAX_PARTS, question_pa
         ("באיזה יום באים, ועד מתי?", ["באיזה יום באים", "ועד מתי?"]),
     ],
 )  # fmt: skip
-def test_questions_are_taken_apart(message, parts):
+def test_questions_are_taken_apart(message: str, parts: list[str]) -> None:
     assert question_parts(message) == parts
 
 
@@ -42,7 +42,7 @@ def test_questions_are_taken_apart(message, parts):
         "ראיתי את דנה ומיכל בחנות",
     ],
 )
-def test_one_question_stays_whole(message):
+def test_one_question_stays_whole(message: str) -> None:
     assert question_parts(message) == []
 
 
@@ -50,12 +50,12 @@ def test_one_question_stays_whole(message):
     "message",
     ["Hi! How are you, and how was the trip? See you.", "היי, מה נשמע, ואיך היה החופש? נדבר!"],
 )
-def test_small_talk_asks_for_nothing(message):
+def test_small_talk_asks_for_nothing(message: str) -> None:
     assert question_parts(message) == []
 
 
 @given(st.text(alphabet=" ,.?!\nandwho מתיו", max_size=300))
-def test_any_text_has_few_parts_and_each_says_something(text):
+def test_any_text_has_few_parts_and_each_says_something(text: str) -> None:
     parts = question_parts(text)
 
     assert len(parts) <= MAX_PARTS
@@ -63,7 +63,7 @@ def test_any_text_has_few_parts_and_each_says_something(text):
 
 
 @pytest.mark.parametrize("piece", ["and ", "what ", ", and ", "who, ", "a", "ו", "?", ". what"])
-def test_long_texts_are_bounded(piece):
+def test_long_texts_are_bounded(piece: str) -> None:
     parts = question_parts(piece * 100_000)
 
     assert sum(map(len, parts)) <= 40_000

@@ -25,7 +25,7 @@ def kinds(question: str) -> dict[str, Kind]:
 
 
 @given(st.text())
-def test_any_text_has_terms_that_a_database_takes(text):
+def test_any_text_has_terms_that_a_database_takes(text: str) -> None:
     terms = index_terms(text)
 
     assert terms == index_terms(text)
@@ -35,12 +35,12 @@ def test_any_text_has_terms_that_a_database_takes(text):
 
 
 @given(st.text())
-def test_folding_twice_changes_nothing(text):
+def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
 @given(st.text(alphabet="abcdefghij klm", min_size=1).filter(str.strip))
-def test_a_text_is_found_by_its_own_words(text):
+def test_a_text_is_found_by_its_own_words(text: str) -> None:
     found = set(index_terms(text))
 
     words = [term for term in query_terms(text) if term.kind is not Kind.SOUGHT]
@@ -48,7 +48,7 @@ def test_a_text_is_found_by_its_own_words(text):
 
 
 @pytest.mark.parametrize("piece", ["a-", "ש", "\u0301", "5,", "公", "ﷺ", "Aa", "חשבוניות ", '"'])
-def test_long_texts_are_bounded(piece):
+def test_long_texts_are_bounded(piece: str) -> None:
     indexed = index_text(piece * MAX_TEXT)
 
     assert len(indexed.terms) <= MAX_TERMS
@@ -89,7 +89,7 @@ def test_long_texts_are_bounded(piece):
         ("haircut", "מחיר תספורת"),
     ],
 )
-def test_a_word_is_found_in_another_form(question, text):
+def test_a_word_is_found_in_another_form(question: str, text: str) -> None:
     assert finds(question, text)
 
 
@@ -105,11 +105,11 @@ def test_a_word_is_found_in_another_form(question, text):
         ("גלבוע", "כרמל"),
     ],
 )
-def test_another_word_is_not_found(question, text):
+def test_another_word_is_not_found(question: str, text: str) -> None:
     assert not finds(question, text)
 
 
-def test_names_and_identifiers_tell_most_and_grammar_least():
+def test_names_and_identifiers_tell_most_and_grammar_least() -> None:
     assert kinds("What's the status of INV-031 with Acme and its invoice?") == {
         "what": Kind.FUNCTION,
         "the": Kind.FUNCTION,
@@ -126,22 +126,22 @@ def test_names_and_identifiers_tell_most_and_grammar_least():
     }
 
 
-def test_hebrew_grammar_is_known_with_its_prefixes():
+def test_hebrew_grammar_is_known_with_its_prefixes() -> None:
     assert set(kinds("ומה המצב שלך והאם").values()) <= {Kind.FUNCTION, Kind.VAGUE, Kind.PLAIN}
     assert kinds("ומה המצב")["ומה"] is Kind.FUNCTION
     assert kinds("ומה המצב")["המצב"] is Kind.VAGUE
 
 
-def test_what_follows_about_is_the_topic():
+def test_what_follows_about_is_the_topic() -> None:
     assert kinds("tell me about zeta")["zeta"] is Kind.NAME
     assert kinds("is zeta here")["zeta"] is Kind.PLAIN
 
 
-def test_capitals_tell_nothing_where_all_is_capitals():
+def test_capitals_tell_nothing_where_all_is_capitals() -> None:
     assert kinds("PLEASE VISIT ZETA SOON")["zeta"] is Kind.PLAIN
 
 
-def test_candidates_are_looked_for_by_telling_words():
+def test_candidates_are_looked_for_by_telling_words() -> None:
     def words(question: str) -> list[str]:
         return [term.word for term in informative_terms(query_terms(question))]
 
@@ -149,7 +149,7 @@ def test_candidates_are_looked_for_by_telling_words():
     assert words("the") == ["the"]
 
 
-def test_the_length_counts_words_and_an_identifier_once_for_each_part():
+def test_the_length_counts_words_and_an_identifier_once_for_each_part() -> None:
     assert index_text("invoice INV-001, לטסטקורפ").length == 4
 
 

@@ -85,6 +85,7 @@ def test_recorded_payloads_with_pieces_replaced_or_dropped(
 
 @pytest.mark.parametrize("provider", PARSERS)
 def test_every_single_piece_replaced_by_every_kind_of_value(provider: str) -> None:
+    replacement: Any
     for recorded in RECORDED[provider]:
         for path in places(recorded):
             for replacement in (None, True, 7, 10**400, 1.5, "", "x", [], [[]], {}, {"id": {}}):

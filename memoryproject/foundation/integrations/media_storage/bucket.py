@@ -9,7 +9,6 @@ from datetime import datetime
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
-from uuid import UUID
 
 from boto3.exceptions import Boto3Error
 from boto3.s3.transfer import TransferConfig
@@ -22,6 +21,7 @@ from memoryproject.foundation.integrations.media_storage.base import (
     MediaStorageError,
 )
 from memoryproject.foundation.integrations.media_storage.bucket_object import BucketObject
+from memoryproject.foundation.text.uuids import is_canonical_uuid
 
 READ_BLOCK = 256 * 1024
 # What is sent in parts leaves parts that no listing shows when it is broken off. Every file is
@@ -99,7 +99,7 @@ class BucketStorage(MediaStorage):
             for page in pages:
                 for entry in page.get("Contents", ()):
                     name = entry["Key"].removeprefix(start)
-                    if entry["LastModified"] < before and _is_id(name):
+                    if entry["LastModified"] < before and is_canonical_uuid(name):
                         yield name
 
     def _remove_versions(self, key: str) -> None:
@@ -163,10 +163,3 @@ def _reported() -> Iterator[None]:
 
 def _is_missing(error: MediaStorageError) -> bool:
     return str(error).rpartition(" ")[2] in MISSING
-
-
-def _is_id(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
-        return False

@@ -1,0 +1,269 @@
+"""Compose the prompt of an answer from history, recalled texts, cards and the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.llm.base import Picture
+from memoryproject.foundation.process.tracing import span
+from sessions_app.cards.facade import CardHit, cards_recall
+from sessions_app.conversations.facade import (
+    History,
+    as_chat_line,
+    chat_form,
+    messages_left_out,
+    profile_current,
+    without_notice,
+)
+from sessions_app.models import AssistantProfile, Message, Turn
+from sessions_app.models.roles import CLIENT
+from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, recall
+from sessions_app.turns.prompt import (
+    MEMORY,
+    SPEAKERS,
+    Earlier,
+    Line,
+    Profile,
+    Prompt,
+    PromptParts,
+    Recalled,
+    recalled_text,
+)
+from sessions_app.turns.prompt_budget import build_prompt
+from sessions_app.turns.prompt_history import sendable
+from sessions_app.turns.turn_dependencies import Dependencies
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A prompt and the history that it was made of.
+
+    ``dropped``: how many messages of the window it doesn't hold.
+    """
+
+    prompt: Prompt
+    history: History | None
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the prompt of a turn is made of, before anything is left out."""
+
+    turn: Turn
+    text: str
+    history: History | None
+    recalled: RecallResult
+    cards: Sequence[CardHit]
+    pictures: Sequence[Picture] = ()
+
+
+def history_for_prompt(
+    turn: Turn, dependencies: Dependencies, *, max_tokens: int | None = None
+) -> History | None:
+    """Return the history, or None where memory is off: then there is only the message."""
+    if turn.message is None:
+        return None
+    return dependencies.chat_memory.history(
+        turn.message,
+        user_role=turn.user_role,
+        max_messages=dependencies.rules.history_max_messages,
+        max_tokens=max_tokens,
+    )
+
+
+@span("prompt")
+def compose_prompt(material: Material, dependencies: Dependencies, limit: int | None) -> Composed:
+    """Build the prompt; ``limit`` is the number of tokens that the model is known to read."""
+    history = material.history
+    parts = prompt_parts(material, dependencies)
+    parts = replace(parts, max_context_tokens=least(parts.max_context_tokens, limit))
+    prompt = build_prompt(parts)
+    before = len(parts.history)
+    fills_gaps = dependencies.chat_memory.strategy.fills_gaps
+    room = prompt.conversation_room
+    if history is not None and fills_gaps and prompt.dropped_history and room:
+        # Messages that don't fit also go into the shortened passage.
+        history = history_for_prompt(
+            material.turn, dependencies, max_tokens=prompt.conversation_room
+        )
+        lines = history_lines(replace(material, history=history))
+        passage = history.passage if history else ""
+        prompt = build_prompt(replace(parts, history=lines, passage=passage))
+    return Composed(prompt, history, dropped=before - (len(prompt.messages) - 1))
+
+
+def recall_for_prompt(
+    query: str,
+    *,
+    chat_id: UUID,
+    user_role: str,
+    history: History | None,
+    dependencies: Dependencies,
+) -> RecallResult:
+    """Return what is recalled for a prompt with this history, and isn't in it already."""
+    return recall(
+        query=query,
+        viewer=Viewer(user_role, chat_id),
+        embedder=dependencies.embedder,
+        top_k=dependencies.rules.top_k,
+        min_similarity=dependencies.rules.min_similarity,
+        left_out=None if history is None else messages_left_out(history),
+    )
+
+
+def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -> RecallResult:
+    """Repeat the recall of a turn with the rights that its chat has today.
+
+    ``question``: the turn's message. Those after it, and those that its prompt held, don't count.
+    """
+    user_role = dependencies.chat_memory.role_in(turn.chat) or CLIENT
+    history = dependencies.chat_memory.history(
+        question, user_role=user_role, max_messages=dependencies.rules.history_max_messages
+    )
+    return recall_for_prompt(
+        question.content.strip(),
+        chat_id=turn.chat_id,
+        user_role=user_role,
+        history=history,
+        dependencies=dependencies,
+    )
+
+
+def cards_in_reach(
+    turn: Turn, history: History | None, dependencies: Dependencies
+) -> list[CardHit]:
+    """Return the cards that the turn may use.
+
+    There are none where memory is off, or where long-term memory is off.
+    """
+    if history is None or not dependencies.rules.longterm_enabled:
+        return []
+    return cards_recall(turn=turn, most=dependencies.rules.cards_in_prompt)
+
+
+def known_context_tokens(dependencies: Dependencies) -> int | None:
+    """Return the number of tokens that the assistant's own model is known to read."""
+    limit = dependencies.context_limit
+    known = limit.learned() if limit is not None else None
+    return known.tokens if known else None
+
+
+def least(*limits: int | None) -> int | None:
+    """Return the lowest of the limits; None if there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
+    """Return all the parts of a prompt, before anything is left out."""
+    turn, history = material.turn, material.history
+    return PromptParts(
+        profile=profile_for_prompt(profile_current()),
+        now=timezone.now(),
+        time_zone=dependencies.rules.time_zone,
+        fence=turn.turn_id.hex[:12],
+        user_role=turn.user_role,
+        is_group=turn.chat.is_group,
+        recalled=[recalled_of(hit) for hit in material.recalled.hits],
+        cards=[Earlier(card.content, card.said_on) for card in material.cards],
+        summary=history.summary_text if history else "",
+        passage=history.passage if history else "",
+        history=history_lines(material),
+        query=material.text,
+        role_tokens=dependencies.chat_memory.limits.tokens_for(turn.user_role),
+        max_context_tokens=dependencies.rules.max_context_tokens,
+    )
+
+
+def history_lines(material: Material) -> list[Line]:
+    """Return the history as chat APIs take it; only the message where memory is off.
+
+    Each picture stands with its message.
+    """
+    lines = [
+        replace(
+            line_of(message, material.turn),
+            pictures=[each for each in material.pictures if each.message_id == str(message.pk)],
+        )
+        for message in (material.history.messages if material.history else ())
+    ]
+    alone = Line("user", material.text, pictures=material.pictures)
+    return sendable(lines, keeps_last=True) or [alone]
+
+
+def line_of(message: Message, turn: Turn) -> Line:
+    """Return a stored message in the form that the model reads."""
+    role, content = as_chat_line(message, is_group=turn.chat.is_group)
+    form = chat_form(message.metadata)
+    return Line(role, content, form.tool_calls, form.tool_call_id, form.name)
+
+
+def profile_for_prompt(profile: AssistantProfile) -> Profile:
+    """Return the profile in the form that the prompt needs."""
+    languages = [code.strip() for code in profile.languages.split(",") if code.strip()]
+    return Profile(
+        name=profile.name,
+        persona=profile.persona,
+        business_facts=profile.business_facts,
+        opening_hours=profile.opening_hours,
+        languages=languages or ["en"],
+    )
+
+
+def recalled_of(hit: Hit) -> Recalled:
+    """Return a hit in the form that the prompt needs."""
+    around = [
+        f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
+        f"{without_notice(hit.metadata[name]['content'])}"
+        for name in ("before", "after")
+        if name in hit.metadata
+    ]
+    content = without_notice(hit.content)
+    return Recalled(content=content, label=hit_label(hit), said_on=hit.created_at, around=around)
+
+
+def hit_label(hit: Hit) -> str:
+    """Return how the prompt introduces a hit."""
+    return SPEAKERS.get(hit.metadata.get("role", ""), MEMORY)
+
+
+def hit_text(hit: Hit, time_zone: str) -> str:
+    """Return a hit as it stands in the prompt, whole."""
+    return recalled_text(recalled_of(hit), time_zone)
+
+
+def recalled_record(
+    recalled: RecallResult, cards: Sequence[CardHit], prompt: Prompt
+) -> list[dict[str, Any]]:
+    """Return what was recalled, with its scores, and which of it the prompt holds."""
+    kept = len(prompt.kept_recalled)
+    hits = [
+        {**hit_record(hit), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)
+    ]
+    shown_cards = [
+        {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
+        for place, card in enumerate(cards)
+    ]
+    return hits + shown_cards
+
+
+def left_out_record(
+    history: History | None, recalled: RecallResult, prompt: Prompt, dropped_history: int
+) -> dict[str, Any]:
+    """Return what the token budget left out."""
+    return {
+        "messages_until": history.left_out_until if history else 0,
+        "messages_over_context": dropped_history,
+        "recalled": prompt.dropped_recalled,
+        "messages_cut": prompt.cut_messages,
+        "recalled_cut": prompt.cut_recalled,
+        "profile_cut": prompt.cut_profile,
+        "recall_degraded": recalled.degraded,
+        "passage": history.passage if history else "",
+        "summarized_until": history.summary.last_order if history and history.summary else 0,
+    }
