@@ -413,7 +413,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('message_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='message id')),
                 ('order_num', models.PositiveIntegerField(verbose_name='order num')),
-                ('role', models.CharField(choices=[('user', 'User'), ('assistant', 'Assistant'), ('system', 'System'), ('tool', 'Tool'), ('summary', 'Summary')], max_length=16, verbose_name='role')),
+                ('role', models.CharField(choices=[('user', 'Client'), ('assistant', 'Assistant'), ('system', 'System'), ('tool', 'Tool'), ('summary', 'Summary')], max_length=16, verbose_name='role')),
                 ('kind', models.CharField(default='text', max_length=32, verbose_name='kind')),
                 ('content', models.TextField(blank=True, verbose_name='content')),
                 ('sender', models.CharField(blank=True, max_length=255, verbose_name='sender')),

@@ -28,7 +28,7 @@ ASKING = "!asks"
 
 
 class Role(models.TextChoices):
-    USER = labelled("user", _("User"))
+    USER = labelled("user", _("Client"))
     ASSISTANT = labelled("assistant", _("Assistant"))
     SYSTEM = labelled("system", _("System"))
     TOOL = labelled("tool", _("Tool"))
