@@ -1298,6 +1298,7 @@ class Migration(migrations.Migration):
                 ('answered_by', models.CharField(blank=True, max_length=128, verbose_name='answered by')),
                 ('prompt_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='prompt tokens')),
                 ('completion_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='completion tokens')),
+                ('unseen_pictures', models.PositiveSmallIntegerField(default=0, verbose_name='pictures it was not shown')),
                 ('took_ms', models.PositiveIntegerField(blank=True, null=True, verbose_name='took (ms)')),
                 ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
                 ('error', models.TextField(blank=True, verbose_name='error')),

@@ -50,7 +50,8 @@ class AnswerTrial(LeasedWork):
 
     ``chosen``: the ids of the ticked texts. ``system_text``: the instructions; those that were
     typed, or once it is made those that were used. ``recalled``: what the model was given, in the
-    form of the replay record. ``model`` was asked for; ``answered_by`` is what the server names.
+    form of the replay record. ``unseen_pictures``: how many pictures the answer's model saw and
+    this one didn't. ``model`` was asked for; ``answered_by`` is what the server names.
 
     A trial is a throwaway: where anything in it is to be forgotten, the row is deleted.
     """
@@ -76,6 +77,7 @@ class AnswerTrial(LeasedWork):
     answered_by = models.CharField(_("answered by"), max_length=128, blank=True)
     prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
+    unseen_pictures = models.PositiveSmallIntegerField(_("pictures it was not shown"), default=0)
     took_ms = models.PositiveIntegerField(_("took (ms)"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     error = ErrorField(_("error"), blank=True)
