@@ -17,6 +17,7 @@ class ServiceName(models.TextChoices):
     TRANSCRIBER = "transcriber", _("Transcription")
     WHATSAPP_CLOUD = "whatsapp_cloud", _("WhatsApp Cloud API")
     WHATSAPP_GREEN = "whatsapp_green", _("Green API")
+    MEDIA_STORAGE = "media_storage", _("Bucket of files")
 
 
 class BreakerState(models.TextChoices):
