@@ -71,7 +71,7 @@ class AnswerTrial(LeasedWork):
     memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories.choices)
     instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt.choices)
     chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
-    system_text = models.TextField(_("text of the instructions"), blank=True)
+    system_text = models.TextField(_("instruction text"), blank=True)
     text = models.TextField(_("text"), blank=True)
     recalled = models.JSONField(_("recalled"), default=list, blank=True)
     answered_by = models.CharField(_("answered by"), max_length=128, blank=True)
@@ -93,8 +93,8 @@ class AnswerTrial(LeasedWork):
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("trial of an answer")
-        verbose_name_plural = _("trials of answers")
+        verbose_name = _("answer trial")
+        verbose_name_plural = _("answer trials")
         # The permissions on the turn apply.
         default_permissions = ()
         ordering: ClassVar = ["created_at"]

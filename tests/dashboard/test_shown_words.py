@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.admin import site
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import translation
@@ -144,3 +146,28 @@ def test_a_prompt_names_the_person(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "what time is it")
     page = f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/"
     assert '<bdi class="role">Test User</bdi>' in admin_client.get(page).content.decode()
+
+
+# Names of columns and words of ours that say nothing to staff.
+ODD = re.compile(r"\b(told|order_num|num|godfather|gone|whatsapp chat)\b|^(is|was) ")
+
+
+def test_fields_and_columns_are_named_in_plain_words(admin_client: Client) -> None:
+    """Those of all our models, and of all lists and pages of the admin."""
+    admin_client.get("/admin/")  # registers the pages
+    ours = ("memoryproject", "sessions_app", "memories_app", "cards_app")
+    named = [
+        (f"{model.__name__}.{field.name}", str(text))
+        for model in apps.get_models()
+        if model.__module__.startswith(ours)
+        for field in model._meta.fields
+        for text in (field.verbose_name, field.help_text)
+    ]
+    named += [
+        (f"{type(page).__name__}.{name}", str(getattr(column, "short_description", "")))
+        for page in site._registry.values()
+        for name, column in vars(type(page)).items()
+    ]
+    assert len(named) > 1_000
+    odd = [f"{where}: {text}" for where, text in named if ODD.search(text)]
+    assert not odd, "\n".join(odd)

@@ -156,7 +156,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     def whole_text(self, message: Message) -> str:
         return _revoked() if message.revoked_at else shown_text(message.content)
 
-    @admin.display(description=gettext_lazy("sums up"))
+    @admin.display(description=gettext_lazy("summary of"))
     def sums_up(self, message: Message) -> str:
         made = SummarizationMetadata.objects.filter(summary_message=message).first()
         if made is None:
