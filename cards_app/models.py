@@ -44,7 +44,7 @@ class MemoryCard(models.Model):
     )
     last_order = models.PositiveIntegerField(
         _("last order"),
-        help_text=_("The last order_num given in the session when the card was made."),
+        help_text=_("Number of the session's last message when the card was made."),
     )
     terms = ArrayField(
         models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False

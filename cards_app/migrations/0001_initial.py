@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ('algorithm_version', models.CharField(max_length=16, verbose_name='version of the rules')),
                 ('extracted_at', models.DateTimeField(verbose_name='made')),
                 ('source_digest', models.CharField(editable=False, help_text='SHA-256, hex.', max_length=64, verbose_name='source digest')),
-                ('last_order', models.PositiveIntegerField(help_text='The last order_num given in the session when the card was made.', verbose_name='last order')),
+                ('last_order', models.PositiveIntegerField(help_text="Number of the session's last message when the card was made.", verbose_name='last order')),
                 ('terms', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, editable=False, size=None, verbose_name='terms')),
                 ('term_count', models.PositiveIntegerField(default=0, editable=False, verbose_name='term count')),
             ],

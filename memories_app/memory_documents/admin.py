@@ -126,7 +126,7 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     def has_remove_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request)
 
-    @admin.action(description=gettext_lazy("Remove, with all versions"), permissions=["remove"])
+    @admin.action(description=gettext_lazy("Remove with all versions"), permissions=["remove"])
     def remove_selected(
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
     ) -> HttpResponse | None:

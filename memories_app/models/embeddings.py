@@ -43,12 +43,14 @@ class EmbeddingModel(models.Model):
     calibration_midpoint = models.FloatField(
         _("calibration midpoint"),
         validators=[MinValueValidator(-1.0), MaxValueValidator(1.0)],
-        help_text=_("The cosine at which two texts are as likely about one matter as not."),
+        help_text=_(
+            "The cosine at which two texts are as likely to be about the same thing as not."
+        ),
     )
     calibration_slope = models.FloatField(
         _("calibration slope"),
         validators=[MinValueValidator(0.1)],
-        help_text=_("How fast that changes around the midpoint; above 0."),
+        help_text=_("How steeply that likelihood rises around the midpoint; above 0."),
     )
     state = models.CharField(_("state"), max_length=16, choices=EmbeddingState.choices)
     created_at = models.DateTimeField(_("created at"), default=timezone.now)

@@ -64,8 +64,8 @@ class MemoryRevision(models.Model):
         models.CharField(max_length=64), verbose_name=_("tags"), default=list, blank=True
     )
     changed_at = models.DateTimeField(_("changed at"), default=timezone.now)
-    changed_by_kind = models.CharField(_("changed by kind"), max_length=16)
-    changed_by_name = models.CharField(_("changed by name"), max_length=255, blank=True)
+    changed_by_kind = models.CharField(_("changed by (kind)"), max_length=16)
+    changed_by_name = models.CharField(_("changed by"), max_length=255, blank=True)
     reason = models.CharField(_("reason"), max_length=16, choices=RevisionReason.choices)
 
     class Meta:

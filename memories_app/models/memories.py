@@ -51,7 +51,7 @@ class Memory(models.Model):
     )
     content = models.TextField(verbose_name=_("content"))
     content_hash = models.CharField(
-        verbose_name=_("hash of the content"),
+        verbose_name=_("content hash"),
         max_length=64,
         editable=False,
         help_text=_("SHA-256, hex."),
@@ -85,7 +85,7 @@ class Memory(models.Model):
         verbose_name=_("confidence"),
         null=True,
         blank=True,
-        help_text=_("From 0 to 1, of what was learned by itself."),
+        help_text=_("From 0 to 1, for memories learned from conversations."),
     )
     status = models.CharField(
         verbose_name=_("status"),

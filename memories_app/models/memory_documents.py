@@ -40,7 +40,7 @@ class MemoryDocument(models.Model):
         ],
     )
     name = models.CharField(
-        verbose_name=_("name"), max_length=255, help_text=_("That of its file, without .json.")
+        verbose_name=_("name"), max_length=255, help_text=_("The file's name without .json.")
     )
     identifier = models.CharField(
         _("identifier"), max_length=255, help_text=_("The name without its date.")
@@ -58,7 +58,7 @@ class MemoryDocument(models.Model):
         verbose_name=_("changed"), help_text=_("When it was last saved, as the document says.")
     )
     version = models.PositiveIntegerField(
-        verbose_name=_("version"), default=1, help_text=_("The number of the newest one.")
+        verbose_name=_("version"), default=1, help_text=_("Number of the newest version.")
     )
     archived_at = models.DateTimeField(verbose_name=_("archived"), null=True, blank=True)
 
@@ -105,14 +105,14 @@ class MemoryDocumentVersion(models.Model):
     )
     number = models.PositiveIntegerField(_("number"))
     body = models.TextField(_("body"))
-    sha256 = models.CharField(_("sha256"), max_length=64, help_text=_("Of the text, hex."))
+    sha256 = models.CharField(_("SHA-256"), max_length=64, help_text=_("Of the text, in hex."))
     saved_at = models.DateTimeField(_("saved at"), default=timezone.now)
-    saved_by_kind = models.CharField(_("saved by kind"), max_length=16)
-    saved_by_name = models.CharField(_("saved by name"), max_length=255, blank=True)
+    saved_by_kind = models.CharField(_("saved by (kind)"), max_length=16)
+    saved_by_name = models.CharField(_("saved by"), max_length=255, blank=True)
 
     class Meta:
-        verbose_name = _("version of a memory document")
-        verbose_name_plural = _("versions of memory documents")
+        verbose_name = _("memory document version")
+        verbose_name_plural = _("memory document versions")
         ordering: ClassVar = ["document", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(

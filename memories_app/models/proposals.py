@@ -50,7 +50,9 @@ class MergeProposal(models.Model):
 
     kind = models.CharField(verbose_name=_("kind"), max_length=16, choices=ProposalKind.choices)
     content = models.TextField(_("content"))
-    similarity = models.FloatField(_("similarity"), help_text=_("How alike they are, from 0 to 1."))
+    similarity = models.FloatField(
+        _("similarity"), help_text=_("From 0 (different) to 1 (the same).")
+    )
     alike_key = models.CharField(_("alike key"), max_length=64, editable=False, unique=True)
     state = models.CharField(
         verbose_name=_("state"),

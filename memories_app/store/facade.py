@@ -33,6 +33,7 @@ from memories_app.store.remember import (
     memory_remember,
 )
 from memories_app.store.retract import EXTRACTION, memories_retract
+from memories_app.store.same_files import SameFile, same_files, same_files_restore
 from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.supersede import memory_supersede
 from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
@@ -50,6 +51,7 @@ __all__ = [
     "Record",
     "RecordError",
     "Remembered",
+    "SameFile",
     "alike_key",
     "content_hash",
     "content_set",
@@ -80,6 +82,8 @@ __all__ = [
     "refuse_duplicate",
     "replacement_propose",
     "revisions_add",
+    "same_files",
+    "same_files_restore",
     "scopes_lock",
     "tombstones_add",
     "tombstones_remove",

@@ -51,11 +51,13 @@ def memories_give(
     memories: Collection[UUID],
     documents: Collection[UUID],
     joined: Mapping[UUID, UUID],
+    pinned: Collection[UUID] = (),
 ) -> None:
     """Move some memories and documents of one chat to another, where nothing is yet.
 
     ``joined``: memories that a merge of the two replaced by another one of the same fact; they are
-    in force again, and the other one loses their mentions. Call it in a transaction.
+    in force again, and the other one loses their mentions, and its pin if it is among ``pinned``:
+    it had none before the merge. Call it in a transaction.
     """
     scopes_lock([scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)])
     SourceDocument.objects.filter(pk__in=documents, chat_id=from_chat).update(chat_id=to_chat)
@@ -66,11 +68,11 @@ def memories_give(
         replaced = Memory.objects.filter(pk=key, chat_id=to_chat, superseded_by=other)
         memory = replaced.filter(status=MemoryStatus.SUPERSEDED).first()
         if memory is not None:
-            _reinstate(memory)
+            _reinstate(memory, unpin=other in pinned)
     memories_moved(memory_ids=moved)
 
 
-def _reinstate(memory: Memory) -> None:
+def _reinstate(memory: Memory, *, unpin: bool) -> None:
     """Put a memory in force again, unless its new scope has the fact already."""
     if _facts(memory.scope).filter(fact_key=memory.fact_key).exists():
         return
@@ -83,6 +85,7 @@ def _reinstate(memory: Memory) -> None:
         other.told_count = max(1, other.told_count - memory.told_count)
         last = other.tellings.aggregate(last=Max("told_at"))["last"]
         other.last_told_at = last or other.last_told_at
+        other.pinned = other.pinned and not unpin
         other.save()
 
 

@@ -162,9 +162,9 @@ class Alert(models.Model):
     key = models.CharField(_("key"), max_length=400)
     text = ErrorField(_("text"))
     since = models.DateTimeField(_("since"), default=timezone.now)
-    over_at = models.DateTimeField(_("over at"), null=True, blank=True)
-    told_at = models.DateTimeField(_("told at"), null=True, blank=True)
-    told_over_at = models.DateTimeField(_("told over at"), null=True, blank=True)
+    over_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    told_at = models.DateTimeField(_("notified at"), null=True, blank=True)
+    told_over_at = models.DateTimeField(_("end notified at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("alert")

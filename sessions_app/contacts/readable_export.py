@@ -23,6 +23,7 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.contacts.contact_blocks import addresses_of
 from sessions_app.models import Chat, Message, Note
 from sessions_app.models.messages import Role
+from sessions_app.presentation.author_names import SOMEBODY
 from sessions_app.presentation.message_kinds import Kind, kind_of
 
 ROWS_AT_ONCE = 200
@@ -121,6 +122,9 @@ def _said(chat: Chat, messages: Iterator[Message]) -> Iterator[Said]:
 
 
 def _sender(chat: Chat, message: Message) -> str:
+    if message.metadata.get("by_hand"):
+        # The person has no claim to the names of staff.
+        return str(SOMEBODY)
     if message.role != Role.USER:
         return str(message.get_role_display())
     return str(message.metadata.get("sender_name") or chat.client_name or chat.whatsapp_chat)

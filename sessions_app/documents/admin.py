@@ -190,7 +190,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
         )
         return format_html("{} · {}", document.passage_count, shown_link(address, _("all of them")))
 
-    @admin.display(description=gettext_lazy("the first of them"))
+    @admin.display(description=gettext_lazy("first passages"))
     def first_passages(self, document: SourceDocument) -> str:
         first = document.memories.order_by("position")[:SHOWN_PASSAGES]
         rows = (

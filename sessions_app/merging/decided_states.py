@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 
 from sessions_app.merging.stored_columns import Columns, columns_of, columns_set
-from sessions_app.models import Assignment, ChatAccess, ChatLabel, ChatPause, Label
+from sessions_app.models import Assignment, ChatAccess, ChatLabel, ChatPause, Label, Snooze
 from sessions_app.models.limits import Standing
 
 _ACCESS = ("standing", "reason", "decided_at", "decided_by", "opted_out_at", "noticed_turn")
@@ -21,9 +21,10 @@ STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
     (ChatAccess, _ACCESS),
     (ChatPause, ("since", "until", "paused_by")),
     (Assignment, ("assignee", "assigned_at")),
+    (Snooze, ("since", "until", "snoozed_by")),
 )
 # The columns that name a member of staff.
-USERS = ("decided_by", "paused_by", "assignee")
+USERS = ("decided_by", "paused_by", "assignee", "snoozed_by")
 
 
 def states_read(chat_id: UUID) -> dict[str, Columns | None]:

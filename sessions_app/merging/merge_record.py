@@ -8,6 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, SourceDocument
+from memories_app.store.facade import same_files
 from memoryproject.foundation.audit.audit_events import person_keys
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_bound
 from memoryproject.foundation.rest_kit.tokens import tokens_bound
@@ -66,6 +67,8 @@ def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
             "turns": _keys(Turn.objects.filter(chat=key, session=None)),
             "memories": _texts(Memory.objects.filter(chat_id=key).values_list("pk", flat=True)),
             "in_force": _in_force(key),
+            "unpinned": _in_force(kept.pk, pinned=False),
+            "files": same_files(from_chat=key, to_chat=kept.pk),
             "documents": _texts(
                 SourceDocument.objects.filter(chat_id=key).values_list("pk", flat=True)
             ),
@@ -96,11 +99,14 @@ def record_end(record: ContactMerge, merged: Chat) -> None:
     )
     # The fact was known to both: its other memory counts the mentions of both.
     record.rows["joined"] = {str(memory.pk): str(memory.superseded_by_id) for memory in joined}
+    others = set(record.rows["joined"].values()) & set(record.rows.pop("unpinned"))
+    pinned = Memory.objects.filter(pk__in=others, pinned=True)
+    record.rows["pinned"] = _texts(pinned.values_list("pk", flat=True))
     record.save()
 
 
-def _in_force(chat_id: UUID) -> list[str]:
-    active = Memory.objects.filter(chat_id=chat_id, status=MemoryStatus.ACTIVE)
+def _in_force(chat_id: UUID, **which: Any) -> list[str]:
+    active = Memory.objects.filter(chat_id=chat_id, status=MemoryStatus.ACTIVE, **which)
     return _texts(active.values_list("pk", flat=True))
 
 

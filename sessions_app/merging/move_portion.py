@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Max, Q, Sum
 
 from cards_app.models import MemoryCard
-from memories_app.store.facade import memories_give
+from memories_app.store.facade import memories_give, same_files_restore
 from sessions_app.conversations.facade import cards_outdate
 from sessions_app.merging.portion import Portion
 from sessions_app.models import (
@@ -64,14 +64,17 @@ def portion_move(
     Note.objects.filter(pk__in=portion.notes).update(chat=gone)
     Bookmark.objects.filter(message__in=moved).update(chat=gone)
     _marks_copy(kept, gone, parts)
-    joined = record.rows["joined"] if record else {}
+    rows = record.rows if record else {}
+    joined = rows.get("joined", {})
     memories_give(
         from_chat=kept.pk,
         to_chat=gone.pk,
         memories=portion.memories,
         documents=portion.documents,
         joined={UUID(key): UUID(other) for key, other in joined.items()},
+        pinned={UUID(key) for key in rows.get("pinned", ())},
     )
+    same_files_restore(files=rows.get("files", ()), from_chat=kept.pk, to_chat=gone.pk)
 
 
 def _divide(session_id: UUID, messages: Collection[UUID], chat: Chat, now: datetime) -> UUID:

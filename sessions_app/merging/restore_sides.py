@@ -22,6 +22,7 @@ from sessions_app.models import (
     ContactMerge,
     ForgetReceipt,
     Message,
+    ReviewedMark,
     UsageDay,
 )
 
@@ -72,7 +73,11 @@ def sides_restore(*, kept: Chat, gone: Chat, record: ContactMerge | None) -> Non
         states_restore(kept=kept.pk, gone=gone.pk, states={})
         return
     rows = record.rows
-    states_restore(kept=kept.pk, gone=gone.pk, states=rows["states"])
+    states = rows["states"]
+    if ReviewedMark.objects.filter(chat=kept, reviewed_at__gt=record.merged_at).exists():
+        # A review ends a snooze: this one was of both.
+        states = {side: {**decided, "snooze": None} for side, decided in states.items()}
+    states_restore(kept=kept.pk, gone=gone.pk, states=states)
     labels_restore(kept=kept.pk, gone=gone.pk, labels=rows["labels"])
     ForgetReceipt.objects.filter(pk__in=rows["receipts"], chat_id=kept.pk).update(chat_id=gone.pk)
     ContactMerge.objects.filter(pk__in=rows["merges"], chat=kept).update(chat=gone)

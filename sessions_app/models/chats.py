@@ -26,7 +26,7 @@ class Chat(models.Model):
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     whatsapp_chat = models.CharField(
-        _("whatsapp chat"),
+        _("WhatsApp chat"),
         max_length=255,
         unique=True,
         help_text=_("Such as 972501234567@c.us, or …@g.us for a group."),
@@ -35,16 +35,19 @@ class Chat(models.Model):
         _("provider"),
         max_length=16,
         choices=Provider.choices,
-        help_text=_("By which the chat's last message came."),
+        help_text=_("Of the chat's last message."),
     )
     number_id = models.CharField(
-        _("number id"), max_length=64, blank=True, help_text=_("Our own number or instance there.")
+        _("our number"),
+        max_length=64,
+        blank=True,
+        help_text=_("Our own number or instance at the provider."),
     )
-    is_group = models.BooleanField(_("is group"), default=False)
-    client_name = models.CharField(_("client name"), max_length=255, blank=True)
+    is_group = models.BooleanField(_("group"), default=False)
+    client_name = models.CharField(_("name on WhatsApp"), max_length=255, blank=True)
     # WhatsApp's name changes with what the person calls themselves; this one is kept.
     staff_name = models.CharField(
-        _("name by staff"),
+        _("name given by staff"),
         max_length=255,
         blank=True,
         default="",
@@ -52,17 +55,20 @@ class Chat(models.Model):
         help_text=_("Shown to staff instead of the name on WhatsApp."),
     )
     client_phone = models.CharField(
-        _("client phone"), max_length=32, blank=True, help_text=_("Only when it is known.")
+        _("phone"), max_length=32, blank=True, help_text=_("Empty if it is not known.")
     )
     language = models.CharField(
-        _("language"), max_length=2, blank=True, help_text=_("Of the chat's last text: en or he.")
+        _("language"),
+        max_length=2,
+        blank=True,
+        help_text=_("Of the chat's last message: en or he."),
     )
     memory_enabled = models.BooleanField(
-        _("memory enabled"),
+        _("memory"),
         null=True,
         blank=True,
         default=None,
-        help_text=_("Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts."),
+        help_text=_("Overrides ENABLE_MEMORY_SYSTEM for this chat. Not set: the setting applies."),
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
@@ -111,7 +117,7 @@ class ChatAddress(models.Model):
     )
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
     address = models.CharField(_("address"), max_length=255)
-    left_at = models.DateTimeField(_("left at"), null=True, blank=True)
+    left_at = models.DateTimeField(_("used until"), null=True, blank=True)
     origin = models.UUIDField(_("merged from"), null=True, blank=True, editable=False)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 

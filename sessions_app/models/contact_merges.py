@@ -27,13 +27,13 @@ class ContactMerge(models.Model):
     gone_id = models.UUIDField(_("merged chat"), unique=True)
     merged_at = models.DateTimeField(_("merged at"))
     merged_by = models.CharField(_("merged by"), max_length=150)
-    gone = models.JSONField(_("the merged contact, before"), default=dict)
-    kept = models.JSONField(_("the remaining contact, before"), default=dict)
-    rows = models.JSONField(_("rows that came along"), default=dict)
+    gone = models.JSONField(_("merged contact before the merge"), default=dict)
+    kept = models.JSONField(_("remaining contact before the merge"), default=dict)
+    rows = models.JSONField(_("moved records"), default=dict)
 
     class Meta:
-        verbose_name = _("merge of contacts")
-        verbose_name_plural = _("merges of contacts")
+        verbose_name = _("contact merge")
+        verbose_name_plural = _("contact merges")
         # The permission is Chat's merge_chat.
         default_permissions = ()
         ordering: ClassVar = ["-merged_at", "merge_id"]

@@ -29,7 +29,7 @@ class InboundDelivery(models.Model):
 
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
     delivery_key = models.CharField(_("delivery key"), max_length=512)
-    event = models.CharField(_("event"), max_length=32, help_text=_("What kind of event it was."))
+    event = models.CharField(_("event"), max_length=32, help_text=_("The kind of event."))
     subject_id = models.CharField(
         _("subject id"),
         max_length=255,
@@ -37,7 +37,7 @@ class InboundDelivery(models.Model):
         help_text=_("The provider's id of the message that a status, edit, … is about."),
     )
     outcome = models.CharField(
-        _("outcome"), max_length=255, blank=True, help_text=_("What was done with it.")
+        _("outcome"), max_length=255, blank=True, help_text=_("How it was processed.")
     )
     chat = models.ForeignKey(
         Chat,
@@ -61,9 +61,9 @@ class InboundDelivery(models.Model):
         blank=True,
         help_text=_("An edit, revocation or reaction that came before its message, until it does."),
     )
-    raw = models.JSONField(_("raw"), null=True, blank=True)
+    raw = models.JSONField(_("original event"), null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(
-        _("attempts"), default=0, help_text=_("How often it was tried again.")
+        _("attempts"), default=0, help_text=_("Number of retries.")
     )
     retry_at = models.DateTimeField(
         _("retry at"),
@@ -128,7 +128,7 @@ class OutboundPart(models.Model):
         _("state"), max_length=16, choices=PartState.choices, default=PartState.WAITING
     )
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
-    number_id = models.CharField(_("number id"), max_length=64, blank=True)
+    number_id = models.CharField(_("our number"), max_length=64, blank=True)
     provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
         _("provider message id"), max_length=255, null=True, blank=True
     )

@@ -119,7 +119,9 @@ class ForgetItem(models.Model):
         on_delete=models.PROTECT,
         related_name="item",
     )
-    error = ErrorField(_("error"), blank=True, help_text=_("Where it is still found; never what."))
+    error = ErrorField(
+        _("error"), blank=True, help_text=_("Where it was still found, without the text.")
+    )
 
     class Meta:
         verbose_name = _("item to erase")

@@ -68,19 +68,19 @@ class ChatAccess(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text=_("Gone with the account."),
+        help_text=_("Removed with the account."),
     )
     opted_out_at = models.DateTimeField(_("opted out at"), null=True, blank=True)
     noticed_turn = models.BigIntegerField(_("answer with the privacy notice"), null=True)
-    hour_began_at = models.DateTimeField(_("hour began at"), null=True, blank=True)
-    hour_messages = models.PositiveIntegerField(_("messages of the hour"), default=0)
-    hour_commands = models.PositiveIntegerField(_("commands of the hour"), default=0)
-    hour_told = models.BooleanField(_("told in the hour"), default=False)
+    hour_began_at = models.DateTimeField(_("start of the hour"), null=True, blank=True)
+    hour_messages = models.PositiveIntegerField(_("messages this hour"), default=0)
+    hour_commands = models.PositiveIntegerField(_("commands this hour"), default=0)
+    hour_told = models.BooleanField(_("notified this hour"), default=False)
 
     class Meta:
         # The permission is Chat's takeover_chat.
         verbose_name = _("chat access")
-        verbose_name_plural = _("chat accesses")
+        verbose_name_plural = _("chat access")
         default_permissions = ()
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -115,18 +115,18 @@ class UsageDay(models.Model):
         Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="usage", db_index=False
     )  # the constraint's index serves
     day = models.DateField(_("day"))
-    is_owner = models.BooleanField(_("the owner's"), default=False)
+    is_owner = models.BooleanField(_("by the owner"), default=False)
     model_calls = models.PositiveIntegerField(_("model calls"), default=0)
     prompt_tokens = models.PositiveBigIntegerField(_("prompt tokens"), default=0)
     completion_tokens = models.PositiveBigIntegerField(_("completion tokens"), default=0)
     cost = models.DecimalField(_("cost"), max_digits=16, decimal_places=8, default=0)
     reached = models.CharField(_("reached limit"), max_length=32, blank=True)
     reached_at = models.DateTimeField(_("reached at"), null=True, blank=True)
-    told_turn = models.BigIntegerField(_("answer that told of it"), null=True)
+    told_turn = models.BigIntegerField(_("answer with the limit notice"), null=True)
 
     class Meta:
-        verbose_name = _("usage of a day")
-        verbose_name_plural = _("usage of days")
+        verbose_name = _("daily usage")
+        verbose_name_plural = _("daily usage")
         default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "day"], name="usage_once_a_day")

@@ -28,7 +28,7 @@ ASKING = "!asks"
 
 
 class Role(models.TextChoices):
-    USER = labelled("user", _("User"))
+    USER = labelled("user", _("Client"))
     ASSISTANT = labelled("assistant", _("Assistant"))
     SYSTEM = labelled("system", _("System"))
     TOOL = labelled("tool", _("Tool"))
@@ -63,33 +63,31 @@ class Message(models.Model):
     chat = models.ForeignKey(
         Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="messages"
     )
-    order_num = models.PositiveIntegerField(_("order num"))
+    order_num = models.PositiveIntegerField(_("number"))
     role = models.CharField(_("role"), max_length=16, choices=Role.choices)
     kind = models.CharField(_("kind"), max_length=32, default="text")
     content = models.TextField(_("content"), blank=True)
     sender = models.CharField(_("sender"), max_length=255, blank=True)
     recipient = models.CharField(_("recipient"), max_length=255, blank=True)
-    timestamp = models.DateTimeField(
-        _("timestamp"), help_text=_("When it was written, as the provider says.")
-    )
+    timestamp = models.DateTimeField(_("written at"), help_text=_("According to the provider."))
     received_at = models.DateTimeField(
-        _("received at"), default=timezone.now, help_text=_("When it was stored here.")
+        _("received at"), default=timezone.now, help_text=_("When it was stored.")
     )
     tokens = models.PositiveIntegerField(_("tokens"))
-    was_received = models.BooleanField(_("was received"), default=True)
+    was_received = models.BooleanField(_("received"), default=True)
     delivery_status = models.CharField(
         _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
     )
     provider = models.CharField(
         _("provider"), max_length=16, choices=Provider.choices, blank=True, default=""
     )
-    number_id = models.CharField(_("number id"), max_length=64, blank=True, default="")
+    number_id = models.CharField(_("our number"), max_length=64, blank=True, default="")
     provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
         _("provider message id"), max_length=255, null=True, blank=True
     )
     answers = models.OneToOneField(
         "self",
-        verbose_name=_("answers"),
+        verbose_name=_("in reply to"),
         null=True,
         blank=True,
         on_delete=models.SET_NULL,

@@ -26,12 +26,12 @@ class AssistantProfile(models.Model):
             "You help manage business operations and client relationships. "
             "You are friendly, brief and exact."
         ),
-        help_text=_("How the assistant speaks and what it is for."),
+        help_text=_("What the assistant does, and its tone."),
     )
     business_facts = models.TextField(
         _("business facts"),
         blank=True,
-        help_text=_("What anybody may know: services, prices, address, policies."),
+        help_text=_("Facts for everyone: services, prices, address, policies."),
     )
     opening_hours = models.TextField(
         _("opening hours"),
@@ -42,7 +42,9 @@ class AssistantProfile(models.Model):
         _("languages"),
         max_length=64,
         default="en, he",
-        help_text=_("Codes separated by commas. The first one is used where a chat shows none."),
+        help_text=_(
+            "Codes separated by commas. The first one is used when a chat's language isn't known."
+        ),
     )
     privacy_notice_en = models.TextField(
         _("privacy notice in English"),

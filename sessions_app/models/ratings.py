@@ -48,8 +48,8 @@ class AnswerRating(models.Model):
     rated_at = models.DateTimeField(_("rated at"))
 
     class Meta:
-        verbose_name = _("rating of an answer")
-        verbose_name_plural = _("ratings of answers")
+        verbose_name = _("answer rating")
+        verbose_name_plural = _("answer ratings")
         # The permissions on conversations apply.
         default_permissions = ()
         ordering: ClassVar = ["rated_at", "id"]

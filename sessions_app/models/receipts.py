@@ -143,8 +143,8 @@ class ForgetEpoch(models.Model):
     memories = models.BigIntegerField(_("memories"), default=0)
 
     class Meta:
-        verbose_name = _("counter of erasures")
-        verbose_name_plural = _("counters of erasures")
+        verbose_name = _("erasure counter")
+        verbose_name_plural = _("erasure counters")
 
     def __str__(self) -> str:
         return f"{self.scope}: {self.epoch}"

@@ -25,7 +25,7 @@ class UpTo(models.Model):
 
     began_at = models.DateTimeField(_("began at"))
     session_key = models.UUIDField(_("session key"))
-    order_num = models.PositiveIntegerField(_("order num"))
+    order_num = models.PositiveIntegerField(_("number of the message"))
 
     class Meta:
         abstract = True
@@ -42,8 +42,8 @@ class ReadMark(UpTo):
     )
 
     class Meta:
-        verbose_name = _("read mark")
-        verbose_name_plural = _("read marks")
+        verbose_name = _("read marker")
+        verbose_name_plural = _("read markers")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["user", "chat"], name="one_read_mark_a_user")
         ]
@@ -76,8 +76,8 @@ class ReviewedMark(UpTo):
     reviewed_at = models.DateTimeField(_("reviewed at"))
 
     class Meta:
-        verbose_name = _("reviewed mark")
-        verbose_name_plural = _("reviewed marks")
+        verbose_name = _("review marker")
+        verbose_name_plural = _("review markers")
 
     def __str__(self) -> str:
         return f"review of {self.chat_id}"

@@ -48,10 +48,10 @@ class ChatSession(models.Model):
         _("last active"), help_text=_("When the last message was stored.")
     )
     expired_at = models.DateTimeField(_("expired at"), null=True, blank=True)
-    message_counter = models.PositiveIntegerField(_("message counter"), default=0)
+    message_counter = models.PositiveIntegerField(_("number of the last message"), default=0)
     total_tokens = models.PositiveBigIntegerField(_("total tokens"), default=0)
-    window_start = models.PositiveIntegerField(_("window start"), default=1)
-    summarized_until = models.PositiveIntegerField(_("summarized until"), default=0)
+    window_start = models.PositiveIntegerField(_("first message of the history"), default=1)
+    summarized_until = models.PositiveIntegerField(_("summarised up to"), default=0)
     vectors_requested_at = models.DateTimeField(
         _("vectors requested at"), null=True, blank=True, editable=False
     )

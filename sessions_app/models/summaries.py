@@ -27,7 +27,7 @@ class SummarizationMetadata(models.Model):
     """
 
     summary_metadata_id = models.UUIDField(
-        _("summary metadata id"), primary_key=True, default=uuid.uuid4, editable=False
+        _("summary id"), primary_key=True, default=uuid.uuid4, editable=False
     )
     session = models.ForeignKey(
         ChatSession,
@@ -45,24 +45,20 @@ class SummarizationMetadata(models.Model):
     summarized_message_ids = ArrayField(
         models.UUIDField(), verbose_name=_("summarized message ids")
     )
-    first_order = models.PositiveIntegerField(
-        _("first order"), help_text=_("order_num of its first message.")
-    )
-    last_order = models.PositiveIntegerField(
-        _("last order"), help_text=_("order_num of its last message.")
-    )
+    first_order = models.PositiveIntegerField(_("first message"), help_text=_("Its number."))
+    last_order = models.PositiveIntegerField(_("last message"), help_text=_("Its number."))
     range_start = models.DateTimeField(
-        _("range start"), help_text=_("The earliest timestamp of its messages.")
+        _("range start"), help_text=_("When the earliest message was written.")
     )
     range_end = models.DateTimeField(
-        _("range end"), help_text=_("The latest timestamp of its messages.")
+        _("range end"), help_text=_("When the latest message was written.")
     )
     digest = models.TextField(_("digest"), blank=True)
     chapter = models.TextField(_("chapter"), blank=True)
     skill_id = models.CharField(_("skill id"), max_length=64)
     model = models.CharField(_("model"), max_length=128, blank=True)
     is_extractive = models.BooleanField(
-        _("is extractive"),
+        _("excerpts only"),
         default=False,
         help_text=_("Made of the messages' own words, without a chat model."),
     )

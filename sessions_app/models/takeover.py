@@ -35,7 +35,7 @@ class ChatPause(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text=_("Gone with the account."),
+        help_text=_("Removed with the account."),
     )
 
     class Meta:

@@ -30,9 +30,7 @@ class TranscriptBatch(models.Model):
     )
     number = models.PositiveIntegerField(_("number"))
     digest = models.CharField(_("digest"), max_length=64)
-    messages = models.PositiveIntegerField(
-        _("messages"), help_text=_("How many messages it holds.")
-    )
+    messages = models.PositiveIntegerField(_("messages"), help_text=_("Number of messages."))
     backup = models.CharField(_("backup"), max_length=64)
     saved_at = models.DateTimeField(_("saved at"))
     cleaned_at = models.DateTimeField(_("cleaned at"), null=True, blank=True)

@@ -50,7 +50,8 @@ class AnswerTrial(LeasedWork):
 
     ``chosen``: the ids of the ticked texts. ``system_text``: the instructions; those that were
     typed, or once it is made those that were used. ``recalled``: what the model was given, in the
-    form of the replay record. ``model`` was asked for; ``answered_by`` is what the server names.
+    form of the replay record. ``unseen_pictures``: how many pictures the answer's model saw and
+    this one didn't. ``model`` was asked for; ``answered_by`` is what the server names.
 
     A trial is a throwaway: where anything in it is to be forgotten, the row is deleted.
     """
@@ -70,12 +71,13 @@ class AnswerTrial(LeasedWork):
     memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories.choices)
     instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt.choices)
     chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
-    system_text = models.TextField(_("text of the instructions"), blank=True)
+    system_text = models.TextField(_("instruction text"), blank=True)
     text = models.TextField(_("text"), blank=True)
     recalled = models.JSONField(_("recalled"), default=list, blank=True)
     answered_by = models.CharField(_("answered by"), max_length=128, blank=True)
     prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
+    unseen_pictures = models.PositiveSmallIntegerField(_("pictures it was not shown"), default=0)
     took_ms = models.PositiveIntegerField(_("took (ms)"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     error = ErrorField(_("error"), blank=True)
@@ -91,8 +93,8 @@ class AnswerTrial(LeasedWork):
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("trial of an answer")
-        verbose_name_plural = _("trials of answers")
+        verbose_name = _("answer trial")
+        verbose_name_plural = _("answer trials")
         # The permissions on the turn apply.
         default_permissions = ()
         ordering: ClassVar = ["created_at"]

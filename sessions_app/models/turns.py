@@ -116,22 +116,22 @@ class Turn(LeasedWork):
         related_name="replied_turn",
     )
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
-    number_id = models.CharField(_("number id"), max_length=64, blank=True)
+    number_id = models.CharField(_("our number"), max_length=64, blank=True)
     provider_message_id = models.CharField(_("provider message id"), max_length=255, blank=True)
-    user_role = models.CharField(_("user role"), max_length=16, default="client")
+    user_role = models.CharField(_("audience"), max_length=16, default="client")
     asked_at = models.DateTimeField(_("asked at"), help_text=_("When the message was written."))
     by_hand = models.BooleanField(
-        _("by hand"), default=False, help_text=_("Staff wrote the answer.")
+        _("by staff"), default=False, help_text=_("Staff wrote the answer.")
     )
     unstored_text = models.TextField(
         _("unstored text"),
         blank=True,
-        help_text=_("The message itself, where memory is off; gone once it is answered."),
+        help_text=_("The message, where memory is off; removed once it is answered."),
     )
     unstored_reply = models.TextField(
         _("unstored reply"),
         blank=True,
-        help_text=_("The answer, where memory is off; gone once it is sent."),
+        help_text=_("The answer, where memory is off; removed once it is sent."),
     )
     context = models.JSONField(
         _("context"),

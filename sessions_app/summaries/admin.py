@@ -74,7 +74,7 @@ class SummaryAdmin(ConversationAdmin):
         values = {"first": made.first_order, "last": made.last_order}
         return _("%(first)d to %(last)d") % values
 
-    @admin.display(description=gettext_lazy("from, to"))
+    @admin.display(description=gettext_lazy("period"))
     def time_range(self, made: SummarizationMetadata) -> str:
         local = [timezone.localtime(at) for at in (made.range_start, made.range_end)]
         first, last = (date_format(at, "DATETIME_FORMAT") for at in local)
@@ -84,7 +84,7 @@ class SummaryAdmin(ConversationAdmin):
     def short_text(self, made: SummarizationMetadata) -> str:
         return shown_short(made.summary_message.content)
 
-    @admin.display(description=gettext_lazy("summary, with what earlier ones said"))
+    @admin.display(description=gettext_lazy("summary, including earlier ones"))
     def whole_text(self, made: SummarizationMetadata) -> str:
         return shown_text(made.summary_message.content)
 
@@ -94,7 +94,7 @@ class SummaryAdmin(ConversationAdmin):
             return shown_state(_("excerpts, without a chat model"))
         return shown_state(made.model, good=[made.model])
 
-    @admin.display(description=gettext_lazy("its message"))
+    @admin.display(description=gettext_lazy("message"))
     def summary_link(self, made: SummarizationMetadata) -> str:
         return message_link(made.summary_message)
 
@@ -114,10 +114,10 @@ class SummaryAdmin(ConversationAdmin):
         rows = ((message_link(each), shown_message(each)) for each in messages)
         return shown_table((_("message"), _("content")), rows)
 
-    @admin.display(description=gettext_lazy("of these messages alone"))
+    @admin.display(description=gettext_lazy("of these messages only"))
     def shown_digest(self, made: SummarizationMetadata) -> str:
         return shown_text(made.digest)
 
-    @admin.display(description=gettext_lazy("of the summaries before it, as one"))
+    @admin.display(description=gettext_lazy("of the earlier summaries, combined"))
     def shown_chapter(self, made: SummarizationMetadata) -> str:
         return shown_text(made.chapter)

@@ -154,11 +154,11 @@ class ApiTokenAdmin(StaffAdmin):
         text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", revoked)
         self.message_user(request, text % {"count": revoked})
 
-    @admin.display(description=gettext_lazy("may"))
+    @admin.display(description=gettext_lazy("permissions"))
     def shown_scopes(self, token: ApiToken) -> str:
         return ", ".join(token.scopes)
 
-    @admin.display(description=gettext_lazy("bound to"))
+    @admin.display(description=gettext_lazy("chats"))
     def bound_to(self, token: ApiToken) -> str:
         if token.chat_ids is None:
             return _("no chat: it sees all")

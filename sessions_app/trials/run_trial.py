@@ -50,6 +50,7 @@ from sessions_app.trials.prompt_parts import (
 from sessions_app.turns.facade import (
     Dependencies,
     PromptParts,
+    pictures_named,
     pictures_of_record,
     profile_for_prompt,
     system_text,
@@ -69,6 +70,7 @@ class Made:
     instructions: str
     given: Given
     took_ms: int
+    unseen_pictures: int
 
 
 def trial_run(
@@ -146,7 +148,8 @@ def _make(
     if turn.message is None or turn.message.revoked_at is not None:
         raise TrialRefusedError("trial_no_question")
     prompt = TurnReplay.of(turn).prompt
-    stored = prompt_apart(prompt, pictures_of_record(prompt, dependencies))
+    pictures = pictures_of_record(prompt, dependencies)
+    stored = prompt_apart(prompt, pictures)
     given = texts_given(trial=trial, turn=turn, stored=stored, dependencies=dependencies)
     instructions = _instructions(trial, turn, stored, dependencies)
     messages = prompt_together(
@@ -170,7 +173,9 @@ def _make(
     )
     started = time.monotonic()
     completion = metered.complete(request, before_attempt=lease.renew)
-    return Made(completion, instructions, given, round((time.monotonic() - started) * 1000))
+    took_ms = round((time.monotonic() - started) * 1000)
+    unseen = sum(key not in pictures for key in pictures_named(prompt))
+    return Made(completion, instructions, given, took_ms, unseen)
 
 
 def _instructions(
@@ -204,6 +209,7 @@ def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:
         "answered_by": completion.model[:128],
         "prompt_tokens": completion.prompt_tokens,
         "completion_tokens": completion.completion_tokens,
+        "unseen_pictures": made.unseen_pictures,
         "took_ms": made.took_ms,
         "error": "",
         "finished_at": timezone.now(),

@@ -17,7 +17,7 @@ from sessions_app.turns.pauses import (
     pauses_end,
     pauses_merge,
 )
-from sessions_app.turns.pictures import pictures_of_record
+from sessions_app.turns.pictures import pictures_gone, pictures_named, pictures_of_record
 from sessions_app.turns.prompt import (
     FENCE_INTRODUCTION,
     RECALLED_LABELS,
@@ -69,6 +69,8 @@ __all__ = [
     "pause_in_force",
     "pauses_end",
     "pauses_merge",
+    "pictures_gone",
+    "pictures_named",
     "pictures_of_record",
     "profile_for_prompt",
     "queued_chat_answer",

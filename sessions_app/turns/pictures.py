@@ -69,9 +69,22 @@ def pictures_of_record(
     """
     if not dependencies.rules.sees_pictures:
         return {}
-    ids = {key for entry in prompt for key in entry.get("pictures", ()) if key}
-    found = {key: _kept(UUID(key), dependencies) for key in ids}
+    found = {key: _kept(UUID(key), dependencies) for key in set(pictures_named(prompt)) if key}
     return {key: picture for key, picture in found.items() if picture}
+
+
+def pictures_named(prompt: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the ids of the messages whose pictures a stored prompt has, "" for one without."""
+    return [str(key) for entry in prompt for key in entry.get("pictures", ())]
+
+
+def pictures_gone(prompt: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many pictures of a stored prompt aren't among the kept files any more."""
+    named = pictures_named(prompt)
+    kept = MediaFile.objects.filter(
+        message__in=[key for key in named if key], state=MediaState.STORED
+    )
+    return len(named) - kept.count() if named else 0
 
 
 def _kept(message_id: UUID | None, dependencies: Dependencies) -> Picture | None:

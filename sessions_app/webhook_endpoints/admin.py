@@ -140,7 +140,7 @@ class WebhookEndpointAdmin(StaffAdmin):
     ) -> HttpResponse:
         return self._secret_page(request, request.__dict__["made_secret"])
 
-    @admin.action(description=gettext_lazy("Give it a new secret"), permissions=["change"])
+    @admin.action(description=gettext_lazy("Create a new secret"), permissions=["change"])
     def give_new_secret(
         self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
     ) -> HttpResponse | None:

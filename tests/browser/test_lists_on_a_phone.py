@@ -72,6 +72,27 @@ def test_every_list_has_two_lines_a_row(staff: Page, world: World) -> None:
     assert seen > len(addresses()) / 2
 
 
+def test_costs_have_two_lines_a_row(staff: Page, world: World, settings: Any) -> None:
+    settings.MODEL_PRICES = {"scripted": (1_000.0, 2_000.0)}
+    world.say(CLIENT, "is the terrace open")
+    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    staff.goto("/admin/costs/?period=7")
+    tables = staff.locator(".costs .table")
+    expect(tables).to_have_count(3)
+    for table in tables.all():
+        is_wider = table.evaluate("frame => frame.scrollWidth > frame.clientWidth")
+        assert not is_wider, table.inner_text()
+    rows = staff.locator(".costs tbody tr")
+    expect(rows).to_have_count(9)
+    for row in rows.evaluate_all(MEASURED):
+        assert row["height"] <= TWO_LINES
+        assert row["titled"]
+        assert not row["unnamed"]
+    today = rows.first
+    expect(today.locator(".row-time")).to_contain_text("USD")
+    expect(today.get_by_role("cell", name="Prompt: ")).to_be_visible()
+
+
 def test_a_touch_opens_the_row_and_the_box_chooses_it(staff: Page, world: World) -> None:
     world.say(CLIENT, "is the terrace open")
     staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
@@ -101,7 +122,7 @@ def test_a_wide_screen_has_a_table(staff: Page, world: World) -> None:
     world.say(CLIENT, "is the terrace open")
     staff.set_viewport_size({"width": 1280, "height": 800})
     staff.goto(reverse("admin:sessions_app_message_changelist"))
-    expect(staff.get_by_role("columnheader", name="Role")).to_be_visible()
+    expect(staff.get_by_role("columnheader", name="Written by")).to_be_visible()
     row = staff.locator(ROW).last
     expect(row.locator(".row-year")).to_be_visible()
     tops = row.locator("td, th").evaluate_all("cells => cells.map(cell => cell.offsetTop)")

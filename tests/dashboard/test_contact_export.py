@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
@@ -44,6 +45,16 @@ def dana(world: World) -> Chat:
     world.remember(CLIENT, "I am allergic to nuts")
     world.say(OTHER_CLIENT, "This was said by somebody else")
     return world.chat(CLIENT)
+
+
+def test_a_reply_by_staff_is_theirs_without_their_name(
+    admin_client: Client, admin_user: User, dana: Chat
+) -> None:
+    reply = {"text": "We open at nine", "key": "00000000-0000-4000-8000-000000000009"}
+    admin_client.post(f"/admin/sessions_app/turn/takeover/{dana.pk}/reply/", reply)
+    said = page(admin_client, dana).partition("We open at nine")[0].rpartition("<article")[2]
+    assert "somebody of the staff" in said
+    assert admin_user.username not in said
 
 
 def test_it_holds_everything_that_is_kept_in_words(admin_client: Client, dana: Chat) -> None:

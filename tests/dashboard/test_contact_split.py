@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,10 @@ from django.test import Client
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
-from memories_app.models import Memory, SourceDocument
+from memories_app.documents.facade import IncomingFile, document_receive, document_store
+from memories_app.models import Memory, MemoryEmbedding, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.cards.make_cards import card_make
@@ -35,6 +39,7 @@ from sessions_app.models import (
     Message,
     Note,
     ReviewedMark,
+    Snooze,
     SummarizationMetadata,
     Turn,
     UsageDay,
@@ -91,6 +96,7 @@ def everything(chat_id: Any) -> dict[str, Any]:
         ChatAccess,
         ChatPause,
         ReviewedMark,
+        Snooze,
         UsageDay,
         Bookmark,
         ChatAddress,
@@ -161,6 +167,67 @@ def test_undoing_a_merge_at_once_restores_both_exactly(
     token.refresh_from_db()
     assert token.chat_ids == [work.pk]
     assert not ContactMerge.objects.exists()
+
+
+def test_undoing_restores_a_file_of_both_a_snooze_and_a_pin(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    world.remember(OTHER_CLIENT, "I like tea")
+    Memory.objects.filter(chat_id=work.pk, content="I like tea").update(pinned=True)
+    for chat in (dana, work):
+        store_file(chat, world, tmp_path)
+        ended(chat, world)
+    last = Memory.objects.filter(chat_id=work.pk, document__isnull=False).latest("position")
+    Memory.objects.filter(pk=last.pk).update(pinned=True)
+    now = timezone.now()
+    Snooze.objects.create(chat=work, since=now, until=now + timedelta(days=2))
+    before = {chat.pk: everything(chat.pk) for chat in (dana, work)}
+    vectors = MemoryEmbedding.objects.count()
+    merge(admin_client, dana, work)
+    assert SourceDocument.objects.count() == 1
+    assert Memory.objects.get(chat_id=dana.pk, content="I like tea", status="active").pinned
+    assert not Snooze.objects.exists()
+    confirm(admin_client, undo(admin_client))
+    for chat in (dana, work):
+        assert everything(chat.pk) == before[chat.pk]
+    assert MemoryEmbedding.objects.count() == vectors
+    for chat in (CLIENT, OTHER_CLIENT):
+        assert "Paris" in world.seen_by_model(chat, "Where is the Eiffel Tower?")
+
+
+def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    for chat in (dana, work):
+        store_file(chat, world, tmp_path)
+    now = timezone.now()
+    Snooze.objects.create(chat=work, since=now, until=now + timedelta(days=2))
+    merge(admin_client, dana, work)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    key = SourceDocument.objects.get().pk
+    object_forget(kind="document", object_id=key, dependencies=dependencies)
+    reviewed = f"/admin/sessions_app/chat/{dana.pk}/review/"
+    assert admin_client.post(reviewed, {"do": "reviewed"}).status_code == 302
+    confirm(admin_client, undo(admin_client))
+    assert not Snooze.objects.exists()
+    assert not SourceDocument.objects.exists()
+    assert not Memory.objects.filter(document__isnull=False).exists()
+
+
+def store_file(chat: Chat, world: World, folder: Path) -> None:
+    """A file of some passages that the contact sent."""
+    chapters = (f"Chapter {n}. " + "A long walk through the town. " * 60 for n in range(3))
+    with IncomingFile(folder, max_bytes=1_000_000) as file:
+        file.write("\n\n".join(["The Eiffel Tower is in Paris.", *chapters]).encode())
+        received = document_receive(
+            file=file, name="guide.txt", folder=folder, visibility="chat", chat_id=chat.pk
+        )
+    document_store(
+        document_id=received.document.pk,
+        folder=folder,
+        extractor=SandboxExtractor(),
+        embedder=world.dependencies.embedder,
+    )
 
 
 def test_what_was_said_since_goes_by_its_address(

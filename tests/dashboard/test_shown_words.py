@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
+from django.apps import apps
+from django.contrib.admin import site
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import translation
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from sessions_app.inbound.admin import outcome_shown
-from sessions_app.models import ForgetReceipt, InboundDelivery, Turn
-from tests.world import CLIENT, World
+from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Turn
+from tests.world import CLIENT, GODFATHER, World
 
 pytestmark = pytest.mark.django_db
 HEBREW: Any = {"accept-language": "he"}
@@ -43,9 +46,9 @@ def test_an_unknown_outcome_is_shown_as_it_is_stored() -> None:
 def test_a_prompt_names_who_speaks(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "what time is it")
     page = f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/"
-    assert '<span class="role">System</span>' in admin_client.get(page).content.decode()
+    assert '<bdi class="role">System</bdi>' in admin_client.get(page).content.decode()
     hebrew = admin_client.get(page, headers=HEBREW).content.decode()
-    assert '<span class="role">מערכת</span>' in hebrew
+    assert '<bdi class="role">מערכת</bdi>' in hebrew
 
 
 def test_a_receipt_is_called_by_its_kind_in_words(admin_client: Client, world: World) -> None:
@@ -96,3 +99,75 @@ def test_history_is_the_audit_log_of_the_object_for_those_who_may_read_it(
 def test_the_page_that_verifies_is_below_the_audit_log(admin_client: Client) -> None:
     page = admin_client.get("/admin/audit/auditevent/verify/").content.decode()
     assert '<a href="/admin/audit/auditevent/">Audit log</a>' in page
+
+
+def test_lists_of_messages_name_who_wrote(
+    admin_client: Client, admin_user: User, world: World, settings: Any
+) -> None:
+    """The person by name, or by role where it isn't known; the assistant; staff by name."""
+    settings.GODFATHER_PHONE = frozenset({GODFATHER})
+    world.say(CLIENT, "hello")
+    world.say(GODFATHER, "good morning")
+    Chat.objects.filter(whatsapp_chat=GODFATHER).update(client_name="")
+    chat = world.chat(CLIENT)
+    reply = {"text": "Noa will call you", "key": "00000000-0000-4000-8000-000000000009"}
+    admin_client.post(f"/admin/sessions_app/turn/takeover/{chat.pk}/reply/", reply)
+
+    address = "/admin/sessions_app/message/"
+    assert authors(admin_client, address) == {
+        "hello": "Test User",
+        "good morning": "Owner",
+        "Noa will call you": admin_user.username,
+    }
+    sheet = admin_client.get(f"{address}?_csv=1").content.decode()
+    assert "Test User" in sheet
+    assert admin_user.username in sheet
+    hebrew = admin_client.get(address, headers=HEBREW).content.decode()
+    assert "בעל העסק" in hebrew
+
+    Chat.objects.filter(whatsapp_chat=CLIENT).update(client_name="")
+    assert authors(admin_client, address)["hello"] == "Client"
+    User.objects.filter(pk=admin_user.pk).update(username="noa")
+    in_session = f"{address}?session__session_id__exact={world.session(CLIENT).pk}"
+    assert authors(admin_client, in_session)["Noa will call you"] == "noa"
+
+
+def authors(client: Client, address: str) -> dict[str, str]:
+    """Who wrote each message of a list that isn't the assistant's, by its text."""
+    page = client.get(address)
+    rows = page.context["cl"].result_list
+    shown = re.findall(r"field-author[^>]*>\s*<bdi>([^<]*)</bdi>", page.content.decode())
+    assert len(shown) == len(rows)
+    found = {row.content: name for row, name in zip(rows, shown, strict=True)}
+    return {text: name for text, name in found.items() if name != "Assistant"}
+
+
+def test_a_prompt_names_the_person(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "what time is it")
+    page = f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/"
+    assert '<bdi class="role">Test User</bdi>' in admin_client.get(page).content.decode()
+
+
+# Names of columns and words of ours that say nothing to staff.
+ODD = re.compile(r"\b(told|order_num|num|godfather|gone|whatsapp chat)\b|^(is|was) ")
+
+
+def test_fields_and_columns_are_named_in_plain_words(admin_client: Client) -> None:
+    """Those of all our models, and of all lists and pages of the admin."""
+    admin_client.get("/admin/")  # registers the pages
+    ours = ("memoryproject", "sessions_app", "memories_app", "cards_app")
+    named = [
+        (f"{model.__name__}.{field.name}", str(text))
+        for model in apps.get_models()
+        if model.__module__.startswith(ours)
+        for field in model._meta.fields
+        for text in (field.verbose_name, field.help_text)
+    ]
+    named += [
+        (f"{type(page).__name__}.{name}", str(getattr(column, "short_description", "")))
+        for page in site._registry.values()
+        for name, column in vars(type(page)).items()
+    ]
+    assert len(named) > 1_000
+    odd = [f"{where}: {text}" for where, text in named if ODD.search(text)]
+    assert not odd, "\n".join(odd)

@@ -23,8 +23,8 @@ from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.dependencies import build_media_dependencies, media_request
-from sessions_app.media.facade import media_fetch
-from sessions_app.models import Chat, MediaFile, Message, Turn, TurnReplay
+from sessions_app.media.facade import media_drop, media_fetch
+from sessions_app.models import AnswerTrial, Chat, MediaFile, Message, Turn, TurnReplay
 from sessions_app.trials.facade import TrialWanted, trial_run, trial_start
 from sessions_app.turns.facade import next_needs_model
 from sessions_app.turns.turn_dependencies import FileDependencies
@@ -193,3 +193,48 @@ def test_a_trial_shows_another_model_the_same_picture(world: World) -> None:
     assert state == "done"
     (request,) = other.requests
     assert [each.content for line in request.messages for each in line.pictures] == [PNG]
+
+
+def test_the_page_of_trials_says_that_a_picture_is_no_longer_kept(
+    admin_client: Client, world: World, settings: Any
+) -> None:
+    settings.MODEL_SEES_PICTURES = True
+    show(world, "Is this the vase?", kept=True)
+    world.work()
+    turn = Turn.objects.latest("id")
+    page = f"/admin/sessions_app/turn/{turn.pk}/trials/"
+    gone = "1 picture that the answer saw is no longer kept, so that a trial answers without it."
+    assert "picture" not in admin_client.get(page).content.decode()
+    settings.MODEL_SEES_PICTURES = False
+    assert "Models are shown no pictures now" in admin_client.get(page).content.decode()
+    settings.MODEL_SEES_PICTURES = True
+
+    seeing = tried(world, turn, "A vase.")
+    assert seeing.unseen_pictures == 0
+    assert world.dependencies.media is not None
+    media_drop(world.dependencies.media, before=timezone.now())
+    assert gone in admin_client.get(page).content.decode()
+    blind = tried(world, turn, "Which vase?")
+    assert blind.unseen_pictures == 1
+    shown = admin_client.get(page).content.decode()
+    assert shown.count("Made without 1 picture that the answer saw.") == 1
+
+
+def tried(world: World, turn: Turn, answer: str) -> AnswerTrial:
+    """A trial of an answer by another model, made."""
+    user, _ = User.objects.get_or_create(username="dana")
+    trial = trial_start(
+        turn_id=turn.pk,
+        trial_id=uuid4(),
+        wanted=TrialWanted(model="other"),
+        user=user,
+        actor=SYSTEM,
+        models=["other"],
+        has_key=True,
+        enqueue=lambda _key: None,
+        now=timezone.now(),
+    )
+    other = ScriptedChatModel(lambda _request: answer, name="other")
+    trial_run(trial_id=trial.pk, dependencies=world.dependencies, model_named=lambda _name: other)
+    trial.refresh_from_db()
+    return trial

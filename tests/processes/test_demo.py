@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,6 +76,11 @@ def test_the_demo_plays_every_conversation_and_can_be_played_again(
             "AND event <> 'OwnSend'"
         )
         assert len(deliveries) == time * recorded_bodies()
+        assert fetched_files(database) == {
+            ("image", "image/jpeg"): 3 * time,
+            ("voice", "audio/wav"): 2 * time,
+            ("document", "application/pdf"): time,
+        }
 
 
 def test_the_demo_plays_among_the_demo_data_with_an_answer_that_waits(
@@ -89,6 +95,16 @@ def test_the_demo_plays_among_the_demo_data_with_an_answer_that_waits(
     printed = installation.manage("demo")
     assert printed.count("\n— ") == len(CONVERSATIONS)
     assert "✅ Remembered" in scene(printed, "WhatsApp Cloud API: the godfather")
+
+
+def fetched_files(database: Database) -> dict[tuple[str, str], int]:
+    """How many files the workers took from the stand-ins, by the message's kind and their type."""
+    files = database.rows(
+        "SELECT message.kind, file.content_type, file.state FROM sessions_app_mediafile file"
+        " JOIN sessions_app_message message ON message.message_id = file.message_id"
+    )
+    assert {file["state"] for file in files} == {"stored"}
+    return Counter((file["kind"], file["content_type"]) for file in files)
 
 
 def recorded_bodies() -> int:

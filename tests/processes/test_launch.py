@@ -47,9 +47,16 @@ def test_up_and_down_and_up_again_with_the_data(clone: Clone) -> None:
     started = clone.run()
     assert memories(clone) == ["TestCorp pays in 30 days"]
     assert_staff_can_log_in(clone)
+    Database(clone.folder / "data").rows("ALTER TABLE sessions_app_label RENAME colour TO tint")
     started.send_signal(signal.SIGTERM)
     clone.wait_until_stopped(started)
     assert "Traceback" not in clone.output()
+
+    # As if the code's first migration had been made anew since.
+    refused = clone.run_in_vain()
+    assert refused.returncode == 1
+    assert "Cannot start: The database was made by another state of the code" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def assert_welcoming(clone: Clone) -> None:

@@ -31,7 +31,7 @@ SOURCES = ("memoryproject", "sessions_app", "memories_app", "cards_app", "templa
 LANGUAGE = "/admin/language/"
 OUR_APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "dashboard")
 # Names that Hebrew speakers write in Latin letters.
-NAMES_AS_THEY_ARE = {"YAML", "sha256", "read, write, forget, audit"}
+NAMES_AS_THEY_ARE = {"YAML", "SHA-256", "read, write, forget, audit"}
 
 
 def entries() -> list[polib.POEntry]:

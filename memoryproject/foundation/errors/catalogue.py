@@ -114,6 +114,7 @@ MODELS = {
     "answer_deadline": _("The time for the answer was over (ANSWER_DEADLINE_SECONDS)."),
     "service_paused": _("It didn't answer lately and is not asked again for a short time."),
     "service_status": _("It answered %(status)s."),
+    "service_unreachable": _("It could not be reached."),
     "model_unreachable": _("The model server could not be reached."),
     "model_characters": _("The API key or the text holds characters that can't be sent."),
     "model_refused": _("The model server answered %(status)s: %(words)s"),

@@ -18,6 +18,7 @@ class ServiceName(models.TextChoices):
     TRANSCRIBER = labelled("transcriber", _("Transcription"))
     WHATSAPP_CLOUD = labelled("whatsapp_cloud", _("WhatsApp Cloud API"))
     WHATSAPP_GREEN = labelled("whatsapp_green", _("Green API"))
+    MEDIA_STORAGE = labelled("media_storage", _("Bucket of files"))
 
 
 class BreakerState(models.TextChoices):

@@ -6,7 +6,9 @@ from io import StringIO
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+
+from memoryproject.stored_schema import OtherSchemaError, schema_check
 
 
 class Command(BaseCommand):
@@ -19,6 +21,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("check", stdout=StringIO())
         call_command("migrate", verbosity=0)
+        try:
+            schema_check()
+        except OtherSchemaError as error:
+            raise CommandError(str(error)) from None
         call_command("createcachetable", verbosity=0)
         call_command("install_schedules", stdout=StringIO())
         call_command("check", databases=["default"], stdout=StringIO())

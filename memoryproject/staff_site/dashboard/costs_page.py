@@ -38,6 +38,14 @@ DEFAULT = "30"
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A figure with a short name, which it needs where a row has two lines."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Row:
     """One row of a table. ``name``: as a person reads it; ``key``: as CSV has it.
 
@@ -53,10 +61,15 @@ class Row:
     address: str = ""
 
     @property
-    def cells(self) -> list[str]:
-        calls = [] if self.calls is None else [count_shown(self.calls)]
+    def cells(self) -> list[Cell]:
+        calls = [] if self.calls is None else [Cell(_("Calls"), count_shown(self.calls))]
         cost = _("no price") if self.cost is None else cost_shown(self.cost)
-        return [*calls, count_shown(self.prompt), count_shown(self.completion), cost]
+        return [
+            *calls,
+            Cell(_("Prompt"), count_shown(self.prompt)),
+            Cell(_("Completion"), count_shown(self.completion)),
+            Cell(_("Estimated cost"), cost),
+        ]
 
     @property
     def values(self) -> list[Any]:
@@ -154,7 +167,7 @@ def _by_chat(request: HttpRequest, key: str, now: datetime, most: int) -> list[R
     return [
         _row(
             chats[chat_id].whatsapp_chat,
-            str(chats[chat_id]),
+            chats[chat_id].shown_name,
             each,
             reverse("admin:sessions_app_chat_conversation", args=[chat_id]),
         )

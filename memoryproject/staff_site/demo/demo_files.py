@@ -1,10 +1,11 @@
-"""The pictures and the recording of the story, drawn and sounded by this module."""
+"""The pictures and the recordings of the demo, drawn and sounded by this module."""
 
 from __future__ import annotations
 
 import math
 import struct
 import wave
+from collections.abc import Iterator
 from io import BytesIO
 
 # It comes with reportlab.
@@ -76,6 +77,37 @@ def window() -> bytes:
     return _png(picture)
 
 
+def shelf() -> bytes:
+    """Return a picture of a shelf of books with a place for a vase."""
+    picture, draw = _canvas("#e8ece6", "#b79a7c")
+    draw.rectangle((90, 70, 550, 400), fill="#8a6446", outline="#5f432d", width=10)
+    for top in (80, 190, 300):
+        draw.rectangle((104, top, 536, top + 90), fill="#f3e9dc")
+    colours = ("#2f6f5e", "#d97b66", "#36475a", "#e4b34c", "#8fa3b8")
+    # The place of the vase is on the board in the middle.
+    for top, books in ((80, 22), (190, 8), (300, 19)):
+        for number in range(books):
+            left = 112 + 19 * number
+            height = 58 + number * 7 % 24
+            colour = colours[(number + top) % len(colours)]
+            draw.rectangle((left, top + 90 - height, left + 15, top + 90), fill=colour)
+    return _png(picture)
+
+
+def leak() -> bytes:
+    """Return a picture of a dishwasher from whose door water runs."""
+    picture, draw = _canvas("#dfe6ea", "#c8c2b8")
+    draw.rectangle((170, 60, 470, 400), fill="#f7f8f9", outline="#8b97a3", width=5)
+    draw.rectangle((170, 60, 470, 120), fill="#cfd6dc", outline="#8b97a3", width=5)
+    draw.ellipse((400, 76, 430, 106), fill="#36475a")
+    draw.rectangle((240, 145, 400, 158), fill="#8b97a3")
+    draw.ellipse((120, 385, 440, 455), fill="#9cc7e6")
+    for left, top in ((205, 330), (245, 300), (285, 350), (325, 315)):
+        draw.rectangle((left - 3, top, left + 3, 400), fill="#7fb5dc")
+        draw.ellipse((left - 9, 392, left + 9, 414), fill="#7fb5dc")
+    return _png(picture)
+
+
 def voice() -> bytes:
     """Return a recording: somebody hums a sentence, as harmonics that two formants strengthen."""
     samples: list[float] = []
@@ -104,12 +136,39 @@ def voice() -> bytes:
 
 FILES = {"cake": cake, "hall": hall, "window": window, "voice": voice}
 
+RECORDED = {
+    "310000000000001": shelf,
+    "310000000000002": voice,
+    "310000000000003": cake,
+    "leak.jpg": leak,
+    "note.oga": voice,
+}
+"""The files that recorded messages name, by their ids at the Cloud API or their names."""
+
+
+def recorded_media() -> Iterator[tuple[str, bytes, str]]:
+    """Yield the name of each of RECORDED with its content and type, as WhatsApp would hand it out.
+
+    Recordings stay WAV, which needs no encoder.
+    """
+    for name, make in RECORDED.items():
+        if make is voice:
+            yield name, make(), "audio/wav"
+        else:
+            yield name, _jpeg(make()), "image/jpeg"
+
 
 def _canvas(wall: str, table: str) -> tuple[Image.Image, ImageDraw.ImageDraw]:
     picture = Image.new("RGB", SIZE, wall)
     draw = ImageDraw.Draw(picture)
     draw.rectangle((0, 330, *SIZE), fill=table)
     return picture, draw
+
+
+def _jpeg(picture: bytes) -> bytes:
+    written = BytesIO()
+    Image.open(BytesIO(picture)).convert("RGB").save(written, "JPEG", quality=88)
+    return written.getvalue()
 
 
 def _png(picture: Image.Image) -> bytes:

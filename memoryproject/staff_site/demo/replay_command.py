@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
@@ -35,7 +36,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
-from sessions_app.models import Turn
+from memoryproject.staff_site.demo.demo_files import recorded_media
+from sessions_app.models import MediaFile, Turn
+from sessions_app.models.stored_media import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -80,8 +83,14 @@ class Command(BaseCommand):
             for server in servers.values():
                 for name, mime_type in FILES.items():
                     server.add_file(recorded_file(name), mime_type, file_id=name)
-            for provider, name in CONVERSATIONS:
-                self._replay(url, provider, name, servers[provider])
+                for name, content, mime_type in recorded_media():
+                    server.add_file(content, mime_type, file_id=name)
+            played = [
+                event
+                for provider, name in CONVERSATIONS
+                for event in self._replay(url, provider, name, servers[provider])
+            ]
+            _wait_for_files(played)
             for server in servers.values():
                 server.courier.wait_until_idle()
         self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chat/")
@@ -94,7 +103,9 @@ class Command(BaseCommand):
         if ready.status_code != httpx.codes.OK:
             raise CommandError(f"The server isn't ready: {ready.text}")
 
-    def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> None:
+    def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> list[Event]:
+        """Play one conversation; return its events."""
+        played: list[Event] = []
         self.stdout.write(f"\n— {TITLES[provider]}: {TITLES[name]} —")
         if name == "godfather" and GODFATHER not in settings.GODFATHER_PHONE:
             self.stdout.write(f"    (GODFATHER_PHONE is not {GODFATHER}: here he is a client.)")
@@ -102,8 +113,9 @@ class Command(BaseCommand):
         restamp = restamp_cloud if provider == "cloud" else restamp_green
         for recorded in conversation(provider, name):
             payload = restamp(recorded, timezone.now(), unique)
-            payload = with_files_at(payload, server.file_url)
+            payload = with_files_at(payload, server.files, server.file_url)
             events = _events(provider, payload)
+            played += events
             for event in events:
                 self.stdout.write(_shown(event))
             seen = len(server.sent)
@@ -115,6 +127,7 @@ class Command(BaseCommand):
                     continue
                 text = sent["text"]["body"] if provider == "cloud" else sent["message"]
                 self.stdout.write(self.style.SUCCESS(f"    ← {text}"))
+        return played
 
     def _post(self, address: str, payload: dict[str, Any], server: ProviderServer) -> None:
         body = body_bytes(payload)
@@ -193,18 +206,37 @@ def _wait_for_answers(events: Iterable[Event]) -> None:
 
     Raises CommandError if that takes too long.
     """
-    provider_ids = [
-        event.provider_message_id for event in events if isinstance(event, InboundMessage)
-    ]
     open_turns = Turn.objects.filter(
         state__in=[*WAITING_STATES, TurnState.SENDING],
-        message__provider_message_id__in=provider_ids,
+        message__provider_message_id__in=_provider_ids(events),
     )
+    if not _are_gone(open_turns):
+        raise CommandError("No answer came: are the workers running (make run)?")
+
+
+def _wait_for_files(events: Iterable[Event]) -> None:
+    """Wait until the workers have fetched the files from the stand-ins, which end with the command.
+
+    Raises CommandError if that takes too long.
+    """
+    unfetched = MediaFile.objects.filter(
+        state=MediaState.PENDING, message__provider_message_id__in=_provider_ids(events)
+    )
+    if not _are_gone(unfetched):
+        raise CommandError("The pictures weren't fetched: are the workers running (make run)?")
+
+
+def _provider_ids(events: Iterable[Event]) -> list[str]:
+    return [event.provider_message_id for event in events if isinstance(event, InboundMessage)]
+
+
+def _are_gone(rows: QuerySet[Any]) -> bool:
+    """Wait until no such rows are left; return False if that takes too long."""
     for _ in range(ANSWER_WITHIN_SECONDS * 10):
-        if not open_turns.exists():
-            return
+        if not rows.exists():
+            return True
         time.sleep(0.1)
-    raise CommandError("No answer came: are the workers running (make run)?")
+    return False
 
 
 def recorded_chats() -> set[str]:

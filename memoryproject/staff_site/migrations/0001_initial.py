@@ -169,9 +169,9 @@ class Migration(migrations.Migration):
                 ('key', models.CharField(max_length=400, verbose_name='key')),
                 ('text', models.TextField(verbose_name='text')),
                 ('since', models.DateTimeField(default=django.utils.timezone.now, verbose_name='since')),
-                ('over_at', models.DateTimeField(blank=True, null=True, verbose_name='over at')),
-                ('told_at', models.DateTimeField(blank=True, null=True, verbose_name='told at')),
-                ('told_over_at', models.DateTimeField(blank=True, null=True, verbose_name='told over at')),
+                ('over_at', models.DateTimeField(blank=True, null=True, verbose_name='ended at')),
+                ('told_at', models.DateTimeField(blank=True, null=True, verbose_name='notified at')),
+                ('told_over_at', models.DateTimeField(blank=True, null=True, verbose_name='end notified at')),
             ],
             options={
                 'verbose_name': 'alert',

@@ -40,7 +40,7 @@ class TaskAdmin(JobAdmin):
     def kind(self, task: Task) -> str:
         return kind_of(task.func)
 
-    @admin.display(description=_("what went wrong"))
+    @admin.display(description=_("error"))
     def error(self, task: Task) -> str:
         return "–" if task.success else fault_of(task.result).text
 

@@ -170,7 +170,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         on, off = _("on for this chat"), _("off for this chat")
         return shown_state(on if chat.memory_enabled else off, good=[on], bad=[off])
 
-    @admin.display(description=gettext_lazy("to read"))
+    @admin.display(description=gettext_lazy("related pages"))
     def links(self, chat: Chat) -> str:
         return chat_links(chat)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
@@ -26,6 +27,7 @@ from sessions_app.media.presentation import media_page
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.author_names import author_names, written_by
 from sessions_app.presentation.message_kinds import shown_message
 from sessions_app.presentation.row_search import messages_found, vectors_found
 
@@ -37,7 +39,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     actions = ("forget_selected",)
     read_as = "message"
     list_is_read = True
-    list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
+    list_display = ("said_at", "author", "short_text", "chat", "shown_delivery")
     row_title = "short_text"
     csv_columns: ClassVar[Any] = {"short_text": "whole_text"}
     list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
@@ -58,7 +60,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
                     "chat",
                     "session",
                     "order_num",
-                    "role",
+                    "author",
                     "kind",
                     "sums_up",
                 )
@@ -94,6 +96,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     )
     readonly_fields = (
         "whole_text",
+        "author",
         "sums_up",
         "shown_media",
         "shown_metadata",
@@ -110,6 +113,20 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     ) -> tuple[QuerySet[Message], bool]:
         return messages_found(queryset, search_term), False
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        base = super().get_changelist(request, **kwargs)
+
+        class Signed(base):  # type: ignore[misc,valid-type]
+            """Finds the staff members who wrote the page's messages in one query."""
+
+            def get_results(self, request: HttpRequest) -> None:
+                super().get_results(request)
+                names = author_names(self.result_list)
+                for message in self.result_list:
+                    message.authors = names
+
+        return Signed
+
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Order one session from its beginning, and all other lists by the newest first."""
         return ("order_num",) if _is_one_session(request) else ("-received_at", "-order_num")
@@ -117,12 +134,19 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         """Leave out the chat within one session, where it is always the same."""
         if _is_one_session(request):
-            return ("order_num", "role", "short_text", "shown_delivery", "said_at")
+            return ("order_num", "author", "short_text", "shown_delivery", "said_at")
         return self.list_display
 
     @admin.display(description=gettext_lazy("received"), ordering="received_at")
     def said_at(self, message: Message) -> object:
         return message.received_at
+
+    @admin.display(description=gettext_lazy("written by"), ordering="role")
+    def author(self, message: Message) -> str:
+        names: dict[int, str] | None = getattr(message, "authors", None)
+        if names is None:
+            names = author_names([message])
+        return format_html("<bdi>{}</bdi>", written_by(message, message.chat, names))
 
     @admin.display(description=gettext_lazy("content"))
     def short_text(self, message: Message) -> str:
@@ -132,7 +156,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     def whole_text(self, message: Message) -> str:
         return _revoked() if message.revoked_at else shown_text(message.content)
 
-    @admin.display(description=gettext_lazy("sums up"))
+    @admin.display(description=gettext_lazy("summary of"))
     def sums_up(self, message: Message) -> str:
         made = SummarizationMetadata.objects.filter(summary_message=message).first()
         if made is None:

@@ -26,9 +26,9 @@ from sessions_app.models import (
     SummarizationMetadata,
     Turn,
 )
-from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.author_names import SOMEBODY, author_names
+from sessions_app.presentation.author_names import author_names, written_by
 from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
 
 TROUBLED = {
@@ -159,11 +159,9 @@ def _bubble(
 
 def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:
     """Return the author: for each message of a group, and for messages by staff everywhere."""
-    if message.metadata.get("by_hand"):
-        return authors.get(message.metadata.get(AUTHOR, 0)) or str(SOMEBODY)
-    if message.role == Role.ASSISTANT or not chat.is_group:
-        return ""
-    return str(message.metadata.get("sender_name") or message.sender)
+    if message.metadata.get("by_hand") or (chat.is_group and message.role == Role.USER):
+        return written_by(message, chat, authors)
+    return ""
 
 
 def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:

@@ -173,7 +173,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def shown_probe(self, receipt: ForgetReceipt) -> str:
         return probe_words(receipt.probe)
 
-    @admin.display(description=gettext_lazy("what was asked and read"))
+    @admin.display(description=gettext_lazy("searches and reads"))
     def shown_looks(self, receipt: ForgetReceipt) -> str:
         columns = (_("where"), _("queries"), _("rows"))
         return shown_table(columns, looks_words(receipt.probe_details))

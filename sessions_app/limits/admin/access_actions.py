@@ -30,7 +30,7 @@ class AccessActions(ReadOnlyAdmin):
     def block_selected(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
         self._decide(request, queryset, Standing.BLOCKED, StandingReason.SPAM)
 
-    @admin.action(description=gettext_lazy("Neither block nor allow"), permissions=["takeover"])
+    @admin.action(description=gettext_lazy("Reset to not decided"), permissions=["takeover"])
     def undecide_selected(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
         self._decide(request, queryset, Standing.NONE, StandingReason.NONE)
 

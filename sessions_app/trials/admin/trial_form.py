@@ -10,15 +10,17 @@ from uuid import UUID
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt
-from sessions_app.trials.dependencies import has_model_key, trial_models
+from sessions_app.trials.dependencies import has_model_key, sees_pictures, trial_models
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.trials.facade import TrialWanted
 from sessions_app.trials.given_texts import MAX_CHOSEN, RECALLED_SOURCES, entries_then
 from sessions_app.trials.prompt_parts import prompt_apart
 from sessions_app.trials.start_trial import MAX_INSTRUCTIONS, trial_check
+from sessions_app.turns.facade import pictures_gone, pictures_named
 from sessions_app.turns.presentation import RecalledRow, near_misses, recalled_rows
 
 
@@ -35,7 +37,8 @@ class Tick:
 class TrialForm:
     """What the form offers; ``refused``: why the answer can't be tried again, in the stored form.
 
-    ``trial_id`` is new with each form, so that a form that is sent twice makes one trial.
+    ``pictures``: what a trial wouldn't be shown of the answer's pictures. ``trial_id`` is new with
+    each form, so that a form that is sent twice makes one trial.
     """
 
     trial_id: UUID
@@ -43,6 +46,7 @@ class TrialForm:
     models: Sequence[str] = ()
     ticks: Sequence[Tick] = field(default_factory=tuple)
     refused: str = ""
+    pictures: str = ""
     most: int = MAX_INSTRUCTIONS
 
     @property
@@ -77,7 +81,28 @@ def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None)
         stored = prompt_apart(TurnReplay.of(turn).prompt)
         wanted = replace(wanted, system_text=stored.instructions)
     ticks = _ticks(turn, typed, may_see_memories=may_see_memories)
-    return TrialForm(uuid.uuid4(), wanted, models, ticks)
+    return TrialForm(uuid.uuid4(), wanted, models, ticks, pictures=_unseen(turn))
+
+
+def _unseen(turn: Turn) -> str:
+    """Return what a trial wouldn't be shown of the answer's pictures; "" if it sees them all."""
+    prompt = TurnReplay.of(turn).prompt
+    if not pictures_named(prompt):
+        return ""
+    if not sees_pictures():
+        return _(
+            "Models are shown no pictures now (MODEL_SEES_PICTURES is off), so that a trial "
+            "answers without those that the answer saw."
+        )
+    if not (gone := pictures_gone(prompt)):
+        return ""
+    text = ngettext(
+        "%(n)d picture that the answer saw is no longer kept, so that a trial answers without it.",
+        "%(n)d pictures that the answer saw are no longer kept, so that a trial answers without "
+        "them.",
+        gone,
+    )
+    return text % {"n": gone}
 
 
 def wanted_posted(request: HttpRequest) -> tuple[UUID, TrialWanted]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
-from sessions_app.presentation.author_names import SOMEBODY, names_of
+from sessions_app.presentation.author_names import SOMEBODY, names_of, person_of
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import kind_of
 from sessions_app.turns.admin.extraction_results import learning_of
@@ -54,6 +54,7 @@ class PromptLine:
 
     ``before``, ``data`` and ``after``: the text before the fence, the data inside it and the text
     after it, where the message has a fence. ``pictures``: the addresses of those that it came with.
+    ``person``: the name of the chat's person, where it is known.
     """
 
     role: str
@@ -63,9 +64,12 @@ class PromptLine:
     data: str = ""
     after: str = ""
     pictures: Sequence[str] = ()
+    person: str = ""
 
     @property
     def role_shown(self) -> str:
+        if self.role == Role.USER and self.person:
+            return self.person
         return str(dict(Role.choices).get(self.role, self.role))
 
 
@@ -120,7 +124,7 @@ def replay_of(turn: Turn) -> Replay:
         means=state_means(turn),
         trouble=trouble_means(turn),
         merged_into=_merged_into(turn),
-        prompt=prompt_lines(replay.prompt),
+        prompt=prompt_lines(replay.prompt, person=person_of(turn.chat)),
         recalled=recalled_rows(replay.recalled),
         left_out=_left_out(replay.left_out),
         passage=str(replay.left_out.get("passage", "")),
@@ -175,12 +179,15 @@ def _merged_into(turn: Turn) -> str:
 
 
 def prompt_lines(
-    entries: Sequence[dict[str, Any]], *, all_unfolded: bool = False
+    entries: Sequence[dict[str, Any]], *, all_unfolded: bool = False, person: str = ""
 ) -> list[PromptLine]:
     """Return the messages of a prompt, with their fenced data set apart."""
     last = len(entries)
     return [
-        _prompt_line(entry, unfolded=all_unfolded or (place > last - UNFOLDED and place > 1))
+        replace(
+            _prompt_line(entry, unfolded=all_unfolded or (place > last - UNFOLDED and place > 1)),
+            person=person,
+        )
         for place, entry in enumerate(entries, start=1)
     ]
 

@@ -259,7 +259,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         cost = turn_costs.cost_shown_of(TurnReplay.of(turn))
         return _kept_whole(cost) if cost else "–"
 
-    @admin.display(description=gettext_lazy("trouble"))
+    @admin.display(description=gettext_lazy("problem"))
     def trouble(self, turn: Turn) -> str:
         return shown_short(translate_error(turn.error), MAX_TROUBLE_LENGTH) if turn.error else ""
 

@@ -66,7 +66,7 @@ def quick_links(request: HttpRequest) -> list[QuickLink]:
         _link(_("Missed"), TurnState.MISSED),
         _link(_("Not answered"), TurnState.REFUSED),
         _link(_("Waiting"), TurnState.PENDING),
-        QuickLink(_("By hand"), list_address("sessions_app_turn", by_hand__exact=1)),
+        QuickLink(_("By staff"), list_address("sessions_app_turn", by_hand__exact=1)),
     ]
 
 

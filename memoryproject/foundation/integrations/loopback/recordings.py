@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from importlib import resources
 from typing import Any
 
@@ -29,12 +29,14 @@ def recorded_file(name: str) -> bytes:
     return (folder / name).read_bytes()
 
 
-def with_files_at(payload: dict[str, Any], address_of: Callable[[str], str]) -> dict[str, Any]:
-    """Return a Green API body with another address for its file, if that is one of FILES."""
+def with_files_at(
+    payload: dict[str, Any], names: Container[str], address_of: Callable[[str], str]
+) -> dict[str, Any]:
+    """Return a Green API body with another address for its file, if that is one of ``names``."""
     data = mapping(payload.get("messageData"))
     file = mapping(data.get("fileMessageData"))
     name = text_of(file.get("downloadUrl")).rpartition("/")[2]
-    if name not in FILES:
+    if name not in names:
         return payload
     moved = {**data, "fileMessageData": {**file, "downloadUrl": address_of(name)}}
     return {**payload, "messageData": moved}

@@ -13,7 +13,15 @@ from django.core.files.storage import Storage
 
 
 class MediaStorageError(OSError):
-    """A storage on another computer doesn't answer, or refuses. The text names no key."""
+    """A storage on another computer doesn't answer, or refuses. The text names no key.
+
+    ``sickness`` and ``sickness_text``: see outside_services.guards.SickError.
+    """
+
+    def __init__(self, text: str, *, sickness: int = 0, sickness_text: str = "") -> None:
+        super().__init__(text)
+        self.sickness = sickness
+        self.sickness_text = sickness_text
 
 
 class MediaStorage(ABC):

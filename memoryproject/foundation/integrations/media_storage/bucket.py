@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar, TypeVar, cast
 
 from boto3.exceptions import Boto3Error
 from boto3.s3.transfer import TransferConfig
@@ -16,18 +17,31 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from storages.backends.s3 import S3Storage
 
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.media_storage.base import (
     MediaStorage,
     MediaStorageError,
 )
 from memoryproject.foundation.integrations.media_storage.bucket_object import BucketObject
+from memoryproject.foundation.outside_services.guards import (
+    REFUSED_WEIGHT,
+    TIMEOUT_WEIGHT,
+    Guard,
+    ServicePausedError,
+    Unguarded,
+)
 from memoryproject.foundation.text.uuids import is_canonical_uuid
+
+T = TypeVar("T")
 
 READ_BLOCK = 256 * 1024
 # What is sent in parts leaves parts that no listing shows when it is broken off. Every file is
 # smaller than this, so that each goes in one request.
 ONE_REQUEST = 1024**3
 MISSING = ("404", "NoSuchKey", "NotFound")
+# Of the key or the bucket itself. The answer to HEAD has no code but its status, which may be about
+# one object.
+REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket")
 
 
 @dataclass(frozen=True)
@@ -52,30 +66,29 @@ class BucketStorage(MediaStorage):
 
     is_remote: ClassVar[bool] = True
 
-    def __init__(self, bucket: Bucket, *, incoming: Path) -> None:
+    def __init__(self, bucket: Bucket, *, incoming: Path, guard: Guard | None = None) -> None:
         self.bucket = bucket
+        self._guard = guard or Unguarded()
         super().__init__(_storage(bucket), incoming=incoming)
 
     def put(self, name: str, path: Path) -> None:
-        with _reported():
-            super().put(name, path)
+        self._ask(lambda: super(BucketStorage, self).put(name, path))
 
     def has(self, name: str) -> bool:
-        with _reported():
-            return super().has(name)
+        return self._ask(lambda: super(BucketStorage, self).has(name))
 
     def open(self, name: str) -> BinaryIO:
         which = {"Bucket": self.bucket.name, "Key": self._key(name)}
         try:
-            with _reported():
-                size = self._client.head_object(**which)["ContentLength"]
+            size = self._ask(lambda: self._client.head_object(**which)["ContentLength"])
         except MediaStorageError as error:
             if _is_missing(error):
                 raise FileNotFoundError(name) from None
             raise
 
         def read_from(start: int) -> Any:
-            return self._client.get_object(**which, Range=f"bytes={start}-")["Body"]
+            part = f"bytes={start}-"
+            return self._ask(lambda: self._client.get_object(**which, Range=part)["Body"])
 
         lies = BucketObject(read_from, size=size, reported=_reported)
         return cast(BinaryIO, BufferedReader(lies, READ_BLOCK))
@@ -83,11 +96,7 @@ class BucketStorage(MediaStorage):
     def remove(self, names: Collection[str]) -> None:
         """Remove them, also from a bucket that keeps earlier versions."""
         for name in names:
-            with _reported():
-                which = {"Bucket": self.bucket.name, "Key": self._key(name)}
-                answer = self._client.delete_object(**which)
-                if answer.get("DeleteMarker") or answer.get("VersionId"):
-                    self._remove_versions(self._key(name))
+            self._ask(partial(self._remove, self._key(name)))
 
     def lying(self, *, before: datetime) -> Iterator[str]:
         """Yield only names that are ours: the bucket may hold other things."""
@@ -95,12 +104,29 @@ class BucketStorage(MediaStorage):
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket.name, Prefix=start, Delimiter="/"
         )
-        with _reported():
-            for page in pages:
-                for entry in page.get("Contents", ()):
-                    name = entry["Key"].removeprefix(start)
-                    if entry["LastModified"] < before and is_canonical_uuid(name):
-                        yield name
+        following = iter(pages)
+        while page := self._ask(lambda: next(following, None)):
+            for entry in page.get("Contents", ()):
+                name = entry["Key"].removeprefix(start)
+                if entry["LastModified"] < before and is_canonical_uuid(name):
+                    yield name
+
+    def _ask(self, work: Callable[[], T]) -> T:
+        """Ask the other side, unless it hasn't answered lately. Raises MediaStorageError."""
+
+        def reported() -> T:
+            with _reported():
+                return work()
+
+        try:
+            return self._guard.call(reported)
+        except ServicePausedError:
+            raise MediaStorageError("S3 didn't answer lately and isn't asked now") from None
+
+    def _remove(self, key: str) -> None:
+        answer = self._client.delete_object(Bucket=self.bucket.name, Key=key)
+        if answer.get("DeleteMarker") or answer.get("VersionId"):
+            self._remove_versions(key)
 
     def _remove_versions(self, key: str) -> None:
         pages = self._client.get_paginator("list_object_versions").paginate(
@@ -156,9 +182,20 @@ def _reported() -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "")
-        raise MediaStorageError(f"S3 refused {error.operation_name}: {code}") from None
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        is_down = TIMEOUT_WEIGHT if status >= 500 or code == "SlowDown" else 0
+        raise MediaStorageError(
+            f"S3 refused {error.operation_name}: {code}",
+            sickness=REFUSED_WEIGHT if code in REFUSED else is_down,
+            sickness_text=ErrorText("service_status", status=status),
+        ) from None
     except (BotoCoreError, Boto3Error) as error:
-        raise MediaStorageError(f"S3 doesn't answer: {type(error).__name__}") from None
+        # The client has tried twice.
+        raise MediaStorageError(
+            f"S3 doesn't answer: {type(error).__name__}",
+            sickness=TIMEOUT_WEIGHT,
+            sickness_text=ErrorText("service_unreachable"),
+        ) from None
 
 
 def _is_missing(error: MediaStorageError) -> bool:

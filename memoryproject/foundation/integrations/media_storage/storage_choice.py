@@ -10,6 +10,8 @@ from django.conf import settings
 
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
+from memoryproject.foundation.outside_services.models import ServiceName
+from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 
 # In DATA_DIR: the files, or with a bucket those that are on their way into it.
 MEDIA_FOLDER = "media"
@@ -39,6 +41,8 @@ def _bucket_storage(
     from memoryproject.foundation.integrations.media_storage.bucket import Bucket, BucketStorage  # noqa: PLC0415 slow, optional
 
     place = urlsplit(address)
+    server = urlsplit(endpoint).netloc.rpartition("@")[2] or "Amazon S3"
+    guard = ServiceGuard(ServiceName.MEDIA_STORAGE, f"{place.netloc} at {server}")
     bucket = Bucket(
         name=place.netloc,
         prefix=place.path.strip("/"),
@@ -47,4 +51,4 @@ def _bucket_storage(
         access_key=key_id,
         secret_key=secret,
     )
-    return BucketStorage(bucket, incoming=incoming)
+    return BucketStorage(bucket, incoming=incoming, guard=guard)

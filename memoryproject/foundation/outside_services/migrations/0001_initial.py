@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name='OutsideService',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(choices=[('chat_model', 'Chat model'), ('embedder', 'Embedder'), ('transcriber', 'Transcription'), ('whatsapp_cloud', 'WhatsApp Cloud API'), ('whatsapp_green', 'Green API')], max_length=32, verbose_name='name')),
+                ('name', models.CharField(choices=[('chat_model', 'Chat model'), ('embedder', 'Embedder'), ('transcriber', 'Transcription'), ('whatsapp_cloud', 'WhatsApp Cloud API'), ('whatsapp_green', 'Green API'), ('media_storage', 'Bucket of files')], max_length=32, verbose_name='name')),
                 ('target', models.CharField(max_length=300, verbose_name='target')),
                 ('state', models.CharField(choices=[('closed', 'working'), ('open', 'not answering'), ('half-open', 'being tried again')], default='closed', max_length=16, verbose_name='state')),
                 ('failures', models.PositiveIntegerField(default=0, verbose_name='failures')),
