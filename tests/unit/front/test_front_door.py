@@ -15,7 +15,9 @@ from memoryproject.front_door import (
     CADDYFILE,
     MAX_SOCKET_PATH_BYTES,
     FrontDoor,
+    FrontDoorError,
     PeerAddress,
+    not_too_old,
     socket_folder,
 )
 from memoryproject.programs import Program, all_programs, supervisor_conf
@@ -70,6 +72,25 @@ def test_other_sockets_are_in_a_private_folder(name: str) -> None:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     finally:
         shutil.rmtree(folder)
+
+
+def program_that_says(text: str, folder: Path) -> str:
+    program = folder / "caddy"
+    program.write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
+    program.chmod(0o700)
+    return str(program)
+
+
+@pytest.mark.parametrize("version", ["v2.11.2 h1:a=", "v2.11.10", "v2.12.0", "v3.0.0", "(devel)"])
+def test_a_caddy_that_is_new_enough_is_taken(tmp_path: Path, version: str) -> None:
+    program = program_that_says(version, tmp_path)
+    assert not_too_old(program) == program
+
+
+@pytest.mark.parametrize("version", ["2.6.2", "v2.10.2 h1:a=", "v2.11.1"])
+def test_a_caddy_that_mixes_bodies_is_refused(tmp_path: Path, version: str) -> None:
+    with pytest.raises(FrontDoorError, match="may mix the bodies"):
+        not_too_old(program_that_says(version, tmp_path))
 
 
 def test_only_proxies_of_ones_own_are_believed(tmp_path: Path) -> None:

@@ -1,0 +1,22 @@
+"""The front door with a domain and TLS, as in a deployment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+from memoryproject.front_door import CADDYFILE, caddy
+
+
+def test_only_http_1_is_spoken() -> None:
+    """In others, a body that is shorter than its length would give two requests one buffer."""
+    adapted = subprocess.run(
+        [caddy(), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile"],
+        env={**os.environ, "MEMORY_SITE": "memory.example.com"},
+        capture_output=True,
+        check=True,
+    )
+    servers: dict[str, Any] = json.loads(adapted.stdout)["apps"]["http"]["servers"]
+    assert [server["protocols"] for server in servers.values()] == [["h1"]]
