@@ -191,8 +191,8 @@ def test_undoing_restores_a_file_of_both_a_snooze_and_a_pin(
     for chat in (dana, work):
         assert everything(chat.pk) == before[chat.pk]
     assert MemoryEmbedding.objects.count() == vectors
-    for chat in (CLIENT, OTHER_CLIENT):
-        assert "Paris" in world.seen_by_model(chat, "Where is the Eiffel Tower?")
+    for person in (CLIENT, OTHER_CLIENT):
+        assert "Paris" in world.seen_by_model(person, "Where is the Eiffel Tower?")
 
 
 def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(

@@ -101,7 +101,7 @@ def test_the_settings_choose_the_place(settings: Any, tmp_path: Path) -> None:
 
 
 def test_a_key_of_the_environment_is_not_mixed_with_ours(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a token of another key")
     monkeypatch.setenv("AWS_S3_SESSION_PROFILE", "another")
