@@ -11,8 +11,10 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-# Reads nothing of the body; ends the connection while it comes.
-REFUSED, DROPPED = "/refused", "/dropped"
+# How a path ends: nothing of the body is read; or the connection ends while the body comes, each
+# time or only the first time.
+REFUSED, DROPPED, DROPPED_ONCE = "/refused", "/dropped", "/dropped-once"
+FILE = b"x" * 3_000_000
 
 
 class HashingServer(socketserver.ThreadingUnixStreamServer):
@@ -21,6 +23,7 @@ class HashingServer(socketserver.ThreadingUnixStreamServer):
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path), Handler)
+        self.seen: set[str] = set()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: here, connections that break off are usual."""
@@ -28,16 +31,30 @@ class HashingServer(socketserver.ThreadingUnixStreamServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: HashingServer
+
+    def do_GET(self) -> None:
+        self._answer(200, FILE)
 
     def do_POST(self) -> None:
         self.close_connection = True
-        if self.path.endswith(DROPPED):
-            self.rfile.read(10)
+        again = self.path in self.server.seen
+        self.server.seen.add(self.path)
+        if self.path.endswith(DROPPED) or (self.path.endswith(DROPPED_ONCE) and not again):
+            self.rfile.read(1)
         elif self.path.endswith(REFUSED):
             self._answer(401, b"")
         else:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._answer(200, hashlib.sha256(body).hexdigest().encode())
+            self._answer(200, hashlib.sha256(self._body()).hexdigest().encode())
+
+    def _body(self) -> bytes:
+        if "Content-Length" in self.headers:
+            return self.rfile.read(int(self.headers["Content-Length"]))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        return body
 
     def _answer(self, status: int, text: bytes) -> None:
         self.send_response(status)

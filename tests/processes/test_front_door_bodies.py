@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.front_door import FrontDoor, socket_folder
-from tests.processes.hashing_server import DROPPED, REFUSED, hashing_server
+from tests.processes.hashing_server import DROPPED, DROPPED_ONCE, REFUSED, hashing_server
 from tests.processes.installation import free_port
 from tests.processes.waiting import wait_until
 
@@ -158,10 +158,41 @@ def test_a_body_in_chunks(door: Door, chunks: bytes) -> None:
         assert_bodies_are_whole(door)
 
 
-def test_a_webhook_that_is_sent_again(door: Door) -> None:
+def test_a_web_server_that_drops_each_webhook(door: Door) -> None:
     length = f"Content-Length: {HALF}"
     begun = [door.begin(CLOUD + DROPPED, b"x" * HALF, length) for _ in range(5)]
     assert [response(client)[0] for client in begun] == [503] * 5
     for client in begun:
         client.close()
     assert_bodies_are_whole(door)
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent", "body"),
+    [
+        ("Content-Length: 5000", b"x" * 5000, b"x" * 5000),
+        ("Transfer-Encoding: chunked", b"5\r\nabcde\r\n3\r\nfgh\r\n0\r\n\r\n", b"abcdefgh"),
+    ],
+    ids=["with a length", "in chunks"],
+)
+def test_a_dropped_webhook_is_sent_again(
+    door: Door, headers: str, sent: bytes, body: bytes
+) -> None:
+    """It is stored once, however often it comes; other requests are not sent again."""
+    webhook, other = PATHS
+    with door.begin(webhook + DROPPED_ONCE, sent, headers) as client:
+        assert response(client) == (200, hashlib.sha256(body).hexdigest())
+    with door.begin(other + DROPPED_ONCE, sent, headers) as client:
+        assert response(client)[0] == 503
+
+
+def test_a_static_file(door: Door) -> None:
+    """Responses that are buffered have their buffers from the same pool."""
+    asked = b"GET /static/app.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for ending in (response, reset):
+        for _ in range(3):
+            with door.connect() as client:
+                client.sendall(asked)
+                assert client.recv(15) == b"HTTP/1.1 200 OK"
+                ending(client)
+        assert_bodies_are_whole(door)
