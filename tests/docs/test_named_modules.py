@@ -103,16 +103,16 @@ def test_the_tree_names_every_package_and_module_at_its_places() -> None:
     named: dict[str, set[str]] = {}
     places: list[str] = []
     for indent, text in re.findall(r"^ {4}( *)([a-z_]+(?:/|\.py).*)$", tree, re.MULTILINE):
-        names = re.findall(r"[a-z_]+(?:/|\.py)", text.split("   ")[0])
-        places[len(indent) // 2 :] = [names[0].rstrip("/")]
-        named.setdefault("/".join(places[:-1]), set()).update(names)
+        entries = re.findall(r"[a-z_]+(?:/|\.py)", text.split("   ")[0])
+        places[len(indent) // 2 :] = [entries[0].rstrip("/")]
+        named.setdefault("/".join(places[:-1]), set()).update(entries)
     named.pop("")
     assert {"memoryproject/foundation", "memoryproject/staff_site", "cards_app"} < named.keys()
     for place, names in named.items():
         there = {
             path.name + "/" * path.is_dir()
             for path in (PROJECT / place).iterdir()
-            if path.name not in ("__init__.py", "__pycache__")
+            if path.name not in ("__init__.py", "__pycache__") and path.name[0] != "."
         }
         assert names == there, place
 
