@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.facts.facade import NewMemory, problems_of
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
+from memoryproject.foundation.text.iso_times import iso_utc
 
 logger = logging.getLogger(__name__)
 
@@ -306,4 +307,4 @@ def _text(value: UUID | None) -> str | None:
 
 
 def _time(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")
+    return None if value is None else iso_utc(value)

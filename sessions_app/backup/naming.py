@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from memoryproject.foundation.process.private_folders import folder_sync
+
 # The errors of file systems without hard links: FAT and exFAT, some network folders.
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
@@ -25,7 +27,7 @@ def name_file(temporary: Path, path: Path, *, link: Link = os.link) -> None:
         if error.errno not in NO_LINKS:
             raise
         _rename(temporary, path)
-    _sync_folder(path.parent)
+    folder_sync(path.parent)
 
 
 def _rename(temporary: Path, path: Path) -> None:
@@ -36,11 +38,3 @@ def _rename(temporary: Path, path: Path) -> None:
     except OSError:
         path.unlink()
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

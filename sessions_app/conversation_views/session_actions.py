@@ -19,6 +19,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.turns.facade import chat_locked
 
 
 class MemoryDisabledError(Exception):
@@ -54,7 +55,7 @@ def session_open_in(
     Raises MemoryDisabledError, and then nothing is created.
     """
     with transaction.atomic():
-        chat = _locked(chat_at_or_new(whatsapp_chat).pk)
+        chat = chat_locked(chat_at_or_new(whatsapp_chat).pk)
         if not rules.remember(chat):
             raise MemoryDisabledError
         active = ChatSession.objects.filter(chat=chat, status=SessionStatus.ACTIVE)
@@ -90,10 +91,6 @@ def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSess
         if session.status == SessionStatus.ACTIVE:
             session_end(session=session, at=now, actor=actor)
         return session
-
-
-def _locked(chat_id: UUID) -> Chat:
-    return Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
 
 
 def _session_locked(session_id: UUID) -> ChatSession:

@@ -7,8 +7,8 @@ from datetime import datetime
 from uuid import UUID
 
 from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
-from memoryproject.foundation.outgoing_webhooks.payload import utc
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
+from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.models import ChatSession, Turn
 
 ANSWERING, SENDING = "answering", "sending"
@@ -24,7 +24,7 @@ def sessions_ended(ended: Sequence[tuple[ChatSession, datetime]]) -> None:
             HookEvent(
                 SESSION_EXPIRED,
                 session.pk,
-                {"session_id": str(session.pk), "expired_at": utc(at)},
+                {"session_id": str(session.pk), "expired_at": iso_utc(at)},
                 session.chat_id,
             )
             for session, at in ended

@@ -12,6 +12,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.text.iso_times import iso_utc
+
 
 class ForgottenKind(models.TextChoices):
     MEMORY = "memory", _("Memory")
@@ -124,7 +126,7 @@ class ForgetReceipt(Requested):
             "receipt_id": str(self.receipt_id),
             "kind": self.kind,
             "object_id": str(self.object_id),
-            "forgotten_at": self.forgotten_at.isoformat().replace("+00:00", "Z"),
+            "forgotten_at": iso_utc(self.forgotten_at),
             "swept": self.swept,
             "probe": self.probe,
             "probe_details": self.probe_details,

@@ -13,7 +13,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, utc_text
+from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
+from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.messages import Role
@@ -163,8 +164,8 @@ class MessageSerializer(serializers.Serializer[Any]):
             "order_num": instance.order_num,
             "role": str(instance.role),
             "content": instance.content,
-            "timestamp": utc_text(instance.timestamp),
-            "received_at": utc_text(instance.received_at),
+            "timestamp": iso_utc(instance.timestamp),
+            "received_at": iso_utc(instance.received_at),
             "was_received": instance.was_received,
             "sender": instance.sender,
             "recipient": instance.recipient,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.transcript_files.facade import (
     BatchFolder,
     Check,
@@ -141,7 +142,7 @@ def _stored(target: Target) -> dict[str, Any]:
         "last_batch": last
         and {
             "number": last.number,
-            "saved_at": last.saved_at.isoformat().replace("+00:00", "Z"),
+            "saved_at": iso_utc(last.saved_at),
             "cleaned_up": last.cleaned_at is not None,
         },
     }

@@ -23,8 +23,8 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
 )
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.payload import utc
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
+from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
     build_webhook_dependencies,
@@ -177,6 +177,6 @@ def _shown(endpoint: WebhookEndpoint) -> dict[str, Any]:
         "bound": endpoint.chat_ids is not None,
         "state": failing if endpoint.enabled else "disabled",
         "reason": endpoint.disabled_reason or endpoint.last_error,
-        "last_success_at": utc(endpoint.last_success_at) if endpoint.last_success_at else None,
-        "last_failure_at": utc(endpoint.last_failure_at) if endpoint.last_failure_at else None,
+        "last_success_at": iso_utc(endpoint.last_success_at) if endpoint.last_success_at else None,
+        "last_failure_at": iso_utc(endpoint.last_failure_at) if endpoint.last_failure_at else None,
     }

@@ -63,6 +63,9 @@ def warm(world: World) -> World:
     world.remember(CLIENT, "TestCorp pays in 30 days")
     world.say(CLIENT, "TestCorp pays when the goods are there")
     world.say(CLIENT, QUESTION)
+    # The statements that read the hits are compiled at the first recall of a process.
+    viewer = Viewer("client", world.chat(CLIENT).pk)
+    recall(query=QUESTION, viewer=viewer, embedder=world.dependencies.embedder)
     return world
 
 
@@ -109,8 +112,6 @@ def test_a_message_from_webhook_to_reply(
 @pytest.mark.django_db
 def test_a_recall(warm: World) -> None:
     viewer = Viewer("client", warm.chat(CLIENT).pk)
-    # The statements that read the hits are compiled at the first recall of a process.
-    recall(query=QUESTION, viewer=viewer, embedder=warm.dependencies.embedder)
     with Trace() as trace:
         found = recall(query=QUESTION, viewer=viewer, embedder=warm.dependencies.embedder)
     assert "TestCorp pays in 30 days" in [hit.content for hit in found.hits]

@@ -95,3 +95,30 @@ def test_every_package_of_a_contract_exists() -> None:
         prefix = "" if container == "the project" else f"{container}."
         for name in set().union(*layers):
             assert _is_there(f"{prefix}{name}"), f"{container}: {name}"
+
+
+def test_the_tree_names_every_package_and_module_at_its_places() -> None:
+    """A newcomer finds each of them with a word on what it holds."""
+    tree = read("docs/architecture.md").partition("## The tree")[2].partition("## ")[0]
+    named: dict[str, set[str]] = {}
+    places: list[str] = []
+    for indent, text in re.findall(r"^ {4}( *)([a-z_]+(?:/|\.py).*)$", tree, re.MULTILINE):
+        entries = re.findall(r"[a-z_]+(?:/|\.py)", text.split("   ")[0])
+        places[len(indent) // 2 :] = [entries[0].rstrip("/")]
+        named.setdefault("/".join(places[:-1]), set()).update(entries)
+    named.pop("")
+    assert {"memoryproject/foundation", "memoryproject/staff_site", "cards_app"} < named.keys()
+    for place, names in named.items():
+        there = {
+            path.name + "/" * path.is_dir()
+            for path in (PROJECT / place).iterdir()
+            if path.name not in ("__init__.py", "__pycache__") and path.name[0] != "."
+        }
+        assert names == there, place
+
+
+def test_every_record_is_described() -> None:
+    data = read("docs/architecture.md").partition("## Data")[2].partition("## ")[0]
+    records = set(re.findall(r"\b[A-Z]\w+", " ".join(re.findall(r"^\| (.+?) \|", data, re.M))))
+    ours = {model.__name__ for model in apps.get_models() if re.match(PACKAGES, model.__module__)}
+    assert ours - records == set()

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
+from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 
 # In an address: the list as a file instead of a page.
@@ -52,11 +53,8 @@ def csv_answer(name: str, titles: Sequence[str], rows: Iterable[Iterable[Any]]) 
 
 def csv_download(name: str, content: bytes) -> HttpResponse:
     """Return a CSV file as a download."""
-    answer = HttpResponse(content, content_type=CSV_TYPE)
     file = f"{name}-{timezone.localtime():%Y-%m-%d-%H%M}.csv"
-    answer["Content-Disposition"] = f'attachment; filename="{file}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return as_download(HttpResponse(content, content_type=CSV_TYPE), file)
 
 
 def _cells(row: Any, names: Sequence[Any], admin: Any) -> Iterator[Any]:

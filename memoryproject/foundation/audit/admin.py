@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from memoryproject.foundation.admin_kit.display import shown_json, shown_state
+from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import audit_record, pseudonyms_of
 from memoryproject.foundation.audit.export import FORMATS, line_shown
@@ -147,9 +148,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         media_type, rows = FORMATS[kind]
         answer = StreamingHttpResponse(rows(events), content_type=media_type)
         name = f"audit-{timezone.localtime():%Y-%m-%d-%H%M}.{kind}"
-        answer["Content-Disposition"] = f'attachment; filename="{name}"'
-        answer["Cache-Control"] = "no-store"
-        return answer
+        return as_download(answer, name)
 
     @admin.display(description=gettext_lazy("action"), ordering="action")
     def shown_action(self, event: AuditEvent) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memoryproject.foundation.audit.canonical import line_head
+from memoryproject.foundation.process.private_folders import folder_sync
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class AuditLogFile:
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        _sync_folder(self.path.parent)
+        folder_sync(self.path.parent)
         return count
 
     def drop(self, is_old: Callable[[int], bool]) -> int:
@@ -106,7 +107,7 @@ class AuditLogFile:
         with FileIO(descriptor, "r+b") as file:
             yield file
         if is_new:
-            _sync_folder(self.path.parent)
+            folder_sync(self.path.parent)
 
     def _backwards(self) -> Iterator[bytes]:
         """Yield the complete lines from the last to the first."""
@@ -158,11 +159,3 @@ def _end_of_last_line(file: BinaryIO | FileIO) -> int:
             return place - size + found + 1
         place -= size
     return 0
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from uuid import UUID
 
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.signing import signature
+from memoryproject.foundation.text.iso_times import iso_utc
 
 # Returns the name under which integrators know a chat; None if the chat is gone.
 ChatName = Callable[[UUID], str | None]
@@ -25,7 +26,11 @@ def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
         **delivery.data,
         "whatsapp_chat": None if chat_id is None else chat_name(chat_id),
     }
-    payload = {"type": delivery.event_type, "timestamp": utc(delivery.occurred_at), "data": data}
+    payload = {
+        "type": delivery.event_type,
+        "timestamp": iso_utc(delivery.occurred_at),
+        "data": data,
+    }
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -46,8 +51,3 @@ def headers_of(
             body=body,
         ),
     }
-
-
-def utc(moment: datetime) -> str:
-    """Return the time as the REST API writes times."""
-    return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")

@@ -1,7 +1,8 @@
-"""Folders that only their owner can open."""
+"""Make folders that only their owner can open, and let what they list survive a power cut."""
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,3 +18,12 @@ def folder_make(path: Path) -> None:
     for folder in reversed(missing):
         with suppress(FileExistsError):
             folder.mkdir(mode=FOLDER_MODE)
+
+
+def folder_sync(path: Path) -> None:
+    """Write to the disk which files the folder has. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

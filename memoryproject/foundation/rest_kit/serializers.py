@@ -146,11 +146,6 @@ class Moment(serializers.DateTimeField):
             self.fail("range")
 
 
-def utc_text(moment: datetime) -> str:
-    """Return the time as ``Moment`` does."""
-    return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-
-
 class ErrorSerializer(serializers.Serializer[Any]):
     """One error in the request or its processing."""
 

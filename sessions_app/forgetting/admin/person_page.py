@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
+from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
 from sessions_app.forgetting.person_export import person_export
@@ -49,11 +50,7 @@ def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
         raise PermissionDenied
     chat = chat_or_404(chat_id)
     lines = person_export(chat=chat, actor=staff_actor(request))
-    return StreamingHttpResponse(
-        (f"{line}\n" for line in lines),
-        content_type="application/x-ndjson; charset=utf-8",
-        headers={
-            "Content-Disposition": f'attachment; filename="person-{chat.pk}.ndjson"',
-            "Cache-Control": "no-store",
-        },
+    answer = StreamingHttpResponse(
+        (f"{line}\n" for line in lines), content_type="application/x-ndjson; charset=utf-8"
     )
+    return as_download(answer, f"person-{chat.pk}.ndjson")

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import shown_link, shown_table
+from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -218,17 +219,10 @@ def pdf_answer(document: Document, name: str) -> HttpResponse:
     """Return the document as a PDF to download."""
     from sessions_app.forgetting.receipts.pdf import as_pdf  # noqa: PLC0415 reportlab is slow to import
 
-    content = as_pdf(document)
-    return HttpResponse(content, content_type="application/pdf", headers=_named(name, "pdf"))
+    answer = HttpResponse(as_pdf(document), content_type="application/pdf")
+    return as_download(answer, f"{name}.pdf")
 
 
 def text_answer(document: Document, name: str) -> HttpResponse:
     kind = "text/plain; charset=utf-8"
-    return HttpResponse(as_text(document), content_type=kind, headers=_named(name, "txt"))
-
-
-def _named(name: str, end: str) -> dict[str, str]:
-    return {
-        "Content-Disposition": f'attachment; filename="{name}.{end}"',
-        "Cache-Control": "no-store",
-    }
+    return as_download(HttpResponse(as_text(document), content_type=kind), f"{name}.txt")

@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.models import Visibility
 from memories_app.review.presentation import VISIBILITIES as AUDIENCES
+from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text
@@ -138,9 +139,7 @@ class TableImportPages(ReadOnlyAdmin):
         if kind not in KINDS:
             raise Http404("There is no such kind of table.")
         table = example_table(kind, hebrew=get_language() == "he")
-        answer = HttpResponse(table, content_type=CSV_TYPE)
-        answer["Content-Disposition"] = f'attachment; filename="{kind}.csv"'
-        return answer
+        return as_download(HttpResponse(table, content_type=CSV_TYPE), f"{kind}.csv")
 
     def table_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, the preview of a table, or the result of its import."""

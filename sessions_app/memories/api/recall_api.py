@@ -23,9 +23,9 @@ from memoryproject.foundation.rest_kit.serializers import (
     Strict,
     Text,
     Whole,
-    utc_text,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
@@ -249,7 +249,7 @@ def _shared(hit: Hit) -> dict[str, Any]:
         "content": hit.content,
         "score": round(hit.score, 4),
         "similarity": None if hit.similarity is None else round(hit.similarity, 4),
-        "created_at": utc_text(hit.created_at),
+        "created_at": iso_utc(hit.created_at),
     }
 
 
