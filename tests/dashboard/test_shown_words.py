@@ -171,3 +171,20 @@ def test_fields_and_columns_are_named_in_plain_words(admin_client: Client) -> No
     assert len(named) > 1_000
     odd = [f"{where}: {text}" for where, text in named if ODD.search(text)]
     assert not odd, "\n".join(odd)
+
+
+def test_the_kind_of_a_message_is_shown_in_words(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "look", kind="image")
+    said, answer = world.messages(CLIENT)
+    for message, word in ((said, "Picture"), (answer, "Text")):
+        page = admin_client.get(f"/admin/sessions_app/message/{message.pk}/change/")
+        assert re.search(rf"readonly[^>]*>\s*{word}\s*<", page.content.decode())
+
+
+def test_the_conversation_leads_to_the_settings_of_its_chat(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "hello")
+    chat = f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/"
+    page = admin_client.get(f"{chat}conversation/").content.decode()
+    assert f'<a href="{chat}change/">chat settings</a>' in page
