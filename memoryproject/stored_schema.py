@@ -59,7 +59,7 @@ def _differences(stored: Mapping[str, Mapping[str, bool]]) -> Iterator[str]:
 def _expected() -> dict[str, set[str]]:
     """Return the columns of each model's table, also of those that link two models."""
     return {
-        model._meta.db_table: {field.column for field in model._meta.local_concrete_fields}
+        model._meta.db_table: {str(field.column) for field in model._meta.local_concrete_fields}
         for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy
     }
