@@ -46,7 +46,7 @@ class MemorySource(models.Model):
         indexes: ClassVar = [models.Index(fields=["source_message_id"])]
 
     def __str__(self) -> str:
-        return f"{self.source or 'told'} {self.told_at:%Y-%m-%d %H:%M}"
+        return f"{self.source} {self.told_at:%Y-%m-%d %H:%M}".strip()
 
 
 class MemoryRevision(models.Model):
@@ -77,4 +77,4 @@ class MemoryRevision(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"revision {self.number}"
+        return str(_("revision %(number)d")) % {"number": self.number}

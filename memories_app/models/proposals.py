@@ -85,7 +85,7 @@ class MergeProposal(models.Model):
         indexes: ClassVar = [models.Index(fields=["state", "-created_at"])]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk} ({self.state})"
+        return f"{self.get_kind_display()} {self.pk} ({self.get_state_display()})"
 
 
 class ProposalMemory(models.Model):

@@ -155,4 +155,5 @@ class OutboundPart(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"part {self.number} of turn {self.turn_id}"
+        values = {"number": self.number, "answer": self.turn_id}
+        return str(_("part %(number)d of answer %(answer)d")) % values

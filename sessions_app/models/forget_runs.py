@@ -141,4 +141,4 @@ class ForgetItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.object_id}"
+        return f"{self.get_kind_display()} {self.object_id}"

@@ -86,7 +86,9 @@ class SummarizationMetadata(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"summary {self.number}: messages {self.first_order} to {self.last_order}"
+        text = str(_("summary %(number)d: messages %(first)d to %(last)d"))
+        values = {"first": self.first_order, "last": self.last_order}
+        return text % {"number": self.number, **values}
 
 
 class SummaryWork(LeasedWork):

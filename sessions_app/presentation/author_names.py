@@ -32,9 +32,9 @@ def written_by(message: Message, chat: Chat, authors: Mapping[int, str]) -> str:
 def person_of(chat: Chat) -> str:
     """Return the name of a chat's person, or the role if the name isn't known."""
     if chat.is_group:
-        return str(Role(Role.USER).label)
-    role = _("Owner") if chat.whatsapp_chat in settings.GODFATHER_PHONE else Role(Role.USER).label
-    return chat.staff_name or chat.client_name or str(role)
+        return _("Client")
+    role = _("Owner") if chat.whatsapp_chat in settings.GODFATHER_PHONE else _("Client")
+    return chat.staff_name or chat.client_name or role
 
 
 def author_names(messages: Iterable[Message]) -> dict[int, str]:

@@ -63,7 +63,9 @@ def chat_links(chat: Chat) -> SafeString:
 
 def chat_lists(chat: Chat) -> SafeString:
     """Return the links for the conversation's own page."""
-    return format_html_join(" · ", '<a href="{}">{}</a>', _lists(chat))
+    settings = reverse("admin:sessions_app_chat_change", args=[chat.pk])
+    links = [*_lists(chat), (settings, _("chat settings"))]
+    return format_html_join(" · ", '<a href="{}">{}</a>', links)
 
 
 def _lists(chat: Chat) -> list[tuple[str, str]]:

@@ -41,8 +41,8 @@ class SummaryAdmin(ConversationAdmin):
     list_select_related = ("session__chat", "summary_message")
     fieldsets = (
         (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
-        (gettext_lazy("What it sums up"), {"fields": ("messages_range", "time_range", "sources")}),
-        (gettext_lazy("Of what the text is made"), {"fields": ("shown_digest", "shown_chapter")}),
+        (gettext_lazy("What it covers"), {"fields": ("messages_range", "time_range", "sources")}),
+        (gettext_lazy("How the text is composed"), {"fields": ("shown_digest", "shown_chapter")}),
         (
             gettext_lazy("Work"),
             {

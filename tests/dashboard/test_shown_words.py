@@ -12,9 +12,17 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import translation
 
+from memories_app.models import MergeProposal
 from memoryproject.foundation.admin_kit.display import cost_shown
 from sessions_app.inbound.admin import outcome_shown
-from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Turn
+from sessions_app.models import (
+    Chat,
+    ForgetReceipt,
+    InboundDelivery,
+    OutboundPart,
+    SummarizationMetadata,
+    Turn,
+)
 from tests.world import CLIENT, GODFATHER, World
 
 pytestmark = pytest.mark.django_db
@@ -171,3 +179,35 @@ def test_fields_and_columns_are_named_in_plain_words(admin_client: Client) -> No
     assert len(named) > 1_000
     odd = [f"{where}: {text}" for where, text in named if ODD.search(text)]
     assert not odd, "\n".join(odd)
+
+
+def test_the_kind_of_a_message_is_shown_in_words(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "look", kind="image")
+    said, answer = world.messages(CLIENT)
+    for message, word in ((said, "Picture"), (answer, "Text")):
+        page = admin_client.get(f"/admin/sessions_app/message/{message.pk}/change/")
+        assert re.search(rf"readonly[^>]*>\s*{word}\s*<", page.content.decode())
+
+
+def test_the_conversation_leads_to_the_settings_of_its_chat(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "hello")
+    chat = f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/"
+    page = admin_client.get(f"{chat}conversation/").content.decode()
+    assert f'<a href="{chat}change/">chat settings</a>' in page
+
+
+def test_records_are_called_by_words_of_the_readers_language(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "hello")
+    part = OutboundPart.objects.get()
+    page = f"/admin/sessions_app/outboundpart/{part.pk}/change/"
+    assert f"part 1 of answer {part.turn_id}" in admin_client.get(page).content.decode()
+    proposal = MergeProposal(kind="merge", state="open", pk=7)
+    summary = SummarizationMetadata(number=1, first_order=1, last_order=12)
+    assert [str(proposal), str(summary)] == ["Merge 7 (Open)", "summary 1: messages 1 to 12"]
+    with translation.override("he"):
+        assert "Merge" not in str(proposal)
+        assert "סיכום 1" in str(summary)

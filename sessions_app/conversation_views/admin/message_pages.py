@@ -28,7 +28,7 @@ from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.author_names import author_names, written_by
-from sessions_app.presentation.message_kinds import shown_message
+from sessions_app.presentation.message_kinds import kind_of, shown_message
 from sessions_app.presentation.row_search import messages_found, vectors_found
 
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
@@ -61,7 +61,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
                     "session",
                     "order_num",
                     "author",
-                    "kind",
+                    "shown_kind",
                     "sums_up",
                 )
             },
@@ -97,6 +97,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     readonly_fields = (
         "whole_text",
         "author",
+        "shown_kind",
         "sums_up",
         "shown_media",
         "shown_metadata",
@@ -155,6 +156,11 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     @admin.display(description=gettext_lazy("content"))
     def whole_text(self, message: Message) -> str:
         return _revoked() if message.revoked_at else shown_text(message.content)
+
+    @admin.display(description=gettext_lazy("kind"))
+    def shown_kind(self, message: Message) -> str:
+        kind = kind_of(message.kind)
+        return str(kind.name) if kind else _("Text")
 
     @admin.display(description=gettext_lazy("summary of"))
     def sums_up(self, message: Message) -> str:

@@ -42,7 +42,7 @@ def _bucket_storage(
 
     place = urlsplit(address)
     server = urlsplit(endpoint).netloc.rpartition("@")[2] or "Amazon S3"
-    guard = ServiceGuard(ServiceName.MEDIA_STORAGE, f"{place.netloc} at {server}")
+    guard = ServiceGuard(str(ServiceName.MEDIA_STORAGE), f"{place.netloc} at {server}")
     bucket = Bucket(
         name=place.netloc,
         prefix=place.path.strip("/"),
