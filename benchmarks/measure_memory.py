@@ -146,7 +146,7 @@ def log_in(browser: httpx.Client) -> None:
     }
     page = browser.post("/admin/login/", data=form)
     assert page.status_code == httpx.codes.OK
-    assert "Conversations" in page.text, "the login was refused"
+    assert "Inbox" in page.text, "the login was refused"
 
 
 def at_rest(started: Stage) -> list[Held]:
