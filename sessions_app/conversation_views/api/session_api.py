@@ -77,6 +77,8 @@ def session_document(caller: Caller, session_id: UUID) -> dict[str, Any]:
 class SessionsView(ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
+    # A token that is bound to one chat needs to name none.
+    needs_body = False
     raises = REFUSALS
     queryset = ChatSession.objects.select_related("chat").annotate(current_addresses=ADDRESSES)
     serializer_class = SessionSerializer
