@@ -124,6 +124,7 @@ def test_a_touch_opens_the_row_and_the_box_chooses_it(staff: Page, world: World)
     staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
     staff.goto(reverse("admin:sessions_app_message_changelist"))
     row = staff.locator(ROW).last
+    expect(staff.locator("#changelist-search kbd")).to_be_hidden()
     expect(row.locator(".row-title")).to_have_text("is the terrace open")
     expect(row.locator(".row-time")).to_be_visible()
     row.get_by_role("checkbox").check()
@@ -149,6 +150,7 @@ def test_a_wide_screen_has_a_table(staff: Page, world: World) -> None:
     staff.set_viewport_size({"width": 1280, "height": 800})
     staff.goto(reverse("admin:sessions_app_message_changelist"))
     expect(staff.get_by_role("columnheader", name="Written by")).to_be_visible()
+    expect(staff.locator("#changelist-search kbd")).to_be_visible()
     row = staff.locator(ROW).last
     expect(row.locator(".row-year")).to_be_visible()
     tops = row.locator("td, th").evaluate_all("cells => cells.map(cell => cell.offsetTop)")
