@@ -96,7 +96,8 @@ def test_who_sends_the_token_elsewhere_is_told_where_it_belongs(
 ) -> None:
     given = {name: form.format(token()) for name, form in headers.items()}
     error = error_of(Api(None).get("sessions/", **given), 401)
-    assert "Authorization" in error["detail"] and "Bearer" in error["detail"]
+    assert "Authorization" in error["detail"]
+    assert "Bearer" in error["detail"]
 
 
 def test_a_revoked_and_an_expired_token_are_worth_nothing(token: Callable[..., str]) -> None:

@@ -102,6 +102,17 @@ class ApiView(GenericAPIView[Any]):
             raise NotAuthenticated(NOT_GIVEN)
         super().permission_denied(request, message=message, code=code)
 
+    def get_throttles(self) -> list[Any]:
+        """Keep the throttles: they know what to say in the response."""
+        self._throttles = super().get_throttles()
+        return self._throttles
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        for throttle in getattr(self, "_throttles", ()):
+            for name, text in throttle.headers().items():
+                response.headers[name] = text
+        return super().finalize_response(request, response, *args, **kwargs)
+
     def _check_query(self, request: Request) -> None:
         """Refuse unknown, repeated and empty parameters; set ``self.query``.
 
