@@ -384,6 +384,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='memory',
+            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(models.F('metadata'), name='jsonb_path_ops'), name='memory_metadata'),
+        ),
+        migrations.AddIndex(
+            model_name='memory',
             index=django.contrib.postgres.indexes.GinIndex(fields=['terms'], name='memory_terms'),
         ),
         migrations.AddIndex(

@@ -6,7 +6,7 @@ import uuid
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Cast, Concat
@@ -203,6 +203,8 @@ class Memory(models.Model):
                 name="memories_by_expiry",
             ),
             GinIndex(fields=["tags"], name="memory_tags"),
+            # For filters by what integrations stored; only containment is asked for.
+            GinIndex(OpClass(F("metadata"), name="jsonb_path_ops"), name="memory_metadata"),
             GinIndex(fields=["terms"], name="memory_terms"),
             # A text has two or three keys. A search among so many keys as a batch has would read
             # a list of pending entries for a second.

@@ -6,6 +6,7 @@ from django.urls import path
 
 from memoryproject.foundation.rest_kit.converters import ID
 from sessions_app.api.audit import AuditVerifyView, AuditView
+from sessions_app.api.me import MeView
 from sessions_app.api.memory_document import MemoryDocumentView
 from sessions_app.cards.api import CardView
 from sessions_app.forgetting.api.receipt_api import ReceiptsView, ReceiptView
@@ -35,6 +36,7 @@ urlpatterns = [
     ),
     path("receipts/", ReceiptsView.as_view(), name="api-receipts"),
     path(f"receipts/<{ID}:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
+    path("me/", MeView.as_view(), name="api-me"),
     path("audit/", AuditView.as_view(), name="api-audit"),
     path("audit/verify/", AuditVerifyView.as_view(), name="api-audit-verify"),
     path(f"{SESSION}card/", CardView.as_view(), name="api-session-card"),

@@ -48,6 +48,21 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         "/reset – להתחיל את השיחה מחדש; מה שביקשתם שאזכור נשאר\n"
         "/help – הרשימה הזאת",
     },
+    "help_without_longterm": {
+        ENGLISH: "You can simply write to me. I remember our conversation, but no facts at the "
+        "moment. I know these commands:\n"
+        "/reset – start the conversation afresh\n"
+        "/help – this list",
+        HEBREW: "אפשר פשוט לכתוב לי. אני זוכר את השיחה שלנו, אבל כרגע לא עובדות. אני מכיר את "
+        "הפקודות האלה:\n"
+        "/reset – להתחיל את השיחה מחדש\n"
+        "/help – הרשימה הזאת",
+    },
+    "help_without_memory": {
+        ENGLISH: "You can simply write to me. My memory is switched off, so the commands for it "
+        "do nothing at the moment.",
+        HEBREW: "אפשר פשוט לכתוב לי. הזיכרון שלי כבוי, ולכן הפקודות שלו לא פועלות כרגע.",
+    },
     "memories": {
         ENGLISH: "🧠 I remember {count}:\n\n{lines}",
         HEBREW: "🧠 אני זוכר {count}:\n\n{lines}",

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories_app.memory_document_format.categories import CATEGORIES
-from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, MAX_LIMIT
+from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth, Whole
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
@@ -37,6 +37,10 @@ class ContextArguments(ContextQuestionSerializer):
         return attrs
 
 
+# Fewer than over REST: each takes a good 80 tokens of the assistant's context.
+SESSIONS_ON_A_PAGE = 20
+
+
 class SessionsArguments(Strict):
     whatsapp_chat = WhatsAppChat(required=False, help_text="Of this chat, by any of its addresses.")
     status = serializers.ChoiceField(
@@ -52,7 +56,7 @@ class SessionsArguments(Strict):
         required=False,
         min_value=1,
         max_value=MAX_LIMIT,
-        help_text=f"How many a page holds at most; by default {DEFAULT_LIMIT}.",
+        help_text=f"How many a page holds at most; by default {SESSIONS_ON_A_PAGE}.",
     )
     cursor = Text(required=False, help_text="next or previous of the page before, as it is.")
 

@@ -61,7 +61,8 @@ def _checked(tool: Tool, given: Arguments) -> Arguments:
 def _answer(result: ToolResult) -> types.CallToolResult:
     text = result.text
     if text is None:
-        text = json.dumps(result.document, ensure_ascii=False, indent=2)
+        # Without spaces: assistants pay for each of them.
+        text = json.dumps(result.document, ensure_ascii=False, separators=(",", ":"))
     texts = [text, result.note] if result.note else [text]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=each) for each in texts],

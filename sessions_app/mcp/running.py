@@ -11,7 +11,7 @@ from memoryproject.foundation.rest_kit.authentication import caller_with
 from memoryproject.foundation.rest_kit.errors import refuse
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.api.session_api import SessionsView
-from sessions_app.mcp.arguments import YAML
+from sessions_app.mcp.arguments import SESSIONS_ON_A_PAGE, YAML
 from sessions_app.mcp.rest import Answer, Operation, Rest
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView
@@ -87,7 +87,7 @@ def _active_session(rest: Rest, whatsapp_chat: str) -> str:
 
 
 def list_sessions(rest: Rest, given: Arguments) -> ToolResult:
-    page = rest.call(SESSIONS, query=given).document
+    page = rest.call(SESSIONS, query={"limit": SESSIONS_ON_A_PAGE, **given}).document
     return ToolResult({**page, **{way: _cursor(page[way]) for way in ("next", "previous")}})
 
 

@@ -7,9 +7,10 @@ from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
 
-from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter, TruthFilter
 from sessions_app.conversations.facade import stored_names
-from sessions_app.models import Chat, ChatSession
+from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA, check_whatsapp_chat
 
@@ -23,9 +24,10 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
         method="in_chat", help_text="Of this chat, by any of its addresses."
     )
-    status = django_filters.ChoiceFilter(
+    status = ChoicesFilter(
         choices=SessionStatus.choices,
-        help_text="active, expired or archived. Archived ones are listed only when asked for.",
+        help_text="active, expired or archived; several times: with one of them. Archived ones "
+        "are listed only when asked for.",
     )
     since = MomentFilter(
         field_name="last_active",
@@ -46,6 +48,16 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
             queryset = queryset.exclude(status=SessionStatus.ARCHIVED)
         found: QuerySet[ChatSession] = super().filter_queryset(queryset)
         return found
+
+
+class MessageFilters(django_filters.FilterSet):  # type: ignore[misc]
+    role = ChoicesFilter(
+        choices=Role.choices, help_text="Such as user; several times: with one of them."
+    )
+
+    class Meta:
+        model = Message
+        fields: list[str] = []
 
 
 class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]

@@ -26,6 +26,8 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-memory": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
     "api-receipts": {"GET": "read"},
     "api-receipt": {"GET": "read"},
+    # Any scope: it asks for nothing that is stored.
+    "api-me": {"GET": "any"},
     "api-audit": {"GET": "audit"},
     "api-audit-verify": {"GET": "audit"},
     "api-session-card": {"GET": "read", "POST": "write"},

@@ -86,6 +86,13 @@ def test_an_answer_that_nobody_can_give_is_406(accept: str, api: Api) -> None:
     error_of(api.get("sessions/", Accept=accept), 406)
 
 
+def test_a_format_that_is_not_there_is_a_wrong_parameter(api: Api, session_id: str) -> None:
+    for path in ("sessions/", f"sessions/{session_id}/card/", f"sessions/{session_id}/"):
+        error = error_of(api.get(f"{path}?format=xml"), 400)
+        assert (error["code"], error["attr"]) == ("invalid_choice", "format")
+        assert "json" in error["detail"]
+
+
 WRONG_FIELDS: list[tuple[str, dict[str, Any], str]] = [
     ("sessions/", {}, "whatsapp_chat"),
     ("sessions/", {"whatsapp_chat": ""}, "whatsapp_chat"),

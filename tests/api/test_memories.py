@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import override_settings
@@ -144,6 +145,52 @@ def test_lists_are_filtered(api: Api) -> None:
     assert found("since=2999-01-01T00:00:00Z") == []
     assert found("status=active") == ["Ended", *both]
     assert found("status=superseded") == []
+
+
+def test_a_filter_takes_several_values(api: Api) -> None:
+    stored(api, "We open at 9", type="hours")
+    stored(api, "Dana likes tea", type="taste")
+    stored(api, "The bus leaves at 8")
+    old = stored(api, "The bus is blue")
+    Memory.objects.filter(pk=old["memory_id"]).update(status="proposed")
+
+    def found(query: str) -> set[str]:
+        return {each["content"] for each in api.walk(f"memories/?{query}")}
+
+    assert found("type=hours&type=taste") == {"We open at 9", "Dana likes tea"}
+    assert found("type=fact&status=active&status=proposed") == {
+        "The bus leaves at 8",
+        "The bus is blue",
+    }
+    error = error_of(api.get("memories/?status=active&status=gone"), 400)
+    assert error["attr"] == "status"
+
+
+def test_memories_are_found_by_their_metadata(api: Api) -> None:
+    stored(api, "Blue bottle", metadata={"sku": 7, "at": {"shelf": "A"}})
+    stored(api, "Red bottle", metadata={"sku": "7", "at": {"shelf": "B"}})
+    stored(api, "Green bottle")
+
+    def found(metadata: str) -> list[str]:
+        return [each["content"] for each in api.walk(f"memories/?metadata={quote(metadata)}")]
+
+    assert found('{"sku": 7}') == ["Blue bottle"]
+    assert found('{"at": {"shelf": "B"}}') == ["Red bottle"]
+    assert found('{"sku": 8}') == []
+    assert len(found("{}")) == 3
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        *("x", "[1]", "7", "null", '"sku"', '{"sku": NaN}', '{"sku": 1e999}', "[" * 3_000),
+        *('{"sku": {"gt": 7}}', '{"sku": 7, "sku": 8}', r'{"a": "\u0000"}', r'{"a": "\ud800"}'),
+        '{"a": ' * 200 + "1" + "}" * 200,
+    ],
+)
+def test_metadata_that_makes_no_sense_is_refused_by_the_list(api: Api, metadata: str) -> None:
+    error = error_of(api.get(f"memories/?metadata={quote(metadata)}"), 400)
+    assert error["attr"] == "metadata"
 
 
 def test_pages_hold_everything_once_and_cost_the_same_number_of_queries(

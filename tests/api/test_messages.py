@@ -100,6 +100,16 @@ def test_the_newest_come_oldest_first_and_next_leads_to_older_ones(api: Api, pat
     assert contents(back) == ["2", "3", "4"]
 
 
+def test_messages_are_filtered_by_role(api: Api, path: str) -> None:
+    store(api, path, said("a"), said("b", "assistant"), said("c", "summary"), said("d"), said("e"))
+    assert contents(api.get(f"{path}?role=user")) == ["a", "d", "e"]
+    assert contents(api.get(f"{path}?role=summary&role=assistant")) == ["b", "c"]
+    newest = api.get(f"{path}?role=user&limit=2")
+    assert contents(newest) == ["d", "e"]
+    assert contents(api.get(newest.json()["next"].removeprefix("http://testserver"))) == ["a"]
+    assert error_of(api.get(f"{path}?role=boss"), 400)["attr"] == "role"
+
+
 def test_before_is_exclusive_and_reads_as_the_service_does(api: Api, path: str) -> None:
     times = [f"2026-01-10T12:00:{second:02}Z" for second in range(5)]
     store(api, path, *[said(time, timestamp=time) for time in times])

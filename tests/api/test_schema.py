@@ -133,7 +133,10 @@ def test_headers_of_answers_are_told(schema: Any) -> None:
         for status in ("429", "503"):
             assert answers[status]["headers"]["Retry-After"]["required"], (method, path)
         assert "WWW-Authenticate" in answers["401"]["headers"], (method, path)
+        for status in ("400", "429"):
+            assert "RateLimit-Remaining" in answers[status]["headers"], (method, path, status)
         good = [answer for status, answer in answers.items() if status in ("200", "201", "304")]
+        assert all("RateLimit-Remaining" in each["headers"] for each in good), (method, path)
         if "Idempotency-Key" in names_of(operation):
             told = [set(each["headers"]) for each in good]
             assert all("Idempotent-Replayed" in each for each in told), (method, path)

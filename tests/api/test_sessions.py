@@ -59,7 +59,9 @@ def test_lists_are_filtered_and_leave_archived_ones_out(api: Api) -> None:
     assert listed("?whatsapp_chat=nobody@c.us") == []
     since = (timezone.now() - timedelta(days=1)).isoformat()
     assert listed(f"?since={since}") == [second["session_id"]]
+    assert len(listed("?status=active&status=expired")) == 2
     ChatSession.objects.filter(pk=first["session_id"]).update(status="archived")
+    assert listed("?status=archived&status=active") == [second["session_id"], first["session_id"]]
     assert listed("") == [second["session_id"]]
     assert listed("?status=archived") == [first["session_id"]]
 

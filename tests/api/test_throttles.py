@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -34,6 +35,24 @@ def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(
     # Another kind, and another token, are counted by themselves.
     assert api.post("sessions/", {"whatsapp_chat": CLIENT}).status_code == 201
     assert Api(token()).get("sessions/").status_code == 200
+
+
+def test_each_response_says_how_many_calls_are_left(api: Api, settings: Any) -> None:
+    settings.API_RATE_READ = 5
+    answers = [api.get("sessions/") for _ in range(12)]
+    assert {answer["RateLimit-Limit"] for answer in answers} == {"5"}
+    assert all(1 <= int(answer["RateLimit-Reset"]) <= 60 for answer in answers)
+    left = [int(answer["RateLimit-Remaining"]) for answer in answers]
+    # A minute of the clock may end in between; then it begins with all calls again.
+    assert left[0] == 4
+    assert all(after in (max(before - 1, 0), 4) for before, after in pairwise(left))
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert {answer["RateLimit-Remaining"] for answer in refused} == {"0"}
+    # An error tells it, too, and each kind has a limit of its own.
+    assert "RateLimit-Remaining" in api.post("sessions/", {})
+    settings.API_RATE_READ = 0
+    assert "RateLimit-Limit" not in api.get("sessions/")
 
 
 def test_nought_is_any_number(api: Api, settings: Any) -> None:

@@ -90,6 +90,16 @@ def test_without_a_valid_token_the_answer_is_401(header: str) -> None:
     assert answer["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "{}"}, {"X-Api-Key": "{}"}])
+def test_who_sends_the_token_elsewhere_is_told_where_it_belongs(
+    token: Callable[..., str], headers: dict[str, str]
+) -> None:
+    given = {name: form.format(token()) for name, form in headers.items()}
+    error = error_of(Api(None).get("sessions/", **given), 401)
+    assert "Authorization" in error["detail"]
+    assert "Bearer" in error["detail"]
+
+
 def test_a_revoked_and_an_expired_token_are_worth_nothing(token: Callable[..., str]) -> None:
     secret = token(expires_at=timezone.now() + timedelta(hours=1))
     assert Api(secret).get("sessions/").status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -143,6 +144,16 @@ def test_list_sessions_goes_page_by_page(rpc: Rpc, api: Api) -> None:
     assert answered(rpc, "list_sessions", {"status": "archived"})["results"] == []
     assert answered(rpc, "list_sessions", {"since": "2099-01-01T00:00:00+02:00"})["results"] == []
     assert "cursor" in rpc.refusal("list_sessions", {"cursor": "no such"})
+
+
+def test_answers_are_short(rpc: Rpc, api: Api) -> None:
+    for number in range(25):
+        api.post("sessions/", {"whatsapp_chat": f"1555010{number:04}@c.us"})
+    result = rpc.call("list_sessions", {})
+    assert len(result["structuredContent"]["results"]) == 20
+    assert len(answered(rpc, "list_sessions", {"limit": 25})["results"]) == 25
+    compact = json.dumps(result["structuredContent"], ensure_ascii=False, separators=(",", ":"))
+    assert texts(result) == [compact]
 
 
 def test_get_card_is_json_or_yaml(rpc: Rpc, api: Api) -> None:

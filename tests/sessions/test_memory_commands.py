@@ -293,6 +293,18 @@ def test_help_lists_every_command(world: World) -> None:
         assert f"/{name}" in seen
 
 
+def test_help_offers_only_what_works(world: World) -> None:
+    offered = ("/remember", "/memories", "/search", "/forget", "/export")
+    world.with_answer_rules(longterm_enabled=False)
+    seen = one(world, CLIENT, "/help")
+    assert "/reset" in seen
+    assert not any(command in seen for command in offered)
+    world.with_rules(memory_enabled=False)
+    seen = one(world, OTHER_CLIENT, "/help")
+    assert "switched off" in seen
+    assert not any(command in seen for command in (*offered, "/reset"))
+
+
 def test_reset_alone_ends_the_session(world: World) -> None:
     one(world, CLIENT, "Hello")
     first = world.session(CLIENT).pk

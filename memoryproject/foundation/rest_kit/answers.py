@@ -58,7 +58,7 @@ ALWAYS = (
         code="authentication_failed",
         detail="The token has expired. Make another by `manage.py create_api_token`, or in the "
         "admin.",
-        always={"WWW-Authenticate": "Token."},
+        always={"WWW-Authenticate": "Bearer."},
     ),
     Refusal(
         403,

@@ -18,6 +18,11 @@ from memoryproject.foundation.rest_kit.tokens import token_find, token_used
 
 # Of RFC 6750, and the older one that Django REST framework uses.
 SCHEMES = ("Bearer", "Token")
+# Also for a token in a header of its own, or without a word before it.
+NOT_GIVEN = (
+    f"There is no token in the header Authorization: write the word {SCHEMES[0]}, a space and the "
+    "token into it."
+)
 ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
 
 

@@ -38,19 +38,11 @@ class JsonParser(BaseParser):
     ) -> Any:
         text = read_text(stream, parser_context or {})
         try:
-            found = json.loads(
-                text,
-                parse_constant=_no_number,
-                parse_float=_finite,
-                object_pairs_hook=each_name_once,
-            )
+            return read_json(text)
         except RecursionError:
             raise ParseError("The body is nested too deeply.") from None
         except ValueError as error:
             raise ParseError(f"The body is not JSON: {error}.") from None
-        if SUSPECT.search(text):
-            refuse_unstorable(found)
-        return found
 
 
 class TextParser(BaseParser):
@@ -68,6 +60,23 @@ class TextParser(BaseParser):
         if "\x00" in text:
             raise refuse("The text holds a NUL character, which can't be stored.", code="nul")
         return text
+
+
+def read_json(text: str) -> Any:
+    """Return what a text of JSON says.
+
+    Raises ValueError and RecursionError for what isn't JSON, and ValidationError for what can't be
+    stored.
+    """
+    found = json.loads(
+        text,
+        parse_constant=_no_number,
+        parse_float=_finite,
+        object_pairs_hook=each_name_once,
+    )
+    if SUSPECT.search(text):
+        refuse_unstorable(found)
+    return found
 
 
 def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:

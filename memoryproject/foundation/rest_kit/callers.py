@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,13 +20,14 @@ class Caller:
     """A token or a staff member.
 
     ``key`` identifies the caller in tables. ``chat_ids``: the chats that a token is bound to; None:
-    the caller may access all chats.
+    the caller may access all chats. ``expires_at``: when a token ends, if it does.
     """
 
     key: str
     actor: Actor
     scopes: frozenset[str]
     chat_ids: frozenset[UUID] | None = None
+    expires_at: datetime | None = None
 
     @property
     def is_authenticated(self) -> bool:
@@ -54,6 +56,7 @@ def caller_of_token(token: ApiToken) -> Caller:
         actor=Actor("api", token.name),
         scopes=frozenset(token.scopes),
         chat_ids=None if token.chat_ids is None else frozenset(token.chat_ids),
+        expires_at=token.expires_at,
     )
 
 

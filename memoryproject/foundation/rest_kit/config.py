@@ -13,6 +13,9 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_THROTTLE_CLASSES": ["memoryproject.foundation.rest_kit.throttles.CallThrottle"],
     "DEFAULT_PARSER_CLASSES": ["memoryproject.foundation.rest_kit.bodies.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["memoryproject.foundation.rest_kit.renderers.Json"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": (
+        "memoryproject.foundation.rest_kit.negotiation.Negotiation"
+    ),
     "DEFAULT_PAGINATION_CLASS": None,
     "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.metadata.Forms",
     "DEFAULT_SCHEMA_CLASS": "memoryproject.foundation.rest_kit.schema.Schema",

@@ -39,6 +39,16 @@ class TruthFormField(forms.Field):
         raise forms.ValidationError("It is true or false.", "invalid")
 
 
+class ChoicesFilter(django_filters.MultipleChoiceFilter):  # type: ignore[misc]
+    """A parameter that may be given several times: rows with one of its values.
+
+    The view names it in ``repeatable``.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, distinct=False, **kwargs)
+
+
 @extend_schema_field(OpenApiTypes.DATETIME)
 class MomentFilter(django_filters.Filter):  # type: ignore[misc]
     field_class = MomentFormField

@@ -10,7 +10,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from memoryproject.foundation.rest_kit.callers import Caller, caller_of
-from memoryproject.foundation.rest_kit.scopes import READ
+from memoryproject.foundation.rest_kit.scopes import ANY, READ
 
 
 class HasScope(BasePermission):
@@ -32,7 +32,7 @@ class HasScope(BasePermission):
             ]
             if lacking:
                 raise PermissionDenied(f"{who} the permission {', '.join(lacking)}.")
-        elif scope is None or scope not in caller.scopes:
+        elif scope != ANY and (scope is None or scope not in caller.scopes):
             raise PermissionDenied(f"{who} the scope {scope or 'for this'}.")
         if caller.is_bound and not view.bound_tokens:
             raise PermissionDenied("The token is bound to chats, and this concerns all of them.")

@@ -14,6 +14,7 @@ from drf_spectacular.utils import OpenApiParameter
 from memoryproject.foundation.rest_kit.answers import Refusal, refusals
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
 from memoryproject.foundation.rest_kit.serializers import ErrorsSerializer, Strict
+from memoryproject.foundation.rest_kit.throttles import HEADERS
 from memoryproject.foundation.rest_kit.views import ListView
 
 KEY_PARAMETER = OpenApiParameter(
@@ -30,6 +31,11 @@ REPLAYED_HEADER = OpenApiParameter(
     response=[200, 201],
 )
 
+RATE_HEADERS = [
+    OpenApiParameter(name, int, OpenApiParameter.HEADER, description=text, response=True)
+    for name, text in HEADERS.items()
+]
+
 
 class Schema(AutoSchema):
     """Add the parts that all operations share: the errors, and the headers of creating calls."""
@@ -37,6 +43,7 @@ class Schema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         query = getattr(self.view, "query_serializer_class", None)
         parameters = [query] if query is not None and self.method == "GET" else []
+        parameters += RATE_HEADERS
         return [*parameters, *([KEY_PARAMETER, REPLAYED_HEADER] if self._takes_key() else [])]
 
     def _get_parameters(self) -> list[Any]:
@@ -94,7 +101,7 @@ class Schema(AutoSchema):
         examples = {each.code: {"value": each.example()} for each in refused}
         found["content"]["application/json"]["examples"] = examples
         headers = {name: text for each in refused for name, text in each.headers().items()}
-        return {**found, "headers": headers} if headers else dict(found)
+        return {**found, "headers": {**found["headers"], **headers}}
 
 
 # Two requests may make the schema at the same time, and a second annotation would add to the first.

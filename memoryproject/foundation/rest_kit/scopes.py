@@ -9,6 +9,8 @@ WRITE = "write"
 FORGET = "forget"
 AUDIT = "audit"
 SCOPES = (READ, WRITE, FORGET, AUDIT)
+# In a view's ``scopes``: for every caller, whatever it may do.
+ANY = "any"
 
 SCOPE_HELP = {
     READ: _("read conversations, memories, cards and replays, and recall"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -21,6 +22,14 @@ BY_METHOD = {"GET": "read", "HEAD": "read", "OPTIONS": "read", "DELETE": "forget
 
 # The tolerance of limits that docs/api.md states follows from it.
 PORTIONS = 50
+
+# The headers of every response to a caller whose calls are limited, and what they say.
+LIMIT, LEFT, RESET = "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"
+HEADERS = {
+    LIMIT: "How many calls of this kind a minute has.",
+    LEFT: "How many of them are left, as far as this process of the web server knows.",
+    RESET: "In so many seconds the next minute begins.",
+}
 
 _ADD = """
 INSERT INTO api_callcount (caller, kind, minute, calls) VALUES (%s, %s, %s, %s)
@@ -78,6 +87,13 @@ class CallCounts:
                 calls.unwritten = 0
             return calls.written <= rate
 
+    def left(self, key: Key, *, rate: int) -> int:
+        """Return how many calls this process believes to be left in the current minute."""
+        with self._lock:
+            calls = self._calls.get(key, _Calls())
+        with calls.lock:
+            return max(rate - calls.written - calls.unwritten, 0)
+
 
 def _add(key: Key, minute: int, calls: int) -> int:
     """Add calls to the table; return those of all processes."""
@@ -94,6 +110,7 @@ class CallThrottle(BaseThrottle):
 
     def __init__(self) -> None:
         self._left = float(MINUTE)
+        self._headers: dict[str, str] = {}
 
     def allow_request(self, request: Request, view: Any) -> bool:
         caller = caller_of(request)
@@ -103,7 +120,15 @@ class CallThrottle(BaseThrottle):
             return True
         minute, second = divmod(time.time(), MINUTE)
         self._left = MINUTE - second
-        return _counts.accept((caller.key, kind), rate=rate, minute=int(minute))
+        key = (caller.key, kind)
+        is_within = _counts.accept(key, rate=rate, minute=int(minute))
+        numbers = (rate, _counts.left(key, rate=rate), max(math.ceil(self._left), 1))
+        self._headers = dict(zip(HEADERS, map(str, numbers), strict=True))
+        return is_within
+
+    def headers(self) -> dict[str, str]:
+        """Return what the response says of the limit; nothing where there is none."""
+        return self._headers
 
     def wait(self) -> float:
         """Return the seconds until the next minute begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -24,6 +24,7 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
 from memoryproject.foundation.rest_kit.answers import Refusal
+from memoryproject.foundation.rest_kit.authentication import NOT_GIVEN
 from memoryproject.foundation.rest_kit.callers import Caller, caller_of
 from memoryproject.foundation.rest_kit.errors import LengthRequired, UnsupportedEncoding, refuse
 from memoryproject.foundation.rest_kit.pagination import CursorPages
@@ -92,6 +93,25 @@ class ApiView(GenericAPIView[Any]):
         if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
             raise NotFound("The address holds a NUL character.")
         self._check_query(request)
+
+    def permission_denied(
+        self, request: Request, message: Any = None, code: Any = None
+    ) -> NoReturn:
+        """Tell a caller without a token where it belongs."""
+        if caller_of(request) is None:
+            raise NotAuthenticated(NOT_GIVEN)
+        super().permission_denied(request, message=message, code=code)
+
+    def get_throttles(self) -> list[Any]:
+        """Keep the throttles: they know what to say in the response."""
+        self._throttles = super().get_throttles()
+        return self._throttles
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        for throttle in getattr(self, "_throttles", ()):
+            for name, text in throttle.headers().items():
+                response.headers[name] = text
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def _check_query(self, request: Request) -> None:
         """Refuse unknown, repeated and empty parameters; set ``self.query``.

@@ -36,6 +36,7 @@ from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
+from sessions_app.presentation.filters import MessageFilters
 from sessions_app.presentation.lookup import session_within
 from sessions_app.presentation.message_forms import stored_form
 from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
@@ -61,7 +62,9 @@ class MessagesView(ListView):
     queryset = Message.objects.values_list(
         *(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)), named=True
     )
+    repeatable = frozenset({"role"})
     query_serializer_class = MessagesQuery
+    filterset_class = MessageFilters
     serializer_class = MessageSerializer
     ordering = ("-order_num",)
     default_limit = MAX_MESSAGES

@@ -82,6 +82,7 @@ class SessionsView(ListView):
     raises = REFUSALS
     queryset = ChatSession.objects.select_related("chat").annotate(current_addresses=ADDRESSES)
     serializer_class = SessionSerializer
+    repeatable = frozenset({"status"})
     filterset_class = SessionFilters
     ordering = ("-created_at", "-session_id")
 

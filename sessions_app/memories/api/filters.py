@@ -9,11 +9,14 @@ from django import forms
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.search.facade import is_current
-from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.bodies import read_json
+from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter, TruthFilter
 from memoryproject.foundation.retrieval.query import with_words
+from sessions_app.memories.api.equal_metadata import EqualMetadata
 from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
 
 
@@ -34,8 +37,37 @@ class TextsFilter(django_filters.Filter):  # type: ignore[misc]
     field_class = TextsFormField
 
 
+class MetadataFormField(forms.CharField):
+    """A JSON object, checked as in the body of a recall."""
+
+    def clean(self, value: Any) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        try:
+            return EqualMetadata().run_validation(read_json(value)) or None
+        except ValidationError as error:
+            raise forms.ValidationError(_each_of(error.detail)) from error
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(
+                'It is no JSON object such as {"sku": 7}.', "invalid"
+            ) from None
+
+
+def _each_of(detail: Any) -> list[forms.ValidationError]:
+    """Return what was said of the value, without the places in it."""
+    if isinstance(detail, dict):
+        detail = list(detail.values())
+    if isinstance(detail, list):
+        return [error for each in detail for error in _each_of(each)]
+    return [forms.ValidationError(str(detail), detail.code)]
+
+
+class MetadataFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = MetadataFormField
+
+
 class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
-    type = django_filters.CharFilter(help_text="Such as fact.")
+    type = TextsFilter(lookup_expr="in", help_text="Such as fact; several times: with one of them.")
     category = django_filters.CharFilter()
     tags = TextsFilter(
         method="with_tags", help_text="Those with this tag; several times: with all of them."
@@ -47,9 +79,14 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
         method="in_chat", help_text="That came from this chat, by any of its addresses."
     )
     source = django_filters.CharFilter(help_text="Such as command, api or staff.")
-    status = django_filters.ChoiceFilter(
+    status = ChoicesFilter(
         choices=MemoryStatus.choices,
-        help_text="active, superseded or proposed. By default active ones that haven't expired.",
+        help_text="active, superseded or proposed; several times: with one of them. By default "
+        "active ones that haven't expired.",
+    )
+    metadata = MetadataFilter(
+        lookup_expr="contains",
+        help_text='A JSON object: those with these names and values, such as {"sku": 7}.',
     )
     pinned = TruthFilter(help_text="true or false")
     since = MomentFilter(

@@ -51,7 +51,7 @@ class MemoriesView(ListView):
     answers = {
         "POST": [conflicting("The known memory is being changed.", "It was changed meanwhile.")]
     }
-    repeatable = frozenset({"tags"})
+    repeatable = frozenset({"tags", "type", "status"})
     serializer_class = MemorySerializer
     filterset_class = MemoryFilters
     ordering = ("-created_at", "-memory_id")

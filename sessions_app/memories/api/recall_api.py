@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +29,8 @@ from sessions_app.conversations.facade import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.serializers import Metadata, tags_field
+from sessions_app.memories.api.equal_metadata import EqualMetadata
+from sessions_app.memories.api.serializers import tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.roles import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
@@ -49,43 +49,6 @@ from sessions_app.recall.facade import (
 MAX_QUERY_LENGTH = 8_192
 MAX_RESULTS = 100
 STAFF = "staff"
-
-
-OPERATORS = frozenset(
-    ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "not", "and", "or", "contains", "icontains")
-)
-
-
-class EqualMetadata(Metadata):
-    """Names with values that are compared for equality.
-
-    The operators of other products are refused: as names they would match nothing.
-    """
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        found = super().to_internal_value(data)
-        operator = next(_operators(found), None)
-        if operator is not None:
-            raise serializers.ValidationError(
-                f"Values are compared for equality: there is no operator {operator[:50]}."
-            )
-        return found
-
-
-def _operators(value: Any, *, is_nested: bool = False) -> Iterator[str]:
-    """Yield the names that other products take for operators."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _operators(each, is_nested=True)
-    elif isinstance(value, dict):
-        for name, each in value.items():
-            if (
-                name.startswith("$")
-                or (is_nested and name.lower() in OPERATORS)
-                or (name in ("AND", "OR", "NOT"))
-            ):
-                yield name
-            yield from _operators(each, is_nested=True)
 
 
 class RecallSerializer(Strict):

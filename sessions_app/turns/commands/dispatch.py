@@ -26,7 +26,7 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
     """Return the answer to a command; a second run for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
-        return say("help", language)
+        return say(_help_text(turn, dependencies), language)
     if turn.session_id is None:
         return say("memory_disabled", language)
     if command.name == "reset":
@@ -45,6 +45,13 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
             raise
         logger.error("/%s failed: %s", command.name, error)
         return failed("command_failed", language, error)
+
+
+def _help_text(turn: Turn, dependencies: Dependencies) -> str:
+    """Return the name of the text that offers only what works at the moment."""
+    if turn.session_id is None:
+        return "help_without_memory"
+    return "help" if dependencies.rules.longterm_enabled else "help_without_longterm"
 
 
 def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
