@@ -74,7 +74,14 @@ def portion_move(
         joined={UUID(key): UUID(other) for key, other in joined.items()},
         pinned={UUID(key) for key in rows.get("pinned", ())},
     )
-    same_files_restore(files=rows.get("files", ()), from_chat=kept.pk, to_chat=gone.pk)
+    files = [file for file in rows.get("files", ()) if _is_kept(file["source_message_id"])]
+    same_files_restore(files=files, from_chat=kept.pk, to_chat=gone.pk)
+
+
+def _is_kept(message_id: str | None) -> bool:
+    """Return whether a file's message wasn't erased or deleted by its sender since."""
+    kept = Message.objects.filter(revoked_at=None)
+    return message_id is None or kept.filter(pk=message_id).exists()
 
 
 def _divide(session_id: UUID, messages: Collection[UUID], chat: Chat, now: datetime) -> UUID:

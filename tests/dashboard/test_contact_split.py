@@ -214,6 +214,21 @@ def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(
     assert not Memory.objects.filter(document__isnull=False).exists()
 
 
+def test_a_file_whose_message_was_erased_since_does_not_come_back(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    for chat in (dana, work):
+        store_file(chat, world, tmp_path)
+    said = work.messages.get(content="hello from work").pk
+    SourceDocument.objects.filter(chat_id=work.pk).update(source_message_id=said)
+    merge(admin_client, dana, work)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    object_forget(kind="message", object_id=said, dependencies=dependencies)
+    confirm(admin_client, undo(admin_client))
+    assert not SourceDocument.objects.filter(chat_id=work.pk).exists()
+    assert SourceDocument.objects.filter(chat_id=dana.pk).count() == 1
+
+
 def store_file(chat: Chat, world: World, folder: Path) -> None:
     """A file of some passages that the contact sent."""
     chapters = (f"Chapter {n}. " + "A long walk through the town. " * 60 for n in range(3))
