@@ -209,7 +209,7 @@ def test_the_csv_has_every_question_and_is_audited(admin_client: Client, world: 
     asked(world, "Is there parking?")
     turn = asked(world, "=is there parking near you?", OTHER_CLIENT)
     answer: Any = admin_client.get(f"{PAGE}?table=questions")
-    file = b"".join(answer.streaming_content).decode("utf-8-sig")
+    file = answer.getvalue().decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(file)))
     assert [(row["questions"], row["people"], row["why"]) for row in rows] == [
         ("2", "2", "unknown")
