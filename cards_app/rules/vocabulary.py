@@ -16,7 +16,7 @@ from cards_app.rules.lines import Line
 from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
 from cards_app.rules.sentences import Sentence, split_sentences
 from cards_app.rules.words import folded, letter_count, split_words
-from memoryproject.foundation.text import hebrew_words
+from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
 
@@ -25,6 +25,7 @@ MAX_KEYWORDS = 10
 MIN_ENTITY_LENGTH = 3
 MIN_KEYWORD_LENGTH = 5
 
+_COMMON_ENGLISH = (english_words.FUNCTION, english_words.VAGUE, english_words.COMMON)
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
 # "and", "that", "when", "the": written as prefixes of any word.
 _BEFORE_STOP_WORDS = ("וכש", "כש", "וש", "וה", "ו", "ש", "ה")
@@ -34,7 +35,8 @@ class EntityCounter:
     """Capitalised words of three letters or more; in Hebrew recognised names.
 
     Every word at the start of a sentence has a capital. There a word counts only if it has more
-    capitals ("PostgreSQL"), is among Hebrew words, or also has a capital within a sentence.
+    capitals ("PostgreSQL"), is among Hebrew words and no common English word ("Thanks דנה"), or
+    also has a capital within a sentence.
     """
 
     def __init__(self) -> None:
@@ -59,7 +61,7 @@ class EntityCounter:
                     self._seen[folded(word)] += 1
                 elif _is_name(word):
                     self._seen[word] += 1
-                    if place > 0 or hebrew or _has_further_capitals(word):
+                    if place > 0 or (hebrew and _is_rare(word)) or _has_further_capitals(word):
                         self._sure.add(word)
             if hebrew:
                 self._marked.update(mentioned_names(sentence.text, words))
@@ -142,6 +144,10 @@ def _is_name(word: str) -> bool:
         and letter_count(word) >= MIN_ENTITY_LENGTH
         and word.lower() not in NO_ENTITIES
     )
+
+
+def _is_rare(word: str) -> bool:
+    return not any(folded(word) in words for words in _COMMON_ENGLISH)
 
 
 def _has_further_capitals(word: str) -> bool:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef
 
-from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.text.characters import detect_language
@@ -136,7 +136,9 @@ def message_take(
         return _leave_in_delivery(incoming, entry)
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry, due=due)
-    session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
+    # A person's message opens a session by itself; who writes in their place is named.
+    opener = incoming.actor if incoming.speaker else SYSTEM
+    session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
     if message.media and rules.fetch_media is not None:

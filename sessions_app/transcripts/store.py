@@ -108,7 +108,9 @@ class Storing:
     def _session(self, chat: Chat, plan: Plan) -> ChatSession:
         """Return the session to add to; without new messages, the one that holds them."""
         if plan.add:
-            return session_open(chat=chat, now=self.now, timeout=self.rules.session_timeout)
+            return session_open(
+                chat=chat, now=self.now, timeout=self.rules.session_timeout, actor=self.actor
+            )
         if plan.stored_in is not None:
             return ChatSession.objects.get(pk=plan.stored_in)
         return plan.saved[-1][1].session

@@ -130,6 +130,16 @@ def test_the_audit_log_names_the_token_and_in_whose_place_it_wrote(
     assert (receipt.actor_kind, receipt.actor) == ("api", "crm")
 
 
+def test_the_audit_log_names_the_token_that_opened_a_session(token: Callable[..., str]) -> None:
+    caller = Api(token(name="crm"))
+    say(caller, "hello", "15550100177@c.us")
+    said = "User: q\nAssistant: a\n"
+    saved = caller.post("transcripts/", {"text": said, "whatsapp_chat": "15550100178@c.us"})
+    assert saved.status_code == 201, saved.content
+    events = AuditEvent.objects.filter(action="session.create")
+    assert [(event.actor_kind, event.actor) for event in events] == [("api", "crm")] * 2
+
+
 @pytest.mark.parametrize("command", ["/memories", f"/search {SECRET}", "/export", "/forget gate"])
 def test_in_the_owners_chat_a_bound_token_sees_no_memories_of_others(
     command: str, api: Api, token: Callable[..., str], secret: Memory, owner: None

@@ -63,6 +63,11 @@ def test_entities(text: str, expected: list[str]) -> None:
         # other scripts inside of Hebrew
         ("Docker עובד מצוין, תשאל את Bob", ["Docker", "Bob"]),
         ("docker עובד", []),
+        ("Thanks דנה!", ["דנה"]),
+        ("Please תבדוק", []),
+        ("Hello, מה קורה", []),
+        ("Yes בטח", []),
+        ("Please תבדוק. אמרתי ל-Please", ["Please"]),
     ],
 )
 def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
