@@ -14,6 +14,7 @@ from uuid import UUID
 
 import django
 
+from memoryproject.foundation.process.narrowing import present
 from tests.processes.forks import run_at_once
 
 
@@ -44,7 +45,8 @@ def main(session_id: UUID, times: int, names: list[str]) -> int:
             added += count
             newest = service.get_messages(conversation_id=session_id, limit=20)
             numbers = [each.order_num for each in newest]
-            assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
+            oldest = present(numbers[0])
+            assert numbers == list(range(oldest, oldest + len(numbers))), numbers
         return added
 
     print("ready", flush=True)  # noqa: T201

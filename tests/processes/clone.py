@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from tests.processes import plain_http
+from tests.processes.command_server import REPOSITORY
 from tests.processes.installation import (
-    REPOSITORY,
     copy_cluster,
     free_port,
     kill,

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
+from memoryproject.foundation.process.narrowing import present
+
 HALF_A_HEADER = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 
 
@@ -31,7 +33,7 @@ def held_sockets(url: str, begun: bytes, count: int) -> Iterator[list[socket.soc
         for _ in range(count):
             held.append(
                 stack.enter_context(
-                    socket.create_connection((address.hostname, address.port), timeout=30)
+                    socket.create_connection((address.hostname, present(address.port)), timeout=30)
                 )
             )
             held[-1].sendall(begun)

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, kill, prepared
+from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes

@@ -14,8 +14,9 @@ import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from memoryproject.foundation.embedded_postgres.processes import is_alive
+from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, family, kill
+from tests.processes.installation import Installation, family, kill
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.process.narrowing import present
 from tests.documents import files
 from tests.loopback.openai_behaviours import fails
 from tests.processes.installation import kill
@@ -117,7 +118,8 @@ def test_killed_while_the_document_is_being_read(live: Stage) -> None:
         for page in range(150)
     ]
     send_by_cloud(live, phone, files.pdf(*pages))
-    worker, reader = wait_until(lambda: reading_worker(live), "a document is being read")
+    found = wait_until(lambda: reading_worker(live), "a document is being read")
+    worker, reader = present(found)
 
     kill([worker])
 

@@ -7,12 +7,14 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, signed_headers
+from memoryproject.foundation.process.narrowing import present
 from tests.processes import plain_http
 from tests.processes.installation import Installation, family, kill
 from tests.processes.posting import APP_SECRET, cloud_text, new_phone
@@ -38,7 +40,7 @@ def behind_the_front_door(installation: Installation) -> None:
 
 @pytest.fixture(scope="module")
 def front() -> Iterator[Stage]:
-    times = {
+    times: dict[str, Any] = {
         "MEMORY_HEADER_TIME": "5s",
         "MEMORY_BODY_TIME": "10s",
         # A loaded machine may need longer than 15 seconds to start a web server.
@@ -153,7 +155,9 @@ def test_webhooks_are_answered_while_forty_calls_wait_for_a_slow_model(front: St
         calls = [pool.submit(ask, number) for number in range(ASKING)]
         try:
             # Those that found a place reach the model, the others are sent away at once.
-            refused = lambda: [call for call in calls if call.done()]  # noqa: E731
+            def refused() -> list[Any]:
+                return [call for call in calls if call.done()]
+
             wait_until(lambda: hold.reached + len(refused()) == ASKING, "all have asked")
             assert 0 < hold.reached <= 28
             for _ in range(3):
@@ -317,7 +321,7 @@ def test_a_proxy_of_ones_own_gives_the_address() -> None:
 def test_the_log_has_neither_searches_nor_keys(front: Stage) -> None:
     installation = front.installation
     address = urlsplit(installation.url)
-    with socket.create_connection((address.hostname, address.port)) as client:
+    with socket.create_connection((address.hostname, present(address.port))) as client:
         client.sendall(
             b"POST /webhooks/whatsapp/cloud/?q=secret-search HTTP/1.1\r\nHost: localhost\r\n"
             b"Authorization: secret-token\r\nX-Key: secret-key\r\nContent-Length: 9999999\r\n\r\n"

@@ -6,6 +6,8 @@ was killed is replaced.
 
 from __future__ import annotations
 
+from functools import partial
+
 import psutil
 import pytest
 
@@ -170,7 +172,7 @@ def test_workers_killed_when_their_job_ends_are_replaced(live: Stage) -> None:
     for number in range(1, 7):
         hold = live.openai.hold_chat(f"its end {number}")
         live.post.say(phone, f"its end {number}")
-        wait_until(lambda hold=hold: hold.reached, "the model is asked")
+        wait_until(partial(getattr, hold, "reached"), "the model is asked")
         turns = live.database.turns(f"{phone}@c.us")
         owner = next(turn["lease_owner"] for turn in turns if turn["lease_token"])
         worker = psutil.Process(int(owner.split(":")[1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections.abc import Callable
 from multiprocessing.context import ForkProcess
 from multiprocessing.sharedctypes import RawValue
 
@@ -31,7 +32,7 @@ KILLS = 300
 AFTER = 20
 
 
-def fork(work: object, *arguments: object) -> ForkProcess:
+def fork(work: Callable[..., object], *arguments: object) -> ForkProcess:
     process = FORK.Process(target=work, args=arguments, daemon=True)
     process.start()
     return process
@@ -74,12 +75,17 @@ def test_killed_workers_hold_up_nobody() -> None:
         workers[place].join()
         workers[place] = fork(hand_on, jobs, results)
     stopping.set()
-    wait_until(lambda: received.extend(drain(results)) or not giver.is_alive(), "the giver ends")
+
+    def drained() -> list[object]:
+        received.extend(drain(results))
+        return received
+
+    wait_until(lambda: drained() and not giver.is_alive(), "the giver ends")
 
     for number in range(AFTER):
         jobs.put(f"after {number}")
     wait_until(
-        lambda: received.extend(drain(results)) or len(after(received)) == AFTER,
+        lambda: len(after(drained())) == AFTER,
         "every job that was put after the last kill is done",
         seconds=30,
     )
@@ -192,8 +198,7 @@ def test_who_waits_ends_with_the_parent() -> None:
     killed = FORK.Process(target=parent)
     killed.start()
     killed.join()
-    for each in waiting:
-        wait_until(lambda each=each: is_gone(each.value), "it has ended", seconds=30)
+    wait_until(lambda: all(is_gone(each.value) for each in waiting), "both have ended", seconds=30)
 
 
 def is_gone(pid: int) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.processes.installation import REPOSITORY, kill
+from tests.processes.command_server import REPOSITORY
+from tests.processes.installation import kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until

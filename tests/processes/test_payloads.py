@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
@@ -199,7 +199,7 @@ def test_fresh_ones_are_answered_once_where_they_should_be(live: Stage) -> None:
     assert live.database.rows("SELECT func, result FROM django_q_task WHERE NOT success") == []
 
 
-def is_for_us(event: Event) -> bool:
+def is_for_us(event: Event) -> TypeGuard[InboundMessage]:
     """Whether the assistant is to answer it, were it fresh."""
     if not isinstance(event, InboundMessage) or event.from_business:
         return False

@@ -36,7 +36,7 @@ class Step:
 
 def steps(document: str) -> list[Step]:
     """What stands after "$" in its indented blocks."""
-    found = []
+    found: list[Step] = []
     for block in re.findall(r"(?:^(?: {4}.*)?\n)+", document, re.M):
         lines = [line[4:] for line in block.strip("\n").split("\n")]
         if lines[0].startswith("$ "):

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, prepared
+from tests.processes.installation import Installation, prepared
 
 pytestmark = pytest.mark.processes
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -28,7 +29,7 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 CHATS, MESSAGES = 6, 4
-KEYS = {"SECRET_KEY": "a-secret-key-of-tests-" + "x" * 40, "AUDIT_KEY": "y" * 64}
+KEYS: dict[str, Any] = {"SECRET_KEY": "a-secret-key-of-tests-" + "x" * 40, "AUDIT_KEY": "y" * 64}
 PGBOUNCER = """\
 [databases]
 memory = host={host} port={port} dbname={database} user={user} password={password}

@@ -19,8 +19,9 @@ import pytest
 
 from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.parse_transcript import write
+from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, kill, prepared
+from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
