@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -44,7 +45,7 @@ class MeSerializer(serializers.Serializer[Any]):
 class MeView(ApiView):
     scopes = {"GET": ANY}
     # Staff without any right may know that they have none.
-    staff_rights: dict[str, list[str]] = {"GET": []}
+    staff_rights: ClassVar[Mapping[str, Sequence[str]]] = {"GET": []}
 
     @described(
         operation_id="me_get",

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
-from sessions_app.presentation.access import chat_in_reach, require_memory
+from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.lookup import session_within
 from sessions_app.presentation.renderings import TranscriptText
@@ -198,8 +198,11 @@ class TextView(ApiView):
         return 0 if given["append"] else given.get("overlap")
 
     def target(self, given: dict[str, Any]) -> Target | None:
-        """Return the chat that the body names. Raises NotFound for one out of reach."""
-        name = given.get("whatsapp_chat")
+        """Return the chat that the body names, else the only one of a bound token.
+
+        Raises NotFound for one out of reach.
+        """
+        name = given.get("whatsapp_chat") or own_chat(self.caller)
         if name:
             chat_in_reach(self.caller, name)
         return Target(whatsapp_chat=name) if name else None
@@ -341,9 +344,8 @@ class TranscriptsView(TextView):
         given = self.given()
         target = self.target(given)
         if target is None and self.caller.is_bound:
-            raise PermissionDenied(
-                "The token is bound to chats: send JSON that names one of them in whatsapp_chat."
-            )
+            # Of several chats: it says which ones.
+            chat_or_own(self.caller, None)
         target = target or Target()
         require_memory(chat_at(target.whatsapp_chat))
         saved = text_save(
