@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
@@ -19,7 +20,7 @@ from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, header
+from memoryproject.foundation.rest_kit.operations import answered, described, header, location
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -325,6 +326,7 @@ class TranscriptsView(TextView):
             "every problem with its line and rule; 409 while an answer is on its way there."
         ),
         request=TextView.bodies,
+        parameters=[location(201)],
         responses={201: SavedSerializer, 200: SavedSerializer},
         examples=[
             OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
@@ -357,4 +359,7 @@ class TranscriptsView(TextView):
             overlap=self.overlap(given),
         ).as_dict()
         answer = {name: saved[name] for name in SAVED}
-        return Response(answer, status=201 if saved["added"] else 200)
+        if not saved["added"]:
+            return Response(answer)
+        place = reverse("api-session-transcript", args=[saved["session_id"]])
+        return Response(answer, status=201, headers={"Location": place})

@@ -45,7 +45,9 @@ def test_the_one_chat_is_meant(token: Callable[..., str]) -> None:
 def test_transcripts_go_into_the_one_chat(token: Callable[..., str]) -> None:
     api = bound(token, ONE)
     text = "User: When do you open?\nAssistant: At nine.\n"
-    assert api.post("transcripts/", {"text": text}).json()["whatsapp_chat"] == ONE
+    saved = api.post("transcripts/", {"text": text})
+    assert saved.json()["whatsapp_chat"] == ONE
+    assert b"".join(api.get(saved["Location"])).decode() == text
     checked = api.post("transcripts/validate/", {"text": text}).json()
     # It was compared with what is stored.
     assert [problem["code"] for problem in checked["problems"]] == ["ambiguous"]
