@@ -66,9 +66,9 @@ def test_what_is_no_object_within_the_body_has_its_place(api: Api) -> None:
         "messages.0.metadata",
         "It must be a JSON object, not a list.",
     )
-    for metadata, kind in ((7, "a number"), ("x", "a text"), ([], "a list")):
-        body = {"content": "a", "metadata": metadata}
-        error = error_of(api.post("memories/", body), 400)
+    kinds: list[tuple[Any, str]] = [(7, "a number"), ("x", "a text"), ([], "a list")]
+    for metadata, kind in kinds:
+        error = error_of(api.post("memories/", {"content": "a", "metadata": metadata}), 400)
         assert error["detail"] == f"It must be a JSON object, not {kind}."
 
 

@@ -81,7 +81,7 @@ class Object(serializers.DictField):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if not isinstance(data, Mapping):
+        if not isinstance(data, dict):
             raise serializers.ValidationError(
                 f"It must be {OBJECT}, not {json_kind(data)}.", code="not_a_dict"
             )
