@@ -359,7 +359,6 @@ class TranscriptsView(TextView):
             overlap=self.overlap(given),
         ).as_dict()
         answer = {name: saved[name] for name in SAVED}
-        if not saved["added"]:
-            return Response(answer)
-        place = reverse("api-session-transcript", args=[saved["session_id"]])
-        return Response(answer, status=201, headers={"Location": place})
+        place = {"Location": reverse("api-session-transcript", args=[saved["session_id"]])}
+        is_new = saved["added"] > 0
+        return Response(answer, status=201 if is_new else 200, headers=place if is_new else None)
