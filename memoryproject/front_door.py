@@ -97,12 +97,13 @@ def not_too_old(program: str) -> str:
     answer = subprocess.run(  # noqa: S603
         [program, "version"], capture_output=True, text=True, timeout=ASK_SECONDS, check=False
     )
-    version = re.search(r"(\d+)\.(\d+)\.(\d+)", answer.stdout)
-    # One that was built by hand may have no number.
+    # Such as "v2.11.7 h1:…"; one that was built by hand may have no number.
+    version = re.match(r"v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})", answer.stdout)
     if version and tuple(map(int, version.groups())) < OLDEST_CADDY:
         raise FrontDoorError(
-            f"{program} is Caddy {version[0]}, which may mix the bodies of two requests. Install "
-            f"requirements.txt again (make install), or install Caddy {_OLDEST} or newer."
+            f"{program} is Caddy {version[0].removeprefix('v')}, which may mix the bodies of two "
+            f"requests. Install requirements.txt again (make install), or install Caddy {_OLDEST} "
+            "or newer."
         )
     return program
 

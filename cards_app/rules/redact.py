@@ -1,4 +1,4 @@
-"""Redact personal data in a text: e-mail addresses, telephone, card and account numbers.
+"""Redact personal data in a text: e-mail addresses, telephone, card and account numbers, secrets.
 
 ``stdnum`` validates an account number and its length in its country. A country's own check digits
 inside it are not validated, since redacting a number too many is acceptable.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
+from cards_app.rules.named_data import ACCOUNT, EMAIL, HIDDEN, ID, redact_named
 from cards_app.rules.numbers import NumberKind, personal_numbers
 
-EMAIL = "[email]"
 IBAN = "[iban]"
 NUMBER_MARKS = {NumberKind.CARD: "[card]", NumberKind.PHONE: "[phone]"}
-MARKS = (EMAIL, IBAN, *NUMBER_MARKS.values())
+MARKS = (EMAIL, IBAN, *NUMBER_MARKS.values(), HIDDEN, ID, ACCOUNT)
 
 # Addresses of WhatsApp chats (15550100123@c.us) have this form, too.
 _LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
@@ -39,7 +39,7 @@ def redact(text: str) -> str:
 
 
 def _redact_once(text: str) -> str:
-    text = _EMAIL.sub(EMAIL, text)
+    text = redact_named(_EMAIL.sub(EMAIL, text))
     text = _without_ibans(text)
     parts: list[str] = []
     place = 0

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
+from memoryproject.foundation.rest_kit.serializers import Moment, Object, Strict, Text
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
@@ -226,8 +226,7 @@ class NewMessageSerializer(Strict):
         ),
     )
     timestamp = Moment(required=False, help_text="Default: now.")
-    metadata = serializers.DictField(
-        child=serializers.JSONField(allow_null=True),
+    metadata = Object(
         required=False,
         help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes.",
     )

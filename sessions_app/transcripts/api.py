@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,12 +20,12 @@ from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, header
+from memoryproject.foundation.rest_kit.operations import answered, described, header, location
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
-from sessions_app.presentation.access import chat_in_reach, require_memory
+from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.lookup import session_within
 from sessions_app.presentation.renderings import TranscriptText
@@ -198,8 +199,11 @@ class TextView(ApiView):
         return 0 if given["append"] else given.get("overlap")
 
     def target(self, given: dict[str, Any]) -> Target | None:
-        """Return the chat that the body names. Raises NotFound for one out of reach."""
-        name = given.get("whatsapp_chat")
+        """Return the chat that the body names, else the only one of a bound token.
+
+        Raises NotFound for one out of reach.
+        """
+        name = given.get("whatsapp_chat") or own_chat(self.caller)
         if name:
             chat_in_reach(self.caller, name)
         return Target(whatsapp_chat=name) if name else None
@@ -322,6 +326,7 @@ class TranscriptsView(TextView):
             "every problem with its line and rule; 409 while an answer is on its way there."
         ),
         request=TextView.bodies,
+        parameters=[location(201)],
         responses={201: SavedSerializer, 200: SavedSerializer},
         examples=[
             OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
@@ -341,9 +346,8 @@ class TranscriptsView(TextView):
         given = self.given()
         target = self.target(given)
         if target is None and self.caller.is_bound:
-            raise PermissionDenied(
-                "The token is bound to chats: send JSON that names one of them in whatsapp_chat."
-            )
+            # Of several chats: it says which ones.
+            chat_or_own(self.caller, None)
         target = target or Target()
         require_memory(chat_at(target.whatsapp_chat))
         saved = text_save(
@@ -355,4 +359,6 @@ class TranscriptsView(TextView):
             overlap=self.overlap(given),
         ).as_dict()
         answer = {name: saved[name] for name in SAVED}
-        return Response(answer, status=201 if saved["added"] else 200)
+        place = {"Location": reverse("api-session-transcript", args=[saved["session_id"]])}
+        is_new = saved["added"] > 0
+        return Response(answer, status=201 if is_new else 200, headers=place if is_new else None)

@@ -60,6 +60,16 @@ def test_what_is_no_object_within_the_body_has_its_place(api: Api) -> None:
     error = error_of(api.post(path, {"messages": [[]]}), 400)
     assert error["attr"] == "messages.0"
     assert error["detail"] == "It must be a JSON object, not a list."
+    message = {"role": "user", "content": "a", "metadata": []}
+    error = error_of(api.post(path, {"messages": [message]}), 400)
+    assert (error["attr"], error["detail"]) == (
+        "messages.0.metadata",
+        "It must be a JSON object, not a list.",
+    )
+    kinds: list[tuple[Any, str]] = [(7, "a number"), ("x", "a text"), ([], "a list")]
+    for metadata, kind in kinds:
+        error = error_of(api.post("memories/", {"content": "a", "metadata": metadata}), 400)
+        assert error["detail"] == f"It must be a JSON object, not {kind}."
 
 
 def test_nothing_to_store_is_refused(api: Api) -> None:

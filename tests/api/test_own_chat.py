@@ -42,6 +42,18 @@ def test_the_one_chat_is_meant(token: Callable[..., str]) -> None:
     assert ChatSession.objects.get().chat.whatsapp_chat == ONE
 
 
+def test_transcripts_go_into_the_one_chat(token: Callable[..., str]) -> None:
+    api = bound(token, ONE)
+    text = "User: When do you open?\nAssistant: At nine.\n"
+    saved = api.post("transcripts/", {"text": text})
+    assert saved.json()["whatsapp_chat"] == ONE
+    assert b"".join(api.get(saved["Location"])).decode() == text
+    checked = api.post("transcripts/validate/", {"text": text}).json()
+    # It was compared with what is stored.
+    assert [problem["code"] for problem in checked["problems"]] == ["ambiguous"]
+    assert error_of(bound(token, ONE, OTHER).post("transcripts/", {"text": text}), 400)
+
+
 def test_its_messages_are_recalled_too(api: Api, token: Callable[..., str]) -> None:
     say(api, "The gate code is 4711", ONE)
     say(api, "The gate code is 9999", OTHER)

@@ -147,6 +147,17 @@ def test_headers_of_answers_are_told(schema: Any) -> None:
             assert all(each["headers"]["ETag"]["required"] for each in good), (method, path)
 
 
+def test_every_tag_is_described(schema: Any) -> None:
+    described = {tag["name"] for tag in schema["tags"] if tag["description"]}
+    assert {tag for _, _, operation in operations(schema) for tag in operation["tags"]} == described
+
+
+def test_every_parameter_says_what_it_means(schema: Any) -> None:
+    for path, method, operation in operations(schema):
+        for parameter in operation.get("parameters", []):
+            assert parameter.get("description"), (method, path, parameter["name"])
+
+
 def test_lists_are_pages(schema: Any) -> None:
     for path, method, operation in operations(schema):
         if "cursor" in names_of(operation):

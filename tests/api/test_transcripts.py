@@ -185,7 +185,12 @@ def test_a_bound_token_reads_and_saves_transcripts_of_its_chats_alone(
     for path in ("transcripts/", "transcripts/validate/"):
         error_of(bound.post(path, other), 404)
         error_of(bound.post(path, {"text": TEXT, "whatsapp_chat": "1@c.us"}), 404)
-    error_of(plain(bound, "transcripts/", TEXT), 403)
+    assert plain(bound, "transcripts/", TEXT).status_code == 200  # into its one chat
+    chats = Chat.objects.filter(whatsapp_chat__in=[CLIENT, OTHER_CLIENT]).values_list("pk")
+    several = Api(token(chat_ids=[pk for (pk,) in chats]))
+    refused = error_of(plain(several, "transcripts/", TEXT), 400)
+    assert refused["attr"] == "whatsapp_chat"
+    assert CLIENT in refused["detail"]
     assert bound.post("transcripts/", {"text": TEXT, "whatsapp_chat": CLIENT}).status_code == 200
 
 

@@ -47,13 +47,28 @@ class Schema(AutoSchema):
         return [*parameters, *([KEY_PARAMETER, REPLAYED_HEADER] if self._takes_key() else [])]
 
     def _get_parameters(self) -> list[Any]:
-        """Mark texts in a query as not empty: the views refuse empty texts."""
+        """Describe every parameter, and mark texts in a query as not empty: views refuse those."""
         parameters: list[Any] = super()._get_parameters()
         for each in parameters:
             schema = each["schema"]
             if each["in"] == "query" and schema.get("type") == "string" and len(schema) == 1:
                 each["schema"] = {"type": "string", "minLength": 1}
+            if not each.get("description"):
+                each["description"] = self._meaning_of(each["name"])
         return parameters
+
+    def _meaning_of(self, name: str) -> str:
+        """Return what a parameter means that the generator left without a description.
+
+        It drops a filter's help text where the filter has a schema of its own.
+        """
+        filters = getattr(getattr(self.view, "filterset_class", None), "base_filters", {})
+        if name in filters:
+            return str(filters[name].extra.get("help_text", ""))
+        if name == "format":
+            return "The format of the response, in place of `Accept`."
+        words = name.removesuffix("_id").replace("_", " ")
+        return f"The id of the {words}." if name.endswith("_id") else ""
 
     def _get_request_body(self, direction: Literal["request", "response"] = "request") -> Any:
         """Mark the body as required unless the method or the view allows an empty one."""

@@ -73,6 +73,21 @@ class Nothing(Strict):
     """The body of a call that needs none: any content is refused."""
 
 
+class Object(serializers.DictField):
+    """A JSON object of any names and values. Errors speak of JSON, not of Python."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("child", serializers.JSONField(allow_null=True))
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError(
+                f"It must be {OBJECT}, not {json_kind(data)}.", code="not_a_dict"
+            )
+        return dict(super().to_internal_value(data))
+
+
 class Text(serializers.CharField):
     """A text, stored byte for byte: nothing is trimmed, and a number isn't accepted."""
 

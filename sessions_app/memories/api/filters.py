@@ -62,13 +62,14 @@ def _each_of(detail: Any) -> list[forms.ValidationError]:
     return [forms.ValidationError(str(detail), detail.code)]
 
 
+@extend_schema_field({"type": "string", "minLength": 1, "example": '{"sku": 7}'})
 class MetadataFilter(django_filters.Filter):  # type: ignore[misc]
     field_class = MetadataFormField
 
 
 class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     type = TextsFilter(lookup_expr="in", help_text="Such as fact; several times: with one of them.")
-    category = django_filters.CharFilter()
+    category = django_filters.CharFilter(help_text="Such as payments.")
     tags = TextsFilter(
         method="with_tags", help_text="Those with this tag; several times: with all of them."
     )

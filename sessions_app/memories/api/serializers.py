@@ -18,14 +18,12 @@ from memories_app.facts.facade import (
 )
 from memories_app.models import MemoryStatus, Visibility
 from memories_app.store.facade import CREATED, DUPLICATE, MAX_AT_ONCE
-from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Truth
+from memoryproject.foundation.rest_kit.serializers import Moment, Object, Strict, Text, Truth
 from sessions_app.presentation.serializers import WhatsAppChat
 
 
-class Metadata(serializers.DictField):
-    """An object of names and arbitrary values."""
-
-    child = serializers.JSONField(allow_null=True)
+class Metadata(Object):
+    """An object of names and arbitrary values, of a limited size and depth."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("help_text", f"Any JSON object, at most {MAX_METADATA_BYTES} bytes.")
@@ -35,7 +33,7 @@ class Metadata(serializers.DictField):
         """Refuse values that could only be stored in part."""
         if isinstance(data, dict) and storable_metadata(data, log=False) != data:
             raise serializers.ValidationError("It is nested too deeply.")
-        return dict(super().to_internal_value(data))
+        return super().to_internal_value(data)
 
 
 class Words(Text):

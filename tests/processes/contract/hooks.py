@@ -34,6 +34,8 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "chat": {"whatsapp_chat"},
     "sessions_open": {"whatsapp_chat"},
     "sessions_messages_add": {"content", "tool_calls", "tool_call_id"},
+    # JSON within a text.
+    "memories_list": {"metadata"},
     "memories_recall": {"whatsapp_chat"},
     "memories_remember": {"visibility", "expires_at"},
     "memories_remember_batch": {"visibility", "expires_at"},

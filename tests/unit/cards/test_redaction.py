@@ -45,6 +45,18 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("IL62 0108 0000 0009 9999 999 please", "[iban] please"),
         ("IBAN:gb82west12345698765432", "IBAN:[iban]"),
         ("DE89-3704-0044-0532-0130-00", "[iban]"),
+        ("dana (at) shop.example, dana[at]shop dot example", "[email], [email]"),
+        ("my password is hunter2!", "my password is [secret]!"),
+        ("Password: correct-horse, PIN 4821.", "Password: [secret], PIN [secret]."),
+        ("הסיסמה שלי היא shalom7, סיסמה: חתול", "הסיסמה שלי היא [secret], סיסמה: [secret]"),
+        ("use sk-abcdef1234567890abcdef now", "use [secret] now"),
+        ("ghp_0123456789abcdefghij0123456789abcdef", "[secret]"),
+        ("my id is 12345678, ID: 87654321", "my id is [id], ID: [id]"),
+        ("ת.ז. 12345678, דרכון מספר 1234567", "ת.ז. [id], דרכון מספר [id]"),
+        ("Passport number: AB1234567", "Passport number: [id]"),
+        ("12345678-2 or 1 2345678 2", "[id] or [id]"),
+        ("bank 12 branch 345 account 678901", "bank 12 branch 345 account [account]"),
+        ("חשבון מספר 678-901234", "חשבון מספר [account]"),
     ],
 )
 def test_what_goes(text: str, clean: str) -> None:
@@ -69,6 +81,11 @@ def test_what_goes(text: str, clean: str) -> None:
         "3@4.50 each, @dana, a@b",
         "24/7, 1/2, 3.14159",
         "[phone] [email]",
+        "the password is wrong, my password is not accepted 3 times",
+        "a secret is safe; the pin is lost. Password?",
+        "12345678-3 has another check digit, 8 at 10",
+        "id card, account of 2025, account 12, the id 42",
+        "meet at shop dot five, sk-1, mem_1",
     ],
 )
 def test_what_stays(text: str) -> None:
