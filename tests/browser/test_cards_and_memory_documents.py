@@ -63,7 +63,7 @@ def test_a_hebrew_card_runs_from_the_right_without_its_roles(
     first = staff.locator(".field-bullets .said").first
     expect(first).to_have_text(HEBREW)
     assert first.evaluate("element => getComputedStyle(element).direction") == "rtl"
-    expect(staff.locator(".field-bullets .quiet").first).to_have_text("[User]")
+    expect(staff.locator(".field-bullets .quiet").first).to_have_text("[Client]")
 
 
 def test_cards_are_filtered_by_what_their_pages_call_it(staff: Page, card: ChatSession) -> None:
