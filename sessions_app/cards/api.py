@@ -64,7 +64,7 @@ class CardYamlSerializer(serializers.Serializer[Any]):
 
 
 class CardSerializer(CardYamlSerializer):
-    """The content of a session, made by rules alone and free of personal data."""
+    """The content of a session, made by rules alone; known forms of personal data are redacted."""
 
     session_id = serializers.UUIDField(help_text="The session that it describes.")
     algorithm_version = serializers.CharField(
