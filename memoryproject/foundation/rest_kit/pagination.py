@@ -124,8 +124,14 @@ class CursorPages(BasePagination):
             "required": ["results", "next", "previous"],
             "properties": {
                 "results": rows,
-                "next": {**link, "description": "The next page; null on the last one."},
-                "previous": {**link, "description": "The page before this one."},
+                "next": {
+                    **link,
+                    "description": "The address of the next page; null on the last one.",
+                },
+                "previous": {
+                    **link,
+                    "description": "The address of the page before; null where there is none.",
+                },
             },
         }
 
