@@ -58,20 +58,28 @@ REPORT: dict[str, Any] = {
 class EventSerializer(serializers.Serializer[Any]):
     """An audited action. It holds no text that anybody wrote."""
 
-    id = serializers.IntegerField()
+    id = serializers.IntegerField(
+        help_text="The number of the row: rises with each event, with gaps."
+    )
     seq = serializers.IntegerField(
         allow_null=True, help_text="Its number in the chain; null until it is sealed."
     )
-    at = Moment()
-    action = serializers.CharField()
+    at = Moment(help_text="When it was done.")
+    action = serializers.CharField(help_text="What was done, such as memory.remember.")
     actor_kind = serializers.CharField(help_text="staff, api, person, command or system.")
     actor = serializers.CharField(help_text="A name, or a person's pseudonym.")
     chat = serializers.CharField(help_text="The pseudonym of the chat that it concerns.")
-    object_type = serializers.CharField()
-    object_id = serializers.CharField()
+    object_type = serializers.CharField(
+        help_text="What it was done to, such as memory, session or receipt; empty: nothing."
+    )
+    object_id = serializers.CharField(help_text="The id of what it was done to; empty: none.")
     content_hash = serializers.CharField(help_text="SHA-256 of the text that it was done to.")
-    details = serializers.DictField(child=serializers.JSONField())
-    seal = serializers.CharField()
+    details = serializers.DictField(
+        child=serializers.JSONField(), help_text="Counts and names of fields; empty: none."
+    )
+    seal = serializers.CharField(
+        help_text="HMAC-SHA256, hex, of the event and the seal before it; empty until it is sealed."
+    )
 
 
 class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -120,21 +128,29 @@ class AuditView(ListView):
 
 class FindingSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="For programs, such as row_changed.")
-    where = serializers.CharField()
-    text = serializers.CharField()
-    advice = serializers.CharField()
+    where = serializers.CharField(help_text="The row or the line.")
+    text = serializers.CharField(help_text="What is wrong there.")
+    advice = serializers.CharField(help_text="What to do about it.")
 
 
 class ReportSerializer(serializers.Serializer[Any]):
     verified = serializers.BooleanField(help_text="Whether nothing at all is wrong.")
     events = serializers.IntegerField(help_text="How many sealed events were checked.")
-    first = serializers.IntegerField(allow_null=True)
-    last = serializers.IntegerField(allow_null=True)
+    first = serializers.IntegerField(
+        allow_null=True, help_text="The seq of the first checked event; null: there is none."
+    )
+    last = serializers.IntegerField(
+        allow_null=True, help_text="The seq of the last checked event; null: there is none."
+    )
     pruned = serializers.IntegerField(help_text="Older ones that went behind checkpoints.")
-    checkpoints = serializers.IntegerField()
+    checkpoints = serializers.IntegerField(
+        help_text="How many marks there are up to which older events were pruned."
+    )
     waiting = serializers.IntegerField(help_text="Events that aren't sealed yet.")
     lines = serializers.IntegerField(help_text="Lines of the log file.")
-    repeated_lines = serializers.IntegerField()
+    repeated_lines = serializers.IntegerField(
+        help_text="Lines of the log file that are there twice, which is harmless."
+    )
     found = serializers.IntegerField(help_text="How many things are wrong.")
     findings = FindingSerializer(many=True, help_text="The first 100 of them.")
 

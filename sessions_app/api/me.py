@@ -29,13 +29,18 @@ ME: dict[str, Any] = {
 class MeSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(["api", "staff"], help_text="A token, or a staff member.")
     name = serializers.CharField(help_text="As the audit log names the caller.")
-    scopes = serializers.ListField(child=serializers.CharField())
+    scopes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What the caller may do: some of read, write, forget and audit.",
+    )
     whatsapp_chats = serializers.ListField(
         child=serializers.CharField(),
         allow_null=True,
         help_text="The chats that a token is bound to; null: all chats.",
     )
-    expires_at = Moment(allow_null=True)
+    expires_at = Moment(
+        allow_null=True, help_text="From then on the token is refused; null: it doesn't expire."
+    )
     calls_per_minute = serializers.DictField(
         child=serializers.IntegerField(), help_text="By kind of call; 0: any number."
     )

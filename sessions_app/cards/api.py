@@ -50,21 +50,27 @@ def texts(help_text: str = "") -> serializers.ListField:
 class CardYamlSerializer(serializers.Serializer[Any]):
     """A card as YAML; a comment above it names its session and the time it was made."""
 
-    title = serializers.CharField()
-    summary_bullets = texts("The first messages.")
-    decisions = texts()
-    todos = texts()
+    title = serializers.CharField(
+        help_text="The first message of a user, at most 80 characters; else Untitled Session."
+    )
+    summary_bullets = texts(
+        "The first messages, as [role] text: at most 3, of 100 characters each."
+    )
+    decisions = texts("Texts that say what was decided: at most 3, of 100 characters each.")
+    todos = texts("Texts that say what is to be done: at most 3, of 100 characters each.")
     entities = texts("Names of people, companies and products.")
-    keywords = texts()
-    notable_quotes = texts()
+    keywords = texts("Frequent words, in lower case, the most frequent first: at most 10.")
+    notable_quotes = texts("Questions and exclamations: at most 3, of 100 characters each.")
 
 
 class CardSerializer(CardYamlSerializer):
-    """The content of a session, made by rules alone and free of personal data."""
+    """The content of a session, made by rules alone; known forms of personal data are redacted."""
 
-    session_id = serializers.UUIDField()
-    algorithm_version = serializers.CharField()
-    extracted_at = Moment()
+    session_id = serializers.UUIDField(help_text="The session that it describes.")
+    algorithm_version = serializers.CharField(
+        help_text="The version of the rules that it was made by."
+    )
+    extracted_at = Moment(help_text="When it was made.")
 
 
 def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:

@@ -36,7 +36,7 @@ CONTENT = {
 
 
 class CalledFunctionSerializer(Strict):
-    name = Text(max_length=MAX_NAME)
+    name = Text(max_length=MAX_NAME, help_text="Which of the tools is called.")
     arguments = Text(
         allow_blank=True, max_length=MAX_CONTENT, help_text="JSON as a text, as the model wrote it."
     )
@@ -45,9 +45,12 @@ class CalledFunctionSerializer(Strict):
 class ToolCallSerializer(Strict):
     """A call of a tool that the assistant asked for."""
 
-    id = Text(max_length=MAX_ID)
-    type = serializers.ChoiceField(["function"])
-    function = CalledFunctionSerializer()
+    id = Text(
+        max_length=MAX_ID,
+        help_text="The tool's message has it as tool_call_id; it is unique within the message.",
+    )
+    type = serializers.ChoiceField(["function"], help_text="Always function.")
+    function = CalledFunctionSerializer(help_text="The tool that is called, and its arguments.")
 
 
 @extend_schema_field(CONTENT)

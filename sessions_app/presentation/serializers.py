@@ -53,12 +53,19 @@ class WhatsAppChat(Text):
 
 
 class SessionSerializer(serializers.Serializer[Any]):
-    session_id = serializers.UUIDField()
-    whatsapp_chat = serializers.CharField()
-    status = serializers.ChoiceField(SessionStatus.choices)
-    created_at = Moment()
+    session_id = serializers.UUIDField(
+        help_text="Names the session in addresses: `sessions/{session_id}/`."
+    )
+    whatsapp_chat = serializers.CharField(
+        help_text="The chat that it belongs to, in the stored form of its id."
+    )
+    status = serializers.ChoiceField(
+        SessionStatus.choices,
+        help_text="expired: it has ended. archived: it has ended, and no message can be added.",
+    )
+    created_at = Moment(help_text="When the session began.")
     last_active = Moment(help_text="When the last message was stored.")
-    expired_at = Moment(allow_null=True)
+    expired_at = Moment(allow_null=True, help_text="When it ended; null while it is active.")
     message_counter = serializers.IntegerField(help_text="The last order_num given.")
     total_tokens = serializers.IntegerField(help_text="Of the messages within the window.")
     client_name = serializers.CharField(
@@ -107,21 +114,33 @@ class MediaField(serializers.DictField):
 class MessageSerializer(serializers.Serializer[Any]):
     """A stored message."""
 
-    message_id = serializers.UUIDField()
-    session_id = serializers.UUIDField()
+    message_id = serializers.UUIDField(
+        help_text="Names the message in addresses, receipts and replays."
+    )
+    session_id = serializers.UUIDField(help_text="The session that it belongs to.")
     order_num = serializers.IntegerField(help_text="Its place in the session, from 1.")
     role = serializers.ChoiceField(Role.choices)
     content = serializers.CharField(help_text="As it was given, byte for byte.")
-    timestamp = Moment()
+    timestamp = Moment(help_text="When it was written, as the provider or the caller said.")
     received_at = Moment(help_text="When it was stored here.")
     was_received = serializers.BooleanField(
         help_text="False while a reply sent by WhatsApp hasn't reached its recipient."
     )
-    sender = serializers.CharField()
-    recipient = serializers.CharField()
-    tokens = serializers.IntegerField()
-    image_path = serializers.CharField(allow_null=True)
-    metadata = serializers.DictField(child=serializers.JSONField())
+    sender = serializers.CharField(
+        help_text="Who wrote it, as the provider or the caller said; empty: not given."
+    )
+    recipient = serializers.CharField(
+        help_text="To whom it was written, as the provider or the caller said; empty: not given."
+    )
+    tokens = serializers.IntegerField(help_text="How many tokens it has, by the server's estimate.")
+    image_path = serializers.CharField(
+        allow_null=True,
+        help_text="Where its picture is, for a message of imported files; null: none.",
+    )
+    metadata = serializers.DictField(
+        child=serializers.JSONField(),
+        help_text="The JSON object that was stored with it; empty: none.",
+    )
     kind = serializers.CharField(
         help_text="text, image, video, audio, voice, document, sticker, location, contacts, …"
     )
@@ -185,37 +204,6 @@ class MessageSerializer(serializers.Serializer[Any]):
 OF_ITS_FORM = ("tool_calls", "tool_call_id", "name", "content_parts")
 
 
-class TimestampRangeSerializer(serializers.Serializer[Any]):
-    start = Moment(source="range_start")
-    end = Moment(source="range_end")
-
-
-class SummarySerializer(serializers.Serializer[Any]):
-    """What a summary covers: SummarizationMetadata of seed 003."""
-
-    summary_metadata_id = serializers.UUIDField(
-        help_text="By which the summary's message names it: summaryMetadataId in its metadata."
-    )
-    session_id = serializers.UUIDField()
-    number = serializers.IntegerField(help_text="Its place among the session's summaries, from 1.")
-    summary_message_id = serializers.UUIDField(help_text="The message that holds its text.")
-    summarized_message_ids = serializers.ListField(child=serializers.UUIDField())
-    first_order = serializers.IntegerField(help_text="order_num of its first message.")
-    last_order = serializers.IntegerField(help_text="order_num of its last message.")
-    timestamp_range = TimestampRangeSerializer(
-        source="*", help_text="The earliest and the latest timestamp of its messages."
-    )
-    skill_id = serializers.CharField()
-    model = serializers.CharField(help_text="Empty where no chat model made it.")
-    is_extractive = serializers.BooleanField(
-        help_text="Made of the messages' own words, without a chat model."
-    )
-    sources_deleted = serializers.BooleanField(
-        help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."
-    )
-    created_at = Moment()
-
-
 class NewMessageSerializer(Strict):
     role = serializers.ChoiceField(Role.choices)
     content = Content(
@@ -230,13 +218,37 @@ class NewMessageSerializer(Strict):
         required=False,
         help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes.",
     )
-    sender = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
-    recipient = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
-    tool_calls = serializers.ListField(
-        child=ToolCallSerializer(), required=False, allow_null=True, max_length=MAX_CALLS
+    sender = Text(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_LENGTH,
+        help_text="Who wrote it, in any form. Default: empty.",
     )
-    tool_call_id = Text(required=False, allow_null=True, max_length=MAX_ID)
-    name = Text(required=False, allow_null=True, max_length=MAX_NAME)
+    recipient = Text(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_LENGTH,
+        help_text="To whom it was written, in any form. Default: empty.",
+    )
+    tool_calls = serializers.ListField(
+        child=ToolCallSerializer(),
+        required=False,
+        allow_null=True,
+        max_length=MAX_CALLS,
+        help_text="Only of an assistant's message: the tools that it calls; null: none.",
+    )
+    tool_call_id = Text(
+        required=False,
+        allow_null=True,
+        max_length=MAX_ID,
+        help_text="Only of a tool's message: the call whose result it is; null: none.",
+    )
+    name = Text(
+        required=False,
+        allow_null=True,
+        max_length=MAX_NAME,
+        help_text="The writer's name, for a message of any role; null: none.",
+    )
 
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         if FORM in metadata:
@@ -254,12 +266,15 @@ class NewMessageSerializer(Strict):
 
 class NewMessagesSerializer(Strict):
     messages = serializers.ListField(
-        child=NewMessageSerializer(), min_length=1, max_length=MAX_MESSAGES
+        child=NewMessageSerializer(),
+        min_length=1,
+        max_length=MAX_MESSAGES,
+        help_text="In the order in which they are stored: all of them, or none.",
     )
 
 
 class StoredMessagesSerializer(serializers.Serializer[Any]):
-    messages = MessageSerializer(many=True)
+    messages = MessageSerializer(many=True, help_text="What was stored, in the order given.")
 
 
 class MessagesQuery(Strict):
@@ -273,10 +288,14 @@ class MessagesQuery(Strict):
 class ReceiptSerializer(serializers.Serializer[Any]):
     """The receipt of a forgetting."""
 
-    receipt_id = serializers.UUIDField()
+    receipt_id = serializers.UUIDField(
+        help_text="Names the receipt in addresses: `receipts/{receipt_id}/`."
+    )
     kind = serializers.ChoiceField(ForgottenKind.choices)
-    object_id = serializers.UUIDField()
-    forgotten_at = Moment()
+    object_id = serializers.UUIDField(
+        help_text="The id of what was forgotten; of a chat, its `object_id`."
+    )
+    forgotten_at = Moment(help_text="When it was forgotten.")
     swept = serializers.DictField(
         child=serializers.IntegerField(), help_text="How many rows of which table."
     )
@@ -290,91 +309,26 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     )
 
 
-class RecalledField(serializers.DictField):
-    """An entry of a replay record, with the API's field names.
-
-    It has memory_id or message_id, and times with Z. A card is identified by its session_id.
-    """
-
-    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
-        recalled = {**value, "created_at": value["created_at"].replace("+00:00", "Z")}
-        object_id = recalled.pop("id")
-        if value["source"] in ("memory", "message"):
-            recalled = {f"{value['source']}_id": object_id, **recalled}
-        return dict(super().to_representation(recalled))
-
-
-class PromptMessageSerializer(serializers.Serializer[Any]):
-    """A message as chat APIs take it."""
-
-    role = serializers.CharField(help_text="system, user, assistant or tool.")
-    content = serializers.CharField(
-        allow_null=True, help_text="null: the assistant only calls tools."
-    )
-    tool_calls = ToolCallSerializer(many=True, required=False)
-    tool_call_id = serializers.CharField(required=False)
-    name = serializers.CharField(required=False)
-
-
-class BudgetLeftOutSerializer(serializers.Serializer[Any]):
-    """What did not fit into a prompt. Empty where nothing was asked of a model."""
-
-    messages_until = serializers.IntegerField(
-        required=False,
-        help_text=(
-            "Messages up to this order_num are not in the prompt, except in the summary and the "
-            "passage: they exceed the history's limit. 0: none."
-        ),
-    )
-    messages_over_context = serializers.IntegerField(
-        required=False,
-        help_text="How many of the messages after them did not fit beside what was recalled.",
-    )
-    recalled = serializers.IntegerField(
-        required=False, help_text="How many recalled texts did not fit."
-    )
-    messages_cut = serializers.IntegerField(
-        required=False, help_text="How many messages are in the prompt shortened."
-    )
-    recalled_cut = serializers.IntegerField(
-        required=False, help_text="How many recalled texts are in the prompt shortened."
-    )
-    profile_cut = serializers.IntegerField(
-        required=False, help_text="How many texts of the assistant's profile are shortened."
-    )
-    recall_degraded = serializers.BooleanField(
-        required=False, help_text="A part of memory could not be searched."
-    )
-    passage = serializers.CharField(
-        required=False,
-        help_text=(
-            "The messages between the summary and the history, shortened, as the system text has "
-            "them. Empty: there are none."
-        ),
-    )
-    summarized_until = serializers.IntegerField(
-        required=False,
-        help_text="The summary covers messages up to this order_num. 0: there is none.",
-    )
-    refused_prompts = serializers.IntegerField(
-        required=False, help_text="How many longer prompts the model refused before this one."
-    )
-
-
 class ChatSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = serializers.CharField()
+    whatsapp_chat = serializers.CharField(
+        help_text="The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
+    )
     object_id = serializers.UUIDField(
         source="id", help_text="By which receipts and the audit log name it."
     )
     addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
-    is_group = serializers.BooleanField()
-    client_name = serializers.CharField()
+    is_group = serializers.BooleanField(help_text="true: a group. false: one person.")
+    client_name = serializers.CharField(
+        help_text="The name on WhatsApp; empty where it isn't known."
+    )
     client_phone = serializers.CharField(help_text="Empty where it isn't known.")
-    language = serializers.CharField()
+    language = serializers.CharField(
+        help_text="Of the chat's last message: en or he; empty where it isn't known."
+    )
     memory_enabled = serializers.BooleanField(
         allow_null=True, help_text="Null: as ENABLE_MEMORY_SYSTEM says."
     )
-    created_at = Moment()
+    created_at = Moment(help_text="When the chat was first stored.")
 
     def get_addresses(self, chat: Chat) -> list[str]:
         """Return the addresses that the view's queryset prefetched with the chats."""

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample
-from rest_framework import serializers
 from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,14 +21,12 @@ from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described, header, location
 from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
 from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.lookup import session_within
 from sessions_app.presentation.renderings import TranscriptText
-from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.transcript_files.facade import (
     MAX_FILE_SIZE,
     BusyError,
@@ -42,7 +39,13 @@ from sessions_app.transcript_files.facade import (
 from sessions_app.transcripts.conversation_queries import Conversation
 from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
 from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
-from sessions_app.transcripts.target import DEFAULT_CHAT, Target
+from sessions_app.transcripts.target import Target
+from sessions_app.transcripts.transcript_serializers import (
+    SavedSerializer,
+    TextSerializer,
+    TranscriptSerializer,
+    ValidationSerializer,
+)
 
 TEXT = "User: When does TestCorp pay?\nAssistant: In 30 days.\n"
 LEFT_OUT = {
@@ -68,72 +71,9 @@ SAVED = {
     "overlap": 0,
     "notes": [],
 }
-MAX_OVERLAP = 10**9
 _OVERLAP = re.compile(r"--overlap ([0-9]+)")
 # Errors that depend on the moment, not on the text.
 OF_THE_MOMENT = {"answering", "changed_meanwhile"}
-
-
-class TextSerializer(Strict):
-    text = Text(allow_blank=True, help_text="User: … and Assistant: … in turn, byte for byte.")
-    whatsapp_chat = WhatsAppChat(
-        required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
-    )
-    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
-    overlap = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        min_value=0,
-        max_value=MAX_OVERLAP,
-        help_text="So many messages at the beginning are the stored end; not with append.",
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["append"] and attrs.get("overlap") is not None:
-            raise serializers.ValidationError({"overlap": "Give overlap or append, not both."})
-        return attrs
-
-
-class ProblemSerializer(serializers.Serializer[Any]):
-    line = serializers.IntegerField(allow_null=True)
-    rule = serializers.IntegerField(allow_null=True, help_text="Which of the seven it breaks.")
-    code = serializers.CharField()
-    what = serializers.CharField()
-    mend = serializers.CharField()
-
-
-class ValidationSerializer(serializers.Serializer[Any]):
-    valid = serializers.BooleanField()
-    messages = serializers.IntegerField()
-    problems = ProblemSerializer(many=True)
-    further = serializers.IntegerField(help_text="Problems beyond those that are told.")
-    notes = serializers.ListField(
-        child=serializers.CharField(), help_text="Allowed, and perhaps not meant."
-    )
-
-
-class SavedSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = serializers.CharField()
-    session_id = serializers.UUIDField()
-    messages = serializers.IntegerField(help_text="How many the text holds.")
-    added = serializers.IntegerField(help_text="How many of them were new.")
-    overlap = serializers.IntegerField(help_text="How many at its beginning were stored already.")
-    notes = serializers.ListField(child=serializers.CharField())
-
-
-class LeftOutSerializer(serializers.Serializer[Any]):
-    session_id = serializers.UUIDField()
-    order_num = serializers.IntegerField()
-    message_id = serializers.UUIDField()
-    role = serializers.CharField()
-    reason = serializers.CharField()
-    what = serializers.CharField()
-
-
-class TranscriptSerializer(serializers.Serializer[Any]):
-    text = serializers.CharField()
-    messages = serializers.IntegerField()
-    left_out = LeftOutSerializer(many=True)
 
 
 class SessionTranscriptView(ApiView):

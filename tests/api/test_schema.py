@@ -158,6 +158,27 @@ def test_every_parameter_says_what_it_means(schema: Any) -> None:
             assert parameter.get("description"), (method, path, parameter["name"])
 
 
+def is_described(part: Any, schemas: Any) -> bool:
+    """Whether the part says what it means, itself or by the component that it stands for."""
+    if part.get("description"):
+        return True
+    named = [
+        each["$ref"].split("/")[-1] for each in (part, *part.get("allOf", ())) if "$ref" in each
+    ]
+    return any(schemas[name].get("description") for name in named)
+
+
+def test_every_property_says_what_it_means(schema: Any) -> None:
+    schemas = schema["components"]["schemas"]
+    silent = [
+        f"{name}.{field}"
+        for name, component in schemas.items()
+        for field, part in component.get("properties", {}).items()
+        if not is_described(part, schemas)
+    ]
+    assert silent == []
+
+
 def test_lists_are_pages(schema: Any) -> None:
     for path, method, operation in operations(schema):
         if "cursor" in names_of(operation):

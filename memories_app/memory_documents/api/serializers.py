@@ -35,12 +35,14 @@ class FoundSerializer(serializers.Serializer[MemoryDocument]):
     category = serializers.ChoiceField(CATEGORIES)
     identifier = serializers.CharField(help_text="The name without the date of context.")
     name = serializers.CharField(help_text="That of its file, without .json.")
-    summary = serializers.CharField()
-    created = Moment()
+    summary = serializers.CharField(help_text="What it is about, as the document says.")
+    created = Moment(help_text="When it was created, as the document says.")
     changed = Moment(help_text="When it was last saved.")
     status = serializers.CharField(help_text="A decision's status, or a handoff's percentage.")
-    session_id = serializers.CharField()
-    archived = serializers.SerializerMethodField()
+    session_id = serializers.CharField(
+        help_text="The session that it comes from, as the document says; empty: none."
+    )
+    archived = serializers.SerializerMethodField(help_text="Whether it is in the archive.")
 
     def get_archived(self, row: MemoryDocument) -> bool:
         return row.archived_at is not None
@@ -57,9 +59,13 @@ class ArchivedSerializer(serializers.Serializer[Any]):
     """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    name = serializers.CharField()
-    path = serializers.CharField()
-    archived = serializers.BooleanField()
+    name = serializers.CharField(
+        help_text="Its name there: with a number where the name was taken."
+    )
+    path = serializers.CharField(
+        help_text="Its place in a tree of files, such as archive/decisions/use-postgres.json."
+    )
+    archived = serializers.BooleanField(help_text="Whether it is in the archive: true.")
 
 
 class CleanupSerializer(Strict):
@@ -68,8 +74,11 @@ class CleanupSerializer(Strict):
 
 
 class RemovedSerializer(serializers.Serializer[Any]):
-    removed = serializers.IntegerField()
-    names = serializers.ListField(child=serializers.CharField())
+    removed = serializers.IntegerField(help_text="How many documents were removed.")
+    names = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The names of the removed documents; empty: none was old enough.",
+    )
 
 
 def moment_or_age(text: str) -> datetime:

@@ -114,14 +114,24 @@ class CursorPages(BasePagination):
         return Cursor(position, bool(backwards))
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        rows = schema
+        # For examples the generator passes a mark in place of a schema.
+        if isinstance(schema, dict):
+            rows = {**schema, "description": "The rows of this page; it may be empty."}
         link = {"type": "string", "nullable": True, "format": "uri", "example": None}
         return {
             "type": "object",
             "required": ["results", "next", "previous"],
             "properties": {
-                "results": schema,
-                "next": {**link, "description": "The next page; null on the last one."},
-                "previous": {**link, "description": "The page before this one."},
+                "results": rows,
+                "next": {
+                    **link,
+                    "description": "The address of the next page; null on the last one.",
+                },
+                "previous": {
+                    **link,
+                    "description": "The address of the page before; null where there is none.",
+                },
             },
         }
 

@@ -175,4 +175,4 @@ class ErrorsSerializer(serializers.Serializer[Any]):
     """The shape of all error responses."""
 
     type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
-    errors = ErrorSerializer(many=True)  # type: ignore[assignment]
+    errors = ErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]

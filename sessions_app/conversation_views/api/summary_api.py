@@ -10,10 +10,10 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.conversation_views.api.summary_serializers import SummarySerializer
 from sessions_app.models import SummarizationMetadata
 from sessions_app.presentation import examples
 from sessions_app.presentation.lookup import session_within
-from sessions_app.presentation.serializers import SummarySerializer
 
 RIGHTS = {"GET": ["sessions_app.view_summarizationmetadata"]}
 

@@ -9,7 +9,8 @@ from rest_framework import serializers
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from sessions_app.inbound.synchronous_chat import Talk
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.presentation.serializers import RecalledField, WhatsAppChat
+from sessions_app.presentation.prompt_serializers import RecalledField
+from sessions_app.presentation.serializers import WhatsAppChat
 
 
 class AskSerializer(Strict):
@@ -19,18 +20,31 @@ class AskSerializer(Strict):
         required=False, help_text="Required, except for a token that is bound to one chat."
     )
     # The limit bounds the work that one call causes; WhatsApp's own limit is lower.
-    content = Text(allow_blank=True, max_length=65_536)
+    content = Text(
+        allow_blank=True,
+        max_length=65_536,
+        help_text="What the person says, kept byte for byte; commands such as /remember work.",
+    )
     stream = Truth(default=False, help_text="Answer with server-sent events instead.")
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
     """One whole turn. Where memory is off the ids are null."""
 
-    reply = serializers.CharField()
-    session_id = serializers.UUIDField(allow_null=True)
-    message_id = serializers.UUIDField(allow_null=True)
-    reply_message_id = serializers.UUIDField(allow_null=True)
-    turn_id = serializers.UUIDField(allow_null=True)
+    reply = serializers.CharField(help_text="The whole text of the answer.")
+    session_id = serializers.UUIDField(
+        allow_null=True,
+        help_text="The session that holds the message and the answer; null where memory is off.",
+    )
+    message_id = serializers.UUIDField(
+        allow_null=True, help_text="The id of the stored message; null where memory is off."
+    )
+    reply_message_id = serializers.UUIDField(
+        allow_null=True, help_text="The id of the stored answer; null where memory is off."
+    )
+    turn_id = serializers.UUIDField(
+        allow_null=True, help_text="Names the replay: `turns/{turn_id}/`; null where memory is off."
+    )
     memories = serializers.ListField(
         child=RecalledField(), help_text="What was recalled, with its scores."
     )

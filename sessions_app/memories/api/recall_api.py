@@ -52,8 +52,16 @@ STAFF = "staff"
 
 
 class RecallSerializer(Strict):
-    query = Text(max_length=MAX_QUERY_LENGTH)
-    top_k = Whole(required=False, min_value=1, max_value=MAX_RESULTS)
+    query = Text(
+        max_length=MAX_QUERY_LENGTH,
+        help_text="The question, or another text that the results should fit.",
+    )
+    top_k = Whole(
+        required=False,
+        min_value=1,
+        max_value=MAX_RESULTS,
+        help_text="How many results there are at most. Default: RECALL_TOP_K.",
+    )
     min_similarity = Number(
         required=False, min_value=0, max_value=1, help_text="The least score that a result has."
     )
@@ -72,7 +80,10 @@ class RecallSerializer(Strict):
         help_text="Only what holds these names with these values. There are no operators.",
     )
     sources = serializers.ListField(
-        child=serializers.ChoiceField([MEMORIES, MESSAGES]), required=False, min_length=1
+        child=serializers.ChoiceField([MEMORIES, MESSAGES]),
+        required=False,
+        min_length=1,
+        help_text="What is searched. Default: both; messages only within a chat.",
     )
 
 
@@ -80,29 +91,68 @@ class RecalledSerializer(serializers.Serializer[Any]):
     """A memory, or a message of the chat."""
 
     source = serializers.ChoiceField(["memory", "message"])  # type: ignore[assignment]
-    memory_id = serializers.UUIDField(required=False)
-    message_id = serializers.UUIDField(required=False)
-    session_id = serializers.UUIDField(required=False)
-    order_num = serializers.IntegerField(required=False)
-    role = serializers.CharField(required=False)
-    content = serializers.CharField()
+    memory_id = serializers.UUIDField(
+        required=False, help_text="The id of the memory; absent for a message."
+    )
+    message_id = serializers.UUIDField(
+        required=False, help_text="The id of the message; absent for a memory."
+    )
+    session_id = serializers.UUIDField(
+        required=False, help_text="The session of the message; absent for a memory."
+    )
+    order_num = serializers.IntegerField(
+        required=False,
+        help_text="The place of the message in its session, from 1; absent for a memory.",
+    )
+    role = serializers.CharField(
+        required=False, help_text="The role of the message, such as user; absent for a memory."
+    )
+    content = serializers.CharField(help_text="The text of the memory or of the message.")
     score = serializers.FloatField(help_text="The relevance, in [0, 1].")
     similarity = serializers.FloatField(
         allow_null=True, help_text="The raw cosine; null where the embedder doesn't know the text."
     )
-    created_at = Moment()
-    type = serializers.CharField(required=False)
-    category = serializers.CharField(required=False)
-    tags = serializers.ListField(child=serializers.CharField(), required=False)
-    visibility = serializers.CharField(required=False)
-    whatsapp_chat = serializers.CharField(required=False, allow_null=True)
-    metadata = serializers.DictField(child=serializers.JSONField())
-    before = serializers.DictField(required=False, allow_null=True)
-    after = serializers.DictField(required=False, allow_null=True)
+    created_at = Moment(help_text="When the memory was stored, or the message written.")
+    type = serializers.CharField(
+        required=False, help_text="The kind of memory; absent for a message."
+    )
+    category = serializers.CharField(
+        required=False, help_text="The group of the memory; empty: none; absent for a message."
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="The labels of the memory; empty: none; absent for a message.",
+    )
+    visibility = serializers.CharField(
+        required=False, help_text="Of the memory: owner, chat or public; absent for a message."
+    )
+    whatsapp_chat = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "The chat that the memory came from; null: none, or none that the token may know; "
+            "absent for a message."
+        ),
+    )
+    metadata = serializers.DictField(
+        child=serializers.JSONField(),
+        help_text="The JSON object that was stored with it; empty: none.",
+    )
+    before = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="The message before it, its text shortened; null: none; absent for a memory.",
+    )
+    after = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="The message after it, its text shortened; null: none; absent for a memory.",
+    )
 
 
 class RecallAnswerSerializer(serializers.Serializer[Any]):
-    results = RecalledSerializer(many=True)
+    results = RecalledSerializer(many=True, help_text="The best first; empty where nothing fits.")
     degraded = serializers.BooleanField(help_text="A part of memory could not be searched.")
 
 

@@ -69,11 +69,30 @@ class LaterMoment(Moment):
 class ChangeMemorySerializer(Strict):
     """Only the given fields are changed."""
 
-    content = Words(required=False, max_length=MAX_CONTENT)
-    type = Words(required=False, max_length=MAX_LABEL)
-    category = Words(required=False, max_length=MAX_LABEL, allow_blank=True)
-    tags = tags_field(required=False)
-    visibility = serializers.ChoiceField(Visibility.choices, required=False)
+    content = Words(
+        required=False,
+        max_length=MAX_CONTENT,
+        help_text="The fact, as a text that is kept byte for byte.",
+    )
+    type = Words(
+        required=False,
+        max_length=MAX_LABEL,
+        help_text="The kind of memory, in a word of your own. A new memory has fact by default.",
+    )
+    category = Words(
+        required=False,
+        max_length=MAX_LABEL,
+        allow_blank=True,
+        help_text="A group, in a word of your own; empty: none.",
+    )
+    tags = tags_field(
+        required=False, help_text="Labels of your own. A change replaces all of them."
+    )
+    visibility = serializers.ChoiceField(
+        Visibility.choices,
+        required=False,
+        help_text="Who recalls it: the owner alone, the chat that it came from, or everyone.",
+    )
     metadata = Metadata(required=False)
     pinned = Truth(required=False, help_text="Listed first in the admin; only staff replace it.")
     expires_at = LaterMoment(
@@ -109,7 +128,10 @@ class NewMemorySerializer(ChangeMemorySerializer):
 
 class MemoryBatchSerializer(Strict):
     memories = serializers.ListField(
-        child=NewMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE
+        child=NewMemorySerializer(),
+        min_length=1,
+        max_length=MAX_AT_ONCE,
+        help_text="All of them are stored, or none.",
     )
 
 
@@ -130,57 +152,105 @@ class DoneSerializer(serializers.Serializer[Any]):
 
 
 class BatchedSerializer(DoneSerializer):
-    memory_id = serializers.UUIDField()
-    status = serializers.ChoiceField([CREATED, DUPLICATE])
+    memory_id = serializers.UUIDField(help_text="The id of the new memory, or of the known one.")
+    status = serializers.ChoiceField(
+        [CREATED, DUPLICATE],
+        help_text="created: it is new. duplicate: it was known, and counts as mentioned again.",
+    )
 
 
 class BatchAnswerSerializer(serializers.Serializer[Any]):
-    memories = BatchedSerializer(many=True)
+    memories = BatchedSerializer(
+        many=True, help_text="One for each given memory, in the order given."
+    )
 
 
 class MemorySerializer(serializers.Serializer[Any]):
-    memory_id = serializers.UUIDField()
+    memory_id = serializers.UUIDField(
+        help_text="Names the memory in addresses, receipts and replays."
+    )
     content = serializers.CharField(help_text="As it was given, byte for byte.")
-    type = serializers.CharField()
-    category = serializers.CharField()
-    tags = serializers.ListField(child=serializers.CharField())
-    visibility = serializers.ChoiceField(Visibility.choices)
-    whatsapp_chat = serializers.CharField(allow_null=True)
+    type = serializers.CharField(help_text="The kind that was given with it; by default fact.")
+    category = serializers.CharField(help_text="The group that was given with it; empty: none.")
+    tags = serializers.ListField(
+        child=serializers.CharField(), help_text="Its labels; empty: none."
+    )
+    visibility = serializers.ChoiceField(
+        Visibility.choices,
+        help_text="Who recalls it: the owner alone, the chat that it came from, or everyone.",
+    )
+    whatsapp_chat = serializers.CharField(
+        allow_null=True,
+        help_text="The chat that it came from, in the stored form of its id; null: none.",
+    )
     source = serializers.CharField(help_text="By what it came: command, api, staff, import, …")  # type: ignore[assignment]
-    source_message_id = serializers.UUIDField(allow_null=True)
-    metadata = serializers.DictField(child=serializers.JSONField())
-    confidence = serializers.FloatField(allow_null=True)
-    status = serializers.ChoiceField(MemoryStatus.choices)
-    pinned = serializers.BooleanField()
-    expires_at = Moment(allow_null=True)
-    told_count = serializers.IntegerField(help_text="How often it was told.")
-    last_told_at = Moment()
-    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
-    superseded_at = Moment(allow_null=True)
-    created_at = Moment()
-    updated_at = Moment()
+    source_message_id = serializers.UUIDField(
+        allow_null=True, help_text="The id of the message that it came from; null: none."
+    )
+    metadata = serializers.DictField(
+        child=serializers.JSONField(),
+        help_text="The JSON object that was stored with it; empty: none.",
+    )
+    confidence = serializers.FloatField(
+        allow_null=True,
+        help_text="From 0 to 1, for memories learned from conversations; null for others.",
+    )
+    status = serializers.ChoiceField(
+        MemoryStatus.choices,
+        help_text="Only active ones are recalled. superseded: replaced. proposed: waits for staff.",
+    )
+    pinned = serializers.BooleanField(
+        help_text="Listed first in the admin, and never merged or replaced without staff."
+    )
+    expires_at = Moment(
+        allow_null=True,
+        help_text="From then on it is neither recalled nor listed; null: it doesn't end.",
+    )
+    told_count = serializers.IntegerField(help_text="How often it was mentioned, from 1.")
+    last_told_at = Moment(help_text="When it was last mentioned; at first when it was stored.")
+    superseded_by = serializers.UUIDField(
+        source="superseded_by_id",
+        allow_null=True,
+        help_text="The id of the memory that replaced it; null: none, or it was forgotten.",
+    )
+    superseded_at = Moment(allow_null=True, help_text="When it was replaced; null: it wasn't.")
+    created_at = Moment(help_text="When it was first stored.")
+    updated_at = Moment(help_text="When anything of it was last changed.")
 
 
 class StoredMemorySerializer(MemorySerializer, DoneSerializer):
     """The memory as it is stored, and what storing it did."""
 
-    outcome = serializers.ChoiceField([CREATED, DUPLICATE])
+    outcome = serializers.ChoiceField(
+        [CREATED, DUPLICATE],
+        help_text="created: it is new. duplicate: it was known, and counts as mentioned again.",
+    )
 
 
 class RevisionSerializer(serializers.Serializer[Any]):
     """An earlier content of a memory."""
 
-    number = serializers.IntegerField()
-    content = serializers.CharField()
-    type = serializers.CharField()
-    category = serializers.CharField()
-    tags = serializers.ListField(child=serializers.CharField())
-    visibility = serializers.CharField()
+    number = serializers.IntegerField(
+        help_text="Its place among the memory's revisions, from 1, the oldest first."
+    )
+    content = serializers.CharField(help_text="The text before the change.")
+    type = serializers.CharField(help_text="The kind of memory before the change.")
+    category = serializers.CharField(help_text="The group before the change; empty: none.")
+    tags = serializers.ListField(
+        child=serializers.CharField(), help_text="The labels before the change; empty: none."
+    )
+    visibility = serializers.CharField(help_text="Before the change: owner, chat or public.")
     changed_at = Moment(help_text="When it was changed into what came next.")
-    changed_by_kind = serializers.CharField()
-    changed_by_name = serializers.CharField()
-    reason = serializers.CharField()
+    changed_by_kind = serializers.CharField(
+        help_text="Who changed it: staff, api, person, command or system."
+    )
+    changed_by_name = serializers.CharField(
+        help_text="The name of the user or of the token; empty for others."
+    )
+    reason = serializers.CharField(help_text="Why it was changed: updated, superseded or merged.")
 
 
 class OneMemorySerializer(MemorySerializer):
-    revisions = RevisionSerializer(many=True)
+    revisions = RevisionSerializer(
+        many=True, help_text="Its earlier contents, the oldest first; empty: none."
+    )

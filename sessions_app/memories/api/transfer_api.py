@@ -44,13 +44,17 @@ class ExportQuery(Strict):
 
 class LineErrorSerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField(help_text="From 1.")
-    detail = serializers.CharField()
+    detail = serializers.CharField(help_text="What is wrong with the line.")
 
 
 class ImportSerializer(serializers.Serializer[Any]):
-    created = serializers.IntegerField()
-    duplicates = serializers.IntegerField()
-    errors = LineErrorSerializer(many=True)  # type: ignore[assignment]
+    created = serializers.IntegerField(help_text="How many memories are new.")
+    duplicates = serializers.IntegerField(
+        help_text="How many lines hold a memory that was there already."
+    )
+    errors = LineErrorSerializer(  # type: ignore[assignment]
+        many=True, help_text="The lines that could not be used; the others were imported."
+    )
     errors_left_out = serializers.IntegerField(
         required=False, help_text="How many more there are, where there are very many."
     )

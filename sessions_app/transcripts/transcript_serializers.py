@@ -1,0 +1,87 @@
+"""Serialize transcripts, their problems and what was saved of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
+from sessions_app.presentation.serializers import WhatsAppChat
+from sessions_app.transcripts.target import DEFAULT_CHAT
+
+MAX_OVERLAP = 10**9
+
+
+class TextSerializer(Strict):
+    text = Text(allow_blank=True, help_text="User: … and Assistant: … in turn, byte for byte.")
+    whatsapp_chat = WhatsAppChat(
+        required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
+    )
+    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
+    overlap = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MAX_OVERLAP,
+        help_text="So many messages at the beginning are the stored end; not with append.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["append"] and attrs.get("overlap") is not None:
+            raise serializers.ValidationError({"overlap": "Give overlap or append, not both."})
+        return attrs
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    line = serializers.IntegerField(
+        allow_null=True, help_text="The line of the text, from 1; null: none in particular."
+    )
+    rule = serializers.IntegerField(allow_null=True, help_text="Which of the seven it breaks.")
+    code = serializers.CharField(help_text="For programs, such as `consecutive`.")
+    what = serializers.CharField(help_text="What is wrong.")
+    mend = serializers.CharField(help_text="How to correct it.")
+
+
+class ValidationSerializer(serializers.Serializer[Any]):
+    valid = serializers.BooleanField(help_text="Whether a save would accept the text.")
+    messages = serializers.IntegerField(help_text="How many the text holds.")
+    problems = ProblemSerializer(
+        many=True, help_text="The first 100 of them; empty where it is valid."
+    )
+    further = serializers.IntegerField(help_text="Problems beyond those that are told.")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Allowed, and perhaps not meant."
+    )
+
+
+class SavedSerializer(serializers.Serializer[Any]):
+    whatsapp_chat = serializers.CharField(
+        help_text="The chat that they were saved in, in the stored form of its id."
+    )
+    session_id = serializers.UUIDField(help_text="The session that they were added to.")
+    messages = serializers.IntegerField(help_text="How many the text holds.")
+    added = serializers.IntegerField(help_text="How many of them were new.")
+    overlap = serializers.IntegerField(help_text="How many at its beginning were stored already.")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Allowed, and perhaps not meant; empty: none."
+    )
+
+
+class LeftOutSerializer(serializers.Serializer[Any]):
+    session_id = serializers.UUIDField(help_text="The session of the message.")
+    order_num = serializers.IntegerField(help_text="Its place in the session, from 1.")
+    message_id = serializers.UUIDField(help_text="The id of the message.")
+    role = serializers.CharField(help_text="Such as user or system.")
+    reason = serializers.CharField(
+        help_text="For programs: unanswered, no_question, blank, other_role or too_large."
+    )
+    what = serializers.CharField(help_text="The reason in words.")
+
+
+class TranscriptSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(help_text="User: … and Assistant: … in turn, byte for byte.")
+    messages = serializers.IntegerField(help_text="How many the text holds.")
+    left_out = LeftOutSerializer(
+        many=True, help_text="The messages that a transcript can't represent; empty: none."
+    )
