@@ -25,7 +25,7 @@ CUT_MARK = "..."
 
 @dataclass(frozen=True)
 class CardFields:
-    """The contents of a card, free of personal data. Each text is one line.
+    """The contents of a card, redacted. Each text is one line.
 
     The title has at most 80 characters; three bullets, decisions, todos and quotes have at most
     100 each; there are at most ten entities and ten keywords.
@@ -115,7 +115,7 @@ def _add_item(
 
 
 def _fitted(text: str, longest: int) -> str:
-    """Return the text on one line, within its length, and still free of personal data.
+    """Return the text on one line, within its length, and redacted.
 
     Joining lines and cutting can create a telephone number.
     """

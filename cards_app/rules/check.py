@@ -64,7 +64,7 @@ def _list(name: str, items: object, most: int) -> Iterator[str]:
 
 
 def _text(path: str, text: str, longest: int) -> Iterator[str]:
-    """Check that the text has its length, is one line, and is free of personal data."""
+    """Check that the text has its length, is one line, and holds nothing that would be redacted."""
     if len(text) > longest:
         yield f"{path}: has {len(text)} characters, at most {longest} are allowed."
     if text != one_line(text):
