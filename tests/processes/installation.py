@@ -36,6 +36,8 @@ from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
 
 COMMAND_SECONDS = 120
+# The processes of the lane that answers: four workers, the pusher and the monitor.
+ANSWERING = 6
 # Where a run of the tests shares what it made.
 SHARED_FOLDER = "TESTS_SHARED_FOLDER"
 PREPARE = """
@@ -165,9 +167,17 @@ class Installation:
 
     def sentinel(self) -> psutil.Process:
         """The process that spawns the answering workers and spawns them again."""
+        return wait_until(self._whole_sentinels, "four workers answer")[0]
+
+    def _whole_sentinels(self) -> list[psutil.Process]:
+        """Those with as many processes as only the lane of answers has, once all are there."""
         assert self.workers is not None
-        answers = wait_until(self.workers.children, "the lanes have started")[0]
-        return wait_until(answers.children, "the cluster has started")[0]
+        found = []
+        for lane in self.workers.children():
+            # A lane may be ended just now.
+            with suppress(psutil.NoSuchProcess):
+                found += [each for each in lane.children() if len(each.children()) == ANSWERING]
+        return found
 
     def kill_workers(self) -> None:
         """kill -9 of the whole cluster."""
