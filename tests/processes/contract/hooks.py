@@ -22,7 +22,7 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     # What a category's documents hold, and how files may be called everywhere.
     "documents_save": {"*"},
     "documents_archive": {"identifier"},
-    "documents_delete": {"identifier"},
+    "documents_forget": {"identifier"},
     "documents_get": {"identifier"},
     "documents_list": {"pattern"},
     # Whose turn it is, line by line.
