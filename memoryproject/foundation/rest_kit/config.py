@@ -33,8 +33,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "Sessions, messages, memories, cards, transcripts and documents of a memory server for "
         "WhatsApp assistants.\n\n"
         "`Authorization: Bearer …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
-        "Z. Lists come in pages: follow `next`. Errors have one shape. POSTs that create take "
-        "`Idempotency-Key`."
+        "Z. Lists come in pages: follow `next`, or give `next_cursor` as `cursor`. Errors have one "
+        "shape. POSTs that create take `Idempotency-Key`."
     ),
     "VERSION": "1",
     "LICENSE": {"name": "MIT"},
