@@ -46,6 +46,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         {"name": "memories", "description": "Facts: stored, changed, recalled, forgotten."},
         {"name": "transcripts", "description": "Texts of conversations, checked and saved."},
         {"name": "documents", "description": "Memory documents by category and name."},
+        {"name": "files", "description": "PDF, Word and text files, read into memories."},
         {"name": "receipts", "description": "What was forgotten, and the proof of it."},
         {"name": "audit", "description": "Who did what, in a log that shows any edit."},
         {"name": "me", "description": "What the caller may do."},

@@ -34,11 +34,15 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.listing import memory_etag
-from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, MemoryDetailSerializer
 from sessions_app.memories.api.writing import RAISES
 from sessions_app.models import Chat
-from sessions_app.presentation.access import refuse_beyond_chats, require_longterm, require_memory
+from sessions_app.presentation.access import (
+    memories_in_reach,
+    refuse_beyond_chats,
+    require_longterm,
+    require_memory,
+)
 from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.presentation.serializers import ReceiptSerializer
 from sessions_app.recall.facade import memories_named

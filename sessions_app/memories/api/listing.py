@@ -19,7 +19,6 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MemoryFilters
-from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.serializers import (
     MemoryBatchResultSerializer,
     MemoryBatchSerializer,
@@ -34,6 +33,7 @@ from sessions_app.memories.api.writing import (
     memories_to_store,
     outcome_of,
 )
+from sessions_app.presentation.access import memories_in_reach
 from sessions_app.presentation.examples import MEMORY_ID
 from sessions_app.recall.facade import memories_named
 

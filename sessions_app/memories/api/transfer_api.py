@@ -20,12 +20,12 @@ from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import memories_export, memories_import
 from sessions_app.presentation.access import (
     chat_in_reach,
+    memories_in_reach,
     no_chat,
     require_longterm,
     require_memory,
