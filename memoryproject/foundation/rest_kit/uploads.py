@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -82,7 +82,7 @@ class UploadParser(BaseParser):
         meta = {**request.META, "CONTENT_LENGTH": request.META.get("CONTENT_LENGTH") or FORM_BYTES}
         handlers = request.upload_handlers
         try:
-            form = MultiPartParser(meta, body, handlers, settings.DEFAULT_CHARSET)
+            form: Any = MultiPartParser(meta, cast(Any, body), handlers, settings.DEFAULT_CHARSET)
             texts, files = form.parse()
         except BaseException as error:
             # Django closes the files that came whole.
