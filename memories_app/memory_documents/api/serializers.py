@@ -29,7 +29,7 @@ class Duration(Text):
             raise serializers.ValidationError(f"{error}.") from None
 
 
-class FoundSerializer(serializers.Serializer[MemoryDocument]):
+class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
     """The fields of a document in lists."""
 
     category = serializers.ChoiceField(CATEGORIES)
@@ -48,14 +48,14 @@ class FoundSerializer(serializers.Serializer[MemoryDocument]):
         return row.archived_at is not None
 
 
-class DocumentSerializer(serializers.Serializer[Any]):
+class MemoryDocumentSerializer(serializers.Serializer[Any]):
     """A document, exactly as it is stored."""
 
     meta = serializers.DictField(help_text="created, category, summary, and more.")
     content = serializers.DictField(help_text="By its category; unknown fields are kept.")
 
 
-class ArchivedSerializer(serializers.Serializer[Any]):
+class ArchivedDocumentSerializer(serializers.Serializer[Any]):
     """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
@@ -73,7 +73,7 @@ class CleanupSerializer(Strict):
     older_than = Duration(help_text="7d, 24h, 2w or 30m.")
 
 
-class RemovedSerializer(serializers.Serializer[Any]):
+class RemovedDocumentsSerializer(serializers.Serializer[Any]):
     removed = serializers.IntegerField(help_text="How many documents were removed.")
     names = serializers.ListField(
         child=serializers.CharField(),

@@ -161,7 +161,7 @@ class Moment(serializers.DateTimeField):
             self.fail("range")
 
 
-class ErrorSerializer(serializers.Serializer[Any]):
+class ApiErrorSerializer(serializers.Serializer[Any]):
     """One error in the request or its processing."""
 
     code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
@@ -171,8 +171,8 @@ class ErrorSerializer(serializers.Serializer[Any]):
     )
 
 
-class ErrorsSerializer(serializers.Serializer[Any]):
+class ErrorResponseSerializer(serializers.Serializer[Any]):
     """The shape of all error responses."""
 
     type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
-    errors = ErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]
+    errors = ApiErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]

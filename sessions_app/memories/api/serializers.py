@@ -151,7 +151,7 @@ class DoneSerializer(serializers.Serializer[Any]):
     )
 
 
-class BatchedSerializer(DoneSerializer):
+class MemoryBatchEntrySerializer(DoneSerializer):
     memory_id = serializers.UUIDField(help_text="The id of the new memory, or of the known one.")
     status = serializers.ChoiceField(
         [CREATED, DUPLICATE],
@@ -159,8 +159,8 @@ class BatchedSerializer(DoneSerializer):
     )
 
 
-class BatchAnswerSerializer(serializers.Serializer[Any]):
-    memories = BatchedSerializer(
+class MemoryBatchResultSerializer(serializers.Serializer[Any]):
+    memories = MemoryBatchEntrySerializer(
         many=True, help_text="One for each given memory, in the order given."
     )
 
@@ -227,7 +227,7 @@ class StoredMemorySerializer(MemorySerializer, DoneSerializer):
     )
 
 
-class RevisionSerializer(serializers.Serializer[Any]):
+class MemoryRevisionSerializer(serializers.Serializer[Any]):
     """An earlier content of a memory."""
 
     number = serializers.IntegerField(
@@ -250,7 +250,7 @@ class RevisionSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(help_text="Why it was changed: updated, superseded or merged.")
 
 
-class OneMemorySerializer(MemorySerializer):
-    revisions = RevisionSerializer(
+class MemoryDetailSerializer(MemorySerializer):
+    revisions = MemoryRevisionSerializer(
         many=True, help_text="Its earlier contents, the oldest first; empty: none."
     )
