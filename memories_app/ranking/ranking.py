@@ -28,7 +28,7 @@ from memories_app.ranking.searched_texts import (
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
+from memoryproject.foundation.retrieval.query import Scope, weigh_query
 from memoryproject.foundation.retrieval.reranking import (
     CountedTexts,
     Floats,

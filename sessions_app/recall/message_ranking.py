@@ -19,8 +19,7 @@ from memoryproject.foundation.retrieval.message_features import (
     everyday_words,
     features_of,
 )
-from memoryproject.foundation.retrieval.query import text_without
-from memoryproject.foundation.retrieval.relevance import IN_USE
+from memoryproject.foundation.retrieval.query import IN_USE, text_without
 from memoryproject.foundation.retrieval.reranking import Floats
 from memoryproject.foundation.retrieval.subqueries import (
     QueryPart,

@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.relevance import IN_USE, INFORMATIVE, LexicalQuery
+from memoryproject.foundation.retrieval.query import IN_USE, INFORMATIVE, LexicalQuery
 from memoryproject.foundation.text.tokenizer import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
