@@ -43,8 +43,6 @@ class CompiledRead(NamedTuple):
 
 
 class _PreparedCursor(Cursor[Any]):
-    format = Format.BINARY
-
     def _convert_query(self, *given: Any) -> Any:
         # Django's log of statements reads it, and the driver keeps it for some cursors only.
         self._query = super()._convert_query(*given)
@@ -63,8 +61,10 @@ def read_prepared(
     connection.ensure_connection()
     # By default Django switches prepared statements off. Its own cursors never use them.
     connection.connection.prepare_threshold = 0
+    prepared = _PreparedCursor(connection.connection)
+    prepared.format = Format.BINARY
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    with wrap(_PreparedCursor(connection.connection)) as cursor:
+    with wrap(prepared) as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows

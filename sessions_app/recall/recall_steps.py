@@ -253,7 +253,7 @@ class _Lines:
         if not len(rows):
             return rows
         rows = rows[self._index.lengths[rows] <= self._longest]
-        asking = self._texts.counted(rows, [ASKING]).counts[:, 0] > 0
+        asking = self._index.counts_of(rows, [ASKING])[:, 0] > 0
         rows = rows[asking]
         few = lacking(self._texts, rows, self._words) <= self._distinct.most_lacking
         rows = rows[few]
