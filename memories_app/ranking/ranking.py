@@ -28,7 +28,7 @@ from memories_app.ranking.searched_texts import (
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
+from memoryproject.foundation.retrieval.query import Scope, weigh_query
 from memoryproject.foundation.retrieval.reranking import (
     CountedTexts,
     Floats,
@@ -204,16 +204,24 @@ class HeldTexts:
         return rows
 
     def counted(self, texts: Rows, terms: Sequence[str]) -> CountedTexts:
-        columns = {term: column for column, term in enumerate(terms)}
-        counts = self.index.counts_of(texts, terms)
+        known = self.index.known(terms)
+        columns = {term: column for column, term in enumerate(known)}
+        counts = self.index.counts_of(texts, known)
         return CountedTexts(columns, counts, self.index.lengths[texts].astype(float))
 
     def cosines(self, texts: Rows, vectors: Sequence[Vector | None]) -> Floats:
         return self.index.cosines(texts, vectors)
 
     def ordered(self, texts: Rows, scores: Floats, most: int) -> NDArray[np.int64]:
-        keys = self.index.keys_of(texts)
-        return np.lexsort((keys[:, 1], keys[:, 0], -scores))[:most]
+        if most < len(texts):
+            # The others needn't be sorted.
+            least = np.partition(scores, len(scores) - most)[len(scores) - most]
+            best = np.flatnonzero(scores >= least)
+        else:
+            best = np.arange(len(texts))
+        keys = self.index.keys_of(texts[best])
+        order: NDArray[np.int64] = best[np.lexsort((keys[:, 1], keys[:, 0], -scores[best]))[:most]]
+        return order
 
     def taken(self, texts: Rows, places: NDArray[np.int64]) -> Rows:
         return texts[places]

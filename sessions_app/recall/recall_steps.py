@@ -253,7 +253,7 @@ class _Lines:
         if not len(rows):
             return rows
         rows = rows[self._index.lengths[rows] <= self._longest]
-        asking = self._texts.counted(rows, [ASKING]).counts[:, 0] > 0
+        asking = self._index.counts_of(rows, [ASKING])[:, 0] > 0
         rows = rows[asking]
         few = lacking(self._texts, rows, self._words) <= self._distinct.most_lacking
         rows = rows[few]
@@ -392,7 +392,9 @@ def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
 
 
 def _ids(name: str) -> Given:
-    return Given(name, UUIDField(), "(SELECT unnest(%s::uuid[]))")
+    # PostgreSQL makes a plan for each call if that depends on the number of ids, which it doesn't
+    # know of an array that is selected.
+    return Given(name, UUIDField(), "(SELECT unnest((SELECT %s::uuid[])))")
 
 
 def _vector(vectors: type[Model], key: str) -> Subquery:
@@ -414,9 +416,8 @@ def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> CompiledRe
         now=Given("now", DateTimeField()),
     )
     vector = _vector(MemoryEmbedding, "memory")
-    read = visible.filter(pk__in=_ids("ids")).values_list(
-        "pk", "content", "created_at", "type", vector
-    )
+    read = visible.filter(pk__in=_ids("ids")).order_by()
+    read = read.values_list("pk", "content", "created_at", "type", vector)
     return compiled(read)
 
 
@@ -427,7 +428,8 @@ def _message_read() -> CompiledRead:
     vector = Case(
         When(pk__in=_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
     )
-    read = visible.filter(pk__in=_ids("ids")).values_list(
+    read = visible.filter(pk__in=_ids("ids")).order_by()
+    read = read.values_list(
         "pk",
         "content",
         "role",
@@ -441,9 +443,7 @@ def _message_read() -> CompiledRead:
 
 
 def _rows_by_id(read: CompiledRead, **given: Any) -> dict[UUID, Sequence[Any]]:
-    with connection.cursor() as cursor:
-        cursor.execute(read.statement, {**read.constants, **given})
-        return {row[0]: row[1:] for row in cursor.fetchall()}
+    return {row[0]: row[1:] for row in read.rows(**given)}
 
 
 def _similarity(question: Question, sent: bytes | None) -> float | None:

@@ -18,8 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.query import QueryTerm
-from memoryproject.foundation.retrieval.relevance import LexicalQuery
+from memoryproject.foundation.retrieval.query import LexicalQuery, QueryTerm
 from memoryproject.foundation.retrieval.reranking import CountedTexts, Floats, match_matrix
 from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, unquoted
 from memoryproject.foundation.text.characters import fold

@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.relevance import IN_USE, INFORMATIVE, LexicalQuery
+from memoryproject.foundation.retrieval.query import IN_USE, INFORMATIVE, LexicalQuery
 from memoryproject.foundation.text.tokenizer import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -244,17 +244,17 @@ def match_matrix(query: LexicalQuery, texts: CountedTexts) -> Floats:
     """Return how well each text matches each term: from 0 up to 1 + ``saturation``."""
     saturation, effect = query.constants.saturation, query.constants.length_effect
     norm = np.minimum(1 - effect + effect * texts.lengths / query.average_length, _MAX_LENGTH_NORM)
-    less = (saturation * norm)[:, None]
+    # A row for each term: the texts of one are adjacent.
+    counts = np.ascontiguousarray(texts.counts.T)
+    held = (1 + saturation) * counts / (counts + saturation * norm)
     matches = np.zeros((len(texts), len(query.terms)))
     for place, (_, alternatives) in enumerate(query.terms):
         known = [
             (texts.columns[term], worth) for term, worth in alternatives if term in texts.columns
         ]
         if known:
-            columns, worth = zip(*known, strict=True)
-            counts = texts.counts[:, columns]
-            held = (1 + saturation) * counts / (counts + less)
-            matches[:, place] = (held * np.array(worth)).max(axis=1)
+            rows, worth = zip(*known, strict=True)
+            matches[:, place] = (held[list(rows)] * np.array(worth)[:, None]).max(axis=0)
     return matches
 
 
