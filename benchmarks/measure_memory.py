@@ -195,7 +195,9 @@ def of_program(first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
     command = " ".join(first.cmdline())
     if "qcluster" in command:
         yield "workers: first process", first
-        workers = iter(sorted(first.children(), key=lambda each: (each.create_time(), each.pid)))
+        (leader,) = first.children()
+        yield "workers: leader", leader
+        workers = iter(sorted(leader.children(), key=lambda each: (each.create_time(), each.pid)))
         for name, number in LANES.items():
             for worker in islice(workers, number):
                 yield from whole(f"workers: lane {name}", worker)

@@ -176,7 +176,7 @@ class Installation:
         assert workers is not None
 
         def whole() -> list[psutil.Process]:
-            living = [each for each in workers.children() if is_alive(each)]
+            living = [each for leader in workers.children() for each in children(leader)]
             return living if len(living) == WORKERS else []
 
         return wait_until(whole, "all workers are there")
@@ -271,6 +271,11 @@ def family(process: psutil.Process) -> list[psutil.Process]:
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    """The children that run; none if the process is gone."""
+    return [each for each in family(process)[1:] if is_alive(each)]
 
 
 def kill(processes: list[psutil.Process]) -> None:

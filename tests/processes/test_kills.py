@@ -180,29 +180,35 @@ def test_workers_killed_when_their_job_ends_are_replaced(live: Stage) -> None:
     assert live.installation.all_workers()
 
 
-def test_orphans_finish_their_job_and_end(live: Stage) -> None:
-    first, second = new_phone(), new_phone()
+@pytest.mark.parametrize("killed", ["first process", "leader"])
+def test_orphans_finish_their_job_and_end(live: Stage, killed: str) -> None:
+    phone, other = new_phone(), new_phone()
+    text = f"orphaned by the {killed}"
     orphans = live.installation.all_workers()
-    hold = live.openai.hold_chat("of an orphan")
-    live.post.say(first, "of an orphan")
+    hold = live.openai.hold_chat(text)
+    live.post.say(phone, text)
     wait_until(lambda: hold.reached, "the model is asked")
 
-    assert live.installation.workers is not None
-    kill([live.installation.workers])
-    live.installation.workers.wait()
-    live.post.say(second, "nobody is there")
-    (owner,) = (turn["lease_owner"] for turn in live.database.turns(f"{first}@c.us"))
+    first = live.installation.workers
+    assert first is not None
+    (leader,) = first.children()
+    kill([first if killed == "first process" else leader])
+    (owner,) = (turn["lease_owner"] for turn in live.database.turns(f"{phone}@c.us"))
     wait_until(
         lambda: [str(each.pid) for each in orphans if is_alive(each)] == [owner.split(":")[1]],
         "all but the one at work have ended",
     )
+    if killed == "first process":
+        first.wait()
+        live.installation.start_workers()
+    live.post.say(other, "to the next ones")
+    assert live.wait_for_answers(other, 1) == ["answer to: to the next ones"]
     hold.release()
 
-    assert live.wait_for_answers(first, 1) == ["answer to: of an orphan"]
-    wait_until(lambda: not any(map(is_alive, orphans)), "the last orphan has ended")
-    assert live.graph.texts_to(second) == []
-    live.installation.start_workers()
-    assert live.wait_for_answers(second, 1) == ["answer to: nobody is there"]
+    assert live.wait_for_answers(phone, 1) == [f"answer to: {text}"]
+    wait_until(
+        lambda: not any(map(is_alive, (leader, *orphans))), "the orphans and their leader are gone"
+    )
 
 
 def test_the_whole_cluster_is_killed_and_started_again(live: Stage) -> None:

@@ -1,7 +1,9 @@
-"""Run the workers of all lanes as child processes of one process.
+"""Run the workers of all lanes: ten processes, one that leads them, and the first one.
 
-The workers are forked, so that they share the memory of what was imported. A worker that ends is
-replaced; when this process ends, the workers end after their jobs.
+All are forked, so that they share the memory of what was imported. The leader replaces workers that
+end. The first process does nothing but fork another leader if it ends: importing everything again
+would take seconds, and more on a busy machine. Workers whose leader is gone end after their jobs,
+and so do all if the first process is gone.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ LOOK_SECONDS = 0.5
 RESTART_SECONDS = 1.0
 BEAT_SECONDS = 2.0
 SCHEDULE_SECONDS = 30.0
+STOPPING = {signal.SIGTERM, signal.SIGINT}
 # django-q2's states of a timer.
 OVERDUE, RECYCLED = 0, -2
 
@@ -122,10 +125,41 @@ class Lane:
         place.process = _fork(work, self.name, self.jobs, place.timer)
 
 
-class LaneProcesses:
-    """Keeps the lanes running until SIGTERM or SIGINT."""
+class FirstProcess:
+    """Keeps a leader running until SIGTERM or SIGINT."""
 
     def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._is_stopping = False
+        self._leader: ForkProcess | None = None
+
+    def run(self) -> None:
+        """Run the lanes; return when they have ended."""
+        for number in STOPPING:
+            signal.signal(number, self._stop)
+        while not self._is_stopping:
+            self._leader = _fork(lead, self._names, os.getpid(), daemon=False)
+            if self._is_stopping:
+                # The signal came before the process was known.
+                self._leader.terminate()
+            self._leader.join()
+            if not self._is_stopping:
+                logger.error(
+                    "The workers' leader ended (%s) and is replaced.", self._leader.exitcode
+                )
+                time.sleep(RESTART_SECONDS)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._is_stopping = True
+        if self._leader is not None:
+            self._leader.terminate()
+
+
+class Leader:
+    """Keeps the workers of the lanes running until SIGTERM, or until its parent is gone."""
+
+    def __init__(self, names: Sequence[str], parent: int) -> None:
+        self._parent = parent
         # There are no queues whose sizes a heartbeat could say.
         Conf.QSIZE = False
         self._lanes = [Lane(name) for name in names]
@@ -139,8 +173,7 @@ class LaneProcesses:
     def run(self) -> None:
         """Run the lanes; return when they have ended."""
         signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGINT, self._stop)
-        while not self._is_stopping:
+        while not self._is_stopping and os.getppid() == self._parent:
             self._tend()
             self._sweep()
             self._beat()
@@ -203,6 +236,10 @@ class LaneProcesses:
             yield self._sweeper
 
 
+def lead(names: Sequence[str], parent: int) -> None:
+    Leader(names, parent).run()
+
+
 def work(name: str, jobs: JobSource, timer: JobTimer) -> None:
     """Do the jobs of a lane until there are to be no more."""
     use_lane(name)
@@ -210,7 +247,7 @@ def work(name: str, jobs: JobSource, timer: JobTimer) -> None:
 
 
 def send_changed() -> None:
-    workers_changed.send(sender=LaneProcesses)
+    workers_changed.send(sender=Leader)
 
 
 def use_lane(name: str) -> None:
@@ -225,12 +262,15 @@ def use_lane(name: str) -> None:
     Conf.POLL = chosen["poll"]
 
 
-def _fork(target: Callable[..., object], *arguments: object) -> ForkProcess:
-    """Start a child process. It ends with an exception of this one."""
+def _fork(target: Callable[..., object], *arguments: object, daemon: bool = True) -> ForkProcess:
+    """Start a child process. ``daemon``: it has no children, and ends with this one's errors."""
     # Two processes must not share a connection.
     connections.close_all()
-    process = FORK.Process(target=_run_child, args=(target, arguments), daemon=True)
+    process = FORK.Process(target=_run_child, args=(target, arguments), daemon=daemon)
+    # A signal that the child got before it has handlers of its own would be lost.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     process.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     return process
 
 
@@ -238,6 +278,7 @@ def _run_child(target: Callable[..., object], arguments: tuple[object, ...]) -> 
     # Ctrl-C reaches all processes of a terminal; the parent tells its children when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     target(*arguments)
 
 
