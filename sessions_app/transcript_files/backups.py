@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from memoryproject.foundation.process.private_folders import folder_sync
 from sessions_app.transcript_files.check import BatchFile, ChangedError, Progress, file_again
 from sessions_app.transcript_files.errors import FaultError
 from sessions_app.transcript_files.transcript_folder import BatchFolder
@@ -90,7 +91,7 @@ class Backups:
         for path in self._named(names):
             files += sum(1 for file in path.iterdir() if file.name != MANIFEST)
             shutil.rmtree(path)
-            _sync(self.root)
+            folder_sync(self.root)
         return files
 
     def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
@@ -105,7 +106,7 @@ class Backups:
                 (path / name).unlink()
             if found:
                 _leave_out(path / MANIFEST, set(found))
-                _sync(path)
+                folder_sync(path)
             gone += len(found)
         return gone
 
@@ -144,14 +145,14 @@ class Backups:
             progress(BACKING_UP, len(files), len(files))
             manifest = {"files": [_entry(file) for file in files]}
             _write_file(part / MANIFEST, json.dumps(manifest, indent=1).encode())
-            _sync(part)
+            folder_sync(part)
             _verify(part, files, progress)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
         place = self.root / name
         part.rename(place)
-        _sync(self.root)
+        folder_sync(self.root)
         return place
 
 
@@ -201,14 +202,6 @@ def _sha256(path: Path) -> str:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _made_at(path: Path, *, default: datetime) -> datetime:
