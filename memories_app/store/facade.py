@@ -35,7 +35,7 @@ from memories_app.store.remember import (
 from memories_app.store.retract import EXTRACTION, memories_retract
 from memories_app.store.same_files import SameFile, same_files, same_files_restore
 from memories_app.store.scope_locks import scopes_lock
-from memories_app.store.supersede import memory_supersede
+from memories_app.store.supersede import memory_reinstate, memory_supersede
 from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "memory_pin",
     "memory_remember",
     "memory_set_visibility",
+    "memory_reinstate",
     "memory_supersede",
     "memory_update",
     "passages_created",

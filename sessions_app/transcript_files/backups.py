@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from memoryproject.foundation.process.private_folders import folder_sync
+from memoryproject.foundation.process.private_folders import file_make, folder_sync
 from sessions_app.transcript_files.check import BatchFile, ChangedError, Progress, file_again
 from sessions_app.transcript_files.errors import FaultError
 from sessions_app.transcript_files.transcript_folder import BatchFolder
@@ -141,10 +141,10 @@ class Backups:
         try:
             for done, file in enumerate(files):
                 progress(BACKING_UP, done, len(files))
-                _write_file(part / file.name, file_again(folder=folder, file=file))
+                file_make(part / file.name, file_again(folder=folder, file=file))
             progress(BACKING_UP, len(files), len(files))
             manifest = {"files": [_entry(file) for file in files]}
-            _write_file(part / MANIFEST, json.dumps(manifest, indent=1).encode())
+            file_make(part / MANIFEST, json.dumps(manifest, indent=1).encode())
             folder_sync(part)
             _verify(part, files, progress)
         except BaseException:
@@ -174,14 +174,6 @@ class UntouchedBackups(Backups):
 
 def _entry(file: BatchFile) -> dict[str, Any]:
     return {"name": file.name, "size": file.size, "sha256": file.sha256}
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _verify(path: Path, files: Sequence[BatchFile], progress: Progress) -> None:
@@ -232,5 +224,5 @@ def _leave_out(manifest: Path, names: set[str]) -> None:
     ]
     fresh = manifest.with_name(f".{MANIFEST}")
     fresh.unlink(missing_ok=True)
-    _write_file(fresh, json.dumps({"files": kept}, indent=1).encode())
+    file_make(fresh, json.dumps({"files": kept}, indent=1).encode())
     os.replace(fresh, manifest)
