@@ -122,12 +122,14 @@ def main() -> None:
 @cache
 def preload() -> None:
     """Load what a server loads before its own forks, and spare it from collecting that again."""
-    from memoryproject import preloading  # noqa: PLC0415
+    from memoryproject.foundation.integrations.configured import load_models_early  # noqa: PLC0415
+    from memoryproject.preloading import RECALL, WORK  # noqa: PLC0415
+    from sessions_app.embedding.facade import load_early  # noqa: PLC0415
 
-    for name in (*preloading.RECALL, *preloading.WORK):
+    for name in (*RECALL, *WORK):
         import_module(name)
-    preloading.load_early()
-    preloading.load_models_early()
+    load_early()
+    load_models_early()
     gc.freeze()
 
 
