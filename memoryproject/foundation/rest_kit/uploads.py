@@ -77,7 +77,7 @@ class UploadParser(BaseParser):
     ) -> dict[str, Any]:
         context = parser_context or {}
         request = context["request"]._request
-        body = _Body(stream, context["view"].max_upload_bytes() + FORM_BYTES)
+        body = _Body(stream, context["view"].max_upload_bytes())
         # Only whether there is a body matters: one that comes in chunks has no length.
         meta = {**request.META, "CONTENT_LENGTH": request.META.get("CONTENT_LENGTH") or FORM_BYTES}
         handlers = request.upload_handlers
@@ -102,10 +102,10 @@ class UploadParser(BaseParser):
 
 
 class _Body:
-    """A body of at most so many bytes, with its last ones."""
+    """A form around a file of at most so many bytes, with its last bytes."""
 
     def __init__(self, stream: Any, most: int) -> None:
-        self._blocks = limited_blocks(stream, most)
+        self._blocks = limited_blocks(stream, most, spare=FORM_BYTES)
         self._waiting = b""
         self._end = b""
 
