@@ -203,13 +203,10 @@ class Segment:
 
     def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
         """Add to ``found`` the bits of each term that a row holds."""
-        if not len(self.terms):
-            return
         places, known = self.places_of(hashes)
-        starts, ends = self.starts[places], self.starts[places + 1]
-        for term in np.flatnonzero(known):
+        for place, bit in zip(places[known].tolist(), bits[known], strict=True):
             # A row holds a term once, so that no row is there twice.
-            found[self.postings[starts[term] : ends[term]]] |= bits[term]
+            found[self.postings[self.starts[place] : self.starts[place + 1]]] |= bit
 
     def counts_of(self, rows: Rows, hashes: Hashes) -> Floats:
         """Return how often each row holds each term: one column for each."""
@@ -264,7 +261,8 @@ def _joined(vectors: Sequence[Vectors]) -> Vectors:
 def codes_of(vectors: NDArray[Any]) -> NDArray[np.uint64]:
     """Return the binary codes of vectors: one row of 64-bit numbers for each."""
     packed = np.packbits(vectors > 0, axis=1)
-    codes: NDArray[np.uint64] = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    codes = np.zeros((len(vectors), -(-packed.shape[1] // 8)), np.uint64)
+    codes.view(np.uint8)[:, : packed.shape[1]] = packed
     return codes
 
 
@@ -308,6 +306,10 @@ class TextIndex:
     def with_vector(self) -> Mask:
         """Whether each text has a vector."""
         return self._concatenated([part.vectors.scales > 0 for part in self.segments], bool)
+
+    @cached_property
+    def _with_vector(self) -> Rows:
+        return np.flatnonzero(self.with_vector)
 
     @staticmethod
     def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
@@ -353,22 +355,20 @@ class TextIndex:
 
         mask: the texts that may be returned, all by default.
         """
-        near = self.with_vector if mask is None else self.with_vector & mask
-        rows = np.flatnonzero(near)
+        rows = self._with_vector if mask is None else np.flatnonzero(self.with_vector & mask)
         if len(rows) <= most:
             return rows
-        code = codes_of(np.array([vector], np.float32))
-        distances = np.concatenate([self._distances(part, code) for part in self.segments])
-        chosen: Rows = rows[np.argpartition(distances[rows], most)[:most]]
-        return chosen
+        code = codes_of(np.array([vector], np.float32)).T
 
-    @staticmethod
-    def _distances(segment: Segment, code: NDArray[np.uint64]) -> NDArray[np.int32]:
-        codes = segment.vectors.codes
-        if len(codes) != code.shape[1]:
-            return np.zeros(len(segment), np.int32)
-        found: NDArray[np.int32] = np.bitwise_count(codes ^ code.T).sum(axis=0, dtype=np.int32)
-        return found
+        def distances(segment: Segment) -> NDArray[np.int32]:
+            codes = segment.vectors.codes
+            other = codes ^ code if len(codes) == len(code) else np.zeros_like(codes)
+            found: NDArray[np.int32] = np.bitwise_count(other).sum(axis=0, dtype=np.int32)
+            return found
+
+        parts = [distances(segment) for segment in self.segments]
+        near = self._concatenated(parts, np.int32).take(rows)
+        return rows.take(np.argpartition(near, most)[:most])
 
     def cosines(self, rows: Rows, vectors: Sequence[Sequence[float] | None]) -> Floats:
         """Return the cosines of these texts to the vectors: one row for each text.
