@@ -12,6 +12,30 @@ from playwright.sync_api import Page, Request, Response
 # wide and light, and narrow and dark anyway.
 SCREENS = ((1280, "dark"), (390, "light"))
 
+# A list's row of two lines is at most as high.
+TWO_LINES = 76
+ROW = "#result_list tbody tr"
+# Of each row: its height; whether its title is in sight, beside the time and not below it; and how
+# many cells a screen reader would read without their column's name, which is the text before them.
+MEASURED = """
+rows => rows.map(row => {
+    const cells = [...row.cells].filter(cell => cell.querySelector(".action-select") === null);
+    const shown = cells.filter(cell => getComputedStyle(cell).display !== "none");
+    const frame = row.getBoundingClientRect();
+    const name = row.querySelector("th.row-title > a") ?? row.querySelector(".row-title");
+    const title = name.getBoundingClientRect();
+    const time = row.querySelector(".row-time")?.getBoundingClientRect() ?? { left: frame.right };
+    return {
+        height: frame.height,
+        titled: title.height > 10 && title.top >= frame.top && title.right <= time.left,
+        unnamed: shown.filter(cell => {
+            const name = getComputedStyle(cell, "::before");
+            return name.display === "none" || !name.content.includes(cell.dataset.label);
+        }).length,
+    };
+})
+"""
+
 
 @dataclass
 class Visit:
@@ -53,6 +77,11 @@ def is_scrolled_sideways(page: Page) -> bool:
     )
 
 
+def is_long(row: dict[str, Any]) -> bool:
+    """Whether a row of a list, as MEASURED, is anything but two lines with all that names it."""
+    return row["height"] > TWO_LINES or not row["titled"] or bool(row["unnamed"])
+
+
 def style(page: Page, selector: str, name: str) -> str:
     """A property of the first such element, as the browser computed it."""
     value = page.locator(selector).first.evaluate(
@@ -61,12 +90,14 @@ def style(page: Page, selector: str, name: str) -> str:
     return str(value)
 
 
-# All that it finds right would be told, too, node by node.
+# All that it finds right would be told, too, node by node; and all styles would be read for a rule
+# that isn't asked for.
 AXE = """
 (places) => {
     const all = document.querySelectorAll("body, body *");
     const context = places ? { include: places.map((place) => all[place]) } : document;
-    return axe.run(context, { resultTypes: ["violations"] }).then((found) => found.violations);
+    const how = { resultTypes: ["violations"], preload: { assets: ["media"] } };
+    return axe.run(context, how).then((found) => found.violations);
 }
 """
 
@@ -74,7 +105,9 @@ AXE = """
 def serious(page: Page, places: list[int] | None = None) -> list[str]:
     """What axe-core finds that keeps people from using the page, and where: in all of it, or in
     the elements at these places among all below the body, with what they hold."""
-    page.evaluate(AXE_SCRIPT)
+    # Half a megabyte.
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
     found: list[Any] = page.evaluate(AXE, places)
     return [
         f"{each['id']}: {node['html'][:200]}"

@@ -124,6 +124,8 @@ class Seeder:
         fact = {"content": f"Client {number} pays in {number + 10} days", "whatsapp_chat": chat}
         memory = self._call("POST", "memories/", fact)
         passing = self._call("POST", "memories/", {**fact, "content": f"Passing: {number}"})
+        form = {"file": (f"terms-{number}.txt", f"Client {number} orders in {number + 3} days")}
+        file = self._call("POST", "files/", files=form, data={"whatsapp_chat": chat})
         receipt = self._call("DELETE", f"memories/{passing['memory_id']}/")
         self._call("POST", f"sessions/{said['session_id']}/card/")
         return {
@@ -132,9 +134,10 @@ class Seeder:
             "turns": said["turn_id"],
             "memories": memory["memory_id"],
             "receipts": receipt["receipt_id"],
+            "files": file["document_id"],
         }
 
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self._client.request(method, path, json=body)
+    def _call(self, method: str, path: str, body: Any = None, **form: Any) -> Any:
+        answer = self._client.request(method, path, json=body, **form)
         assert answer.is_success, (method, path, answer.text)
         return answer.json()
