@@ -136,7 +136,8 @@ def test_what_is_no_file_is_refused_at_once(api: Api, settings: Any) -> None:
         assert error_of(answer, 400)["detail"], kind
     error_of(api.call("POST", "files/", whole, Content_Type="multipart/form-data"), 400)
     for kind in (JSON, "application/x-www-form-urlencoded", PDF):
-        error_of(api.call("POST", "files/", b"{}", Content_Type=kind), 415)
+        refused = error_of(api.call("POST", "files/", b"{}", Content_Type=kind), 415)
+        assert refused["detail"].endswith("Send multipart/form-data.")
     assert not SourceDocument.objects.exists()
     assert not Chat.objects.exists()
 
