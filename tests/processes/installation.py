@@ -97,6 +97,10 @@ class Installation:
         """Run a command of manage.py that may fail, or take longer than usual."""
         return self._command_server().run(arguments, environment, seconds)
 
+    def start_command(self, *arguments: str) -> psutil.Process:
+        """Start a command of manage.py, which prints where the servers do."""
+        return self._start(sys.executable, "manage.py", *arguments)
+
     def _command_server(self) -> CommandServer:
         if self._commands is None:
             self._commands = CommandServer(self.environment)
