@@ -29,7 +29,7 @@ from calibrate_recall import (  # noqa: E402
 
 from memoryproject.foundation.integrations.embedders.base import Calibration  # noqa: E402
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.relevance import IN_USE, Constants  # noqa: E402
+from memoryproject.foundation.retrieval.query import IN_USE, Constants  # noqa: E402
 
 PAIRS = Path(__file__).parent / "data" / "blind_pairs.json"
 SINGLE, COMPOUND, NOTHING = "single", "compound", "nothing"

@@ -4,7 +4,7 @@
 
 Reads the labelled pairs in ``benchmarks/data/recall_pairs.json`` (constants are fitted on their
 "tune" part and measured on both) and, with ``--data``, conversations in LoCoMo's form. Prints the
-constants to put into ``memoryproject.foundation.retrieval.relevance``, and the default embedder's
+constants to put into ``memoryproject.foundation.retrieval.query``, and the default embedder's
 calibration.
 """
 
@@ -27,11 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder  # noqa: E402
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered  # noqa: E402
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.query import QueryTerm  # noqa: E402
-from memoryproject.foundation.retrieval.relevance import (  # noqa: E402
+from memoryproject.foundation.retrieval.query import (  # noqa: E402
     IN_USE,
     Constants,
     LexicalQuery,
+    QueryTerm,  # noqa: E402
     Scope,
     weigh_query,
 )

@@ -47,8 +47,8 @@ from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     speaker_named,
     tells_time,
 )
+from memoryproject.foundation.retrieval.query import IN_USE as LEXICAL  # noqa: E402
 from memoryproject.foundation.retrieval.query import query_terms, text_without  # noqa: E402
-from memoryproject.foundation.retrieval.relevance import IN_USE as LEXICAL  # noqa: E402
 from memoryproject.foundation.retrieval.subqueries import best_fit, periods_asked  # noqa: E402
 
 RIDGE = 1e-3

@@ -32,7 +32,7 @@ from calibrate_recall import PAIRS as OWN  # noqa: E402
 from calibrate_recall import RELEVANT, TOP_K, Measured, read_pairs  # noqa: E402
 
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.relevance import IN_USE  # noqa: E402
+from memoryproject.foundation.retrieval.query import IN_USE  # noqa: E402
 from memoryproject.foundation.retrieval.reranking import (  # noqa: E402
     FUSED,
     Floats,

@@ -16,8 +16,7 @@ from operator import and_, or_
 from django.db.models import Q
 
 from memories_app.ranking.lexical_search import Match, best_share
-from memoryproject.foundation.retrieval.query import QueryTerm
-from memoryproject.foundation.retrieval.relevance import LexicalQuery
+from memoryproject.foundation.retrieval.query import LexicalQuery, QueryTerm
 from memoryproject.foundation.retrieval.subqueries import (
     MAX_SIMILAR,
     QueryPart,

@@ -24,7 +24,7 @@ from memories_app.ranking.lexical_search import (
     matches_find,
     size_of,
 )
-from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
+from memoryproject.foundation.retrieval.query import LexicalQuery, Scope, weigh_query
 from memoryproject.foundation.retrieval.subqueries import QueryPart, Words, known_terms
 
 

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from django.db import connections
 from django.db.models import QuerySet
 
-from memoryproject.foundation.retrieval.relevance import LexicalQuery
+from memoryproject.foundation.retrieval.query import LexicalQuery
 from memoryproject.foundation.retrieval.subqueries import (
     MAX_SIMILAR,
     QueryPart,

@@ -26,7 +26,7 @@ from uuid import UUID
 from weakref import WeakSet
 
 import numpy as np
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import (
     BinaryField,
     FilteredRelation,
@@ -40,7 +40,7 @@ from django.db.models import (
 from numpy.typing import NDArray
 
 from memories_app.models import TextChange
-from memories_app.search.facade import EVERY_SCOPE
+from memoryproject.foundation.compiled_reads import read_prepared
 from memoryproject.foundation.retrieval.text_index import (
     Segment,
     TextIndex,
@@ -73,14 +73,14 @@ FROM (SELECT
     )), 0)
 ) AS head LEFT JOIN (
     SELECT asked.place, uuid_send(log.text_id) AS key
-    FROM unnest(%s::text[], %s::bigint[]) WITH ORDINALITY AS asked (scope, seen, place)
-    JOIN {log} AS log ON log.scope = asked.scope AND log.changed_in >= asked.seen
-    UNION ALL
-    SELECT asked.place, uuid_send(log.text_id)
-    FROM unnest(%s::text[], %s::bigint[]) WITH ORDINALITY AS asked (scope, seen, place)
-    JOIN {log} AS log
-      ON asked.scope = '*' AND log.changed_in >= asked.seen
-      AND log.scope <> '' AND log.scope NOT LIKE 'messages:%%'
+    FROM unnest((SELECT %s::text[]), (SELECT %s::bigint[]))
+        WITH ORDINALITY AS asked (scope, seen, place),
+    LATERAL (
+        SELECT text_id FROM {log} WHERE scope = asked.scope AND changed_in >= asked.seen
+        UNION ALL
+        SELECT text_id FROM {log} WHERE asked.scope = '*' AND changed_in >= asked.seen
+            AND scope <> '' AND scope NOT LIKE 'messages:%%'
+    ) AS log
 ) AS change ON TRUE
 """
 
@@ -259,11 +259,7 @@ def _read_head(scopes: Sequence[HeldScope], entries: Sequence[_Entry]) -> _Head:
     names = [scope.name for scope in scopes]
     # Nothing is asked for a scope that isn't known yet.
     seen = [entry.seen for entry in entries]
-    every = [(place, since) for place, since in enumerate(seen) if names[place] == EVERY_SCOPE]
-    statement = _HEAD.format(log=TextChange._meta.db_table)
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [names, seen, names if every else [], seen if every else []])
-        rows = cursor.fetchall()
+    rows = read_prepared(_HEAD.format(log=TextChange._meta.db_table), [names, seen])
     changed: list[list[bytes]] = [[] for _ in scopes]
     for row in rows:
         if row[4] is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from memoryproject.foundation.retrieval.relevance import LexicalQuery
+from memoryproject.foundation.retrieval.query import LexicalQuery
 from memoryproject.foundation.retrieval.reranking import CountedTexts, Floats
 from memoryproject.foundation.retrieval.subqueries import QueryPart, Words
 

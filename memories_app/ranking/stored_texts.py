@@ -21,7 +21,7 @@ from memories_app.ranking.corpus_stats import TermStats, term_stats_find
 from memories_app.ranking.lexical_search import Match, best_share, held_counts, terms_fetch
 from memories_app.ranking.searched_texts import Vector, WordSearch
 from memories_app.search.facade import any_of, nearest_keys
-from memoryproject.foundation.retrieval.relevance import LexicalQuery
+from memoryproject.foundation.retrieval.query import LexicalQuery
 from memoryproject.foundation.retrieval.reranking import CountedTexts, Floats
 from memoryproject.foundation.retrieval.subqueries import QueryPart, Words
 

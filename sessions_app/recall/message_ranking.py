@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -19,8 +18,7 @@ from memoryproject.foundation.retrieval.message_features import (
     everyday_words,
     features_of,
 )
-from memoryproject.foundation.retrieval.query import text_without
-from memoryproject.foundation.retrieval.relevance import IN_USE
+from memoryproject.foundation.retrieval.query import IN_USE, text_without
 from memoryproject.foundation.retrieval.reranking import Floats
 from memoryproject.foundation.retrieval.subqueries import (
     QueryPart,
@@ -28,7 +26,7 @@ from memoryproject.foundation.retrieval.subqueries import (
     known_terms,
     periods_asked,
 )
-from memoryproject.foundation.retrieval.text_index import Rows
+from memoryproject.foundation.retrieval.text_index import Rows, ranges
 from sessions_app.recall.conversation_lines import days_of, lines_around
 
 # Limit of lines that are ranked with their context.
@@ -125,17 +123,14 @@ def _spread(rows: Rows, scores: Floats, similarities: Floats) -> Rows:
 
     The same text has the same score and the same cosine.
     """
-    kept: list[int] = []
-    counts: Counter[tuple[float, str]] = Counter()
-    for place, (score, similarity) in enumerate(
-        zip(scores.tolist(), similarities.tolist(), strict=True)
-    ):
-        # Two NaN differ as numbers.
-        alike = (score, str(similarity))
-        counts[alike] += 1
-        if counts[alike] <= MAX_SAME_SEEDS:
-            kept.append(place)
-    spread: Rows = rows[kept[:SEEDS]]
+    # NaN differs from itself, and no cosine is this.
+    near = np.nan_to_num(similarities, nan=-2.0)
+    order = np.lexsort((near, scores))
+    begins = np.flatnonzero((np.diff(scores[order]) != 0) | (np.diff(near[order]) != 0)) + 1
+    _, earlier = ranges(np.array([0, *begins]), np.array([*begins, len(order)]))
+    within = np.arange(len(order)) - np.array([0, *begins])[earlier]
+    kept = np.sort(order[within < MAX_SAME_SEEDS])[:SEEDS]
+    spread: Rows = rows[kept]
     return spread
 
 
@@ -153,9 +148,10 @@ def _period_fits(text: str, said_at: Rows, message_question: MessageQuestion) ->
 def lacking(texts: HeldTexts, rows: Rows, terms: Sequence[Sequence[str]]) -> Rows:
     """Return how many of these words each line lacks. ``terms``: the forms of each word."""
     forms = list(dict.fromkeys(form for word in terms for form in word))
-    counts = texts.counted(rows, forms).counts > 0
-    columns = {form: column for column, form in enumerate(forms)}
+    counted = texts.counted(rows, forms)
+    held = counted.counts > 0
     missing = np.zeros(len(rows), np.int64)
     for word in terms:
-        missing += ~counts[:, [columns[form] for form in word]].any(axis=1)
+        known = [counted.columns[form] for form in word if form in counted.columns]
+        missing += ~held[:, known].any(axis=1)
     return missing

@@ -7,7 +7,10 @@ from django.db import connection
 from django.db.models import TextField, UUIDField
 
 from memories_app.models import Memory
-from memoryproject.foundation.compiled_reads import Given, compiled
+from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.recall.facade import Viewer, recall
+from tests.world import CLIENT, World
 
 FACTS = ["Tea costs 100% of 5", "TestCorp pays in 30 days", "The shop opens at 9"]
 
@@ -27,9 +30,7 @@ def test_it_reads_what_the_queryset_reads_with_the_values_of_each_call() -> None
     for word in ("Test", "%", "no such word"):
         for wanted in (memories, memories[:1]):
             keys = [memory.pk for memory in wanted]
-            with connection.cursor() as cursor:
-                cursor.execute(read.statement, {**read.constants, "ids": keys, "word": word})
-                found = [content for (content,) in cursor.fetchall()]
+            found = [content for (content,) in read_prepared(read, {"ids": keys, "word": word})]
             expected = Memory.objects.filter(pk__in=keys, content__contains=word)
             assert found == list(expected.order_by("content").values_list("content", flat=True))
 
@@ -38,3 +39,30 @@ def test_it_reads_what_the_queryset_reads_with_the_values_of_each_call() -> None
 def test_a_column_that_django_converts_is_refused() -> None:
     with pytest.raises(TypeError, match="Read columns .* of Memory as text"):
         compiled(Memory.objects.values_list("pk", "metadata"))
+
+
+def plans_made() -> dict[str, int]:
+    """How often PostgreSQL planned each prepared statement of this connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement, custom_plans FROM pg_prepared_statements")
+        return dict(cursor.fetchall())
+
+
+def test_a_connection_plans_the_reads_of_a_recall_only_a_few_times(world: World) -> None:
+    world.remember(CLIENT, "TestCorp pays in 30 days")
+    world.say(CLIENT, "TestCorp pays when the goods are there")
+    before = plans_made()
+    for _ in range(12):
+        found = recall(
+            query="When does TestCorp pay?",
+            viewer=Viewer("client", world.chat(CLIENT).pk),
+            embedder=HashingEmbedder(),
+            min_similarity=0.0,
+        )
+        assert {hit.source for hit in found.hits} == {"memory", "message"}
+    # What changed, the memories, the messages.
+    after = plans_made()
+    assert len(after) >= 3
+    # PostgreSQL plans five calls before it compares.
+    again = {text: count for text, count in after.items() if count - before.get(text, 0) > 5}
+    assert again == {}

@@ -127,6 +127,38 @@ def test_the_commands_do_what_is_printed_below_them(clone: Clone) -> None:
     assert "rror" not in done.stderr, done.stderr
 
 
+PAGING = """
+import os, sys
+sys.path.append("docs/client")
+from example import AuthenticatedClient, CHAT, NewMemoryRequest, memories_of, memories_remember
+with AuthenticatedClient(os.environ["SERVER"], os.environ["TOKEN"]) as client:
+    for number in range(5):
+        fact = NewMemoryRequest(content=f"Room {number} seats {number}0", whatsapp_chat=CHAT)
+        memories_remember.sync(client=client, body=fact)
+    for each in memories_of(client, CHAT, limit=2):
+        print(each.content)
+"""
+
+
+def test_a_generated_client_pages_through_a_list(clone: Clone) -> None:
+    token = clone.manage("create_api_token", "paging").strip()
+    done = subprocess.run(
+        ["bash", "-c", 'make client && echo "$END" && exec .venv/bin/python -c "$PAGING"'],
+        cwd=clone.folder,
+        env=clone.environment(
+            SERVER=clone.url, TOKEN=token, PYTHONPATH="client", PAGING=PAGING, END=END
+        ),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    listed = done.stdout.partition(END)[2].split("\n")
+    rooms = [line for line in listed if line.startswith("Room")]
+    assert rooms == [f"Room {number} seats {number}0" for number in (4, 3, 2, 1, 0)]
+
+
 def test_the_document_shows_what_each_step_answers() -> None:
     """All but those that set a variable or write a file."""
     for step in steps(read("docs/quickstart.md")):

@@ -14,8 +14,7 @@ from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.query import query_terms
-from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
+from memoryproject.foundation.retrieval.query import Scope, query_terms, weigh_query
 from memoryproject.foundation.retrieval.reranking import CountedTexts, match_matrix
 from memoryproject.foundation.text.terms import index_text
 from memoryproject.foundation.text.tokenizer import Kind

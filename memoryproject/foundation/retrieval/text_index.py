@@ -38,7 +38,7 @@ class Vectors:
     """Vectors of one length as small integers, with their binary codes.
 
     ``steps``: one row of integers for each text. ``scales``: what one step is worth in a vector of
-    length 1, and 0.0 for a text without a vector. ``codes``: one row of 64-bit numbers for each.
+    length 1, and 0.0 for a text without a vector. ``codes``: one column of 64-bit numbers for each.
     """
 
     steps: NDArray[np.int8]
@@ -51,25 +51,26 @@ class Vectors:
         dimensions = vectors.shape[1]
         steps = np.zeros((len(known), dimensions), np.int8)
         scales = np.zeros(len(known), np.float32)
-        codes = np.zeros((len(known), -(-dimensions // 64)), np.uint64)
+        codes = np.zeros((-(-dimensions // 64), len(known)), np.uint64)
         largest = np.abs(vectors).max(axis=1, initial=0.0)
         length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         largest[largest == 0], length[length == 0] = 1.0, 1.0
         steps[known] = np.rint(vectors * (_STEPS / largest)[:, None]).astype(np.int8)
         scales[known] = largest / _STEPS / length
-        codes[known] = codes_of(vectors)
+        codes[:, known] = codes_of(vectors).T
         return cls(steps, scales, codes)
 
     @classmethod
-    def none(cls, rows: int) -> Vectors:
-        return cls.of(np.empty((0, 0), np.float32), np.zeros(rows, bool))
+    def none(cls, rows: int, dimensions: int = 0) -> Vectors:
+        return cls.of(np.empty((0, dimensions), np.float32), np.zeros(rows, bool))
 
     @property
     def dimensions(self) -> int:
         return self.steps.shape[1]
 
     def taken(self, rows: Any) -> Vectors:
-        return Vectors(self.steps[rows], self.scales[rows], self.codes[rows])
+        codes = np.ascontiguousarray(self.codes[:, rows])
+        return Vectors(self.steps[rows], self.scales[rows], codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,29 +194,33 @@ class Segment:
             self.row_counts[here],
         )
 
+    def places_of(self, hashes: Hashes) -> tuple[Rows, Mask]:
+        """Return the places of these terms in ``terms``, and whether they are there."""
+        if not len(self.terms):
+            return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), bool)
+        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        return places, self.terms[places] == hashes
+
     def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
         """Add to ``found`` the bits of each term that a row holds."""
-        if not len(self.terms):
-            return
-        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
-        known = np.flatnonzero(self.terms[places] == hashes)
-        starts, ends = self.starts[places], self.starts[places + 1]
-        for term in known:
+        places, known = self.places_of(hashes)
+        for place, bit in zip(places[known].tolist(), bits[known], strict=True):
             # A row holds a term once, so that no row is there twice.
-            found[self.postings[starts[term] : ends[term]]] |= bits[term]
+            found[self.postings[self.starts[place] : self.starts[place + 1]]] |= bit
 
-    def counts_of(self, rows: Rows, hashes: Hashes, found: NDArray[Any]) -> None:
-        """Put into ``found`` how often each row holds each term: one column for each."""
-        if not len(self.terms) or not len(rows) or not len(hashes):
-            return
-        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
-        known = self.terms[places] == hashes
+    def counts_of(self, rows: Rows, hashes: Hashes) -> Floats:
+        """Return how often each row holds each term: one column for each."""
+        found = np.zeros((len(rows), len(hashes)))
+        places, known = self.places_of(hashes)
+        if not len(rows) or not known.any():
+            return found
         columns = np.full(len(self.terms), -1, np.int16)
         columns[places[known]] = np.flatnonzero(known)
         at, owner = ranges(self.row_starts[rows], self.row_starts[rows + 1])
-        column = columns[self.row_terms[at]]
-        held = column >= 0
-        found[owner[held], column[held]] = self.row_counts[at[held]]
+        column = columns.take(self.row_terms.take(at))
+        held = np.flatnonzero(column >= 0)
+        found[owner.take(held), column.take(held)] = self.row_counts.take(at.take(held))
+        return found
 
 
 def merged(segments: Sequence[Segment]) -> Segment:
@@ -241,23 +246,23 @@ def merged(segments: Sequence[Segment]) -> Segment:
 
 def _joined(vectors: Sequence[Vectors]) -> Vectors:
     dimensions = max(each.dimensions for each in vectors)
-    codes = -(-dimensions // 64)
+    # A segment without any vector has zeros.
+    wide = [
+        each if each.dimensions == dimensions else Vectors.none(len(each.scales), dimensions)
+        for each in vectors
+    ]
     return Vectors(
-        np.concatenate([_widened(each.steps, dimensions) for each in vectors]),
-        np.concatenate([each.scales for each in vectors]),
-        np.concatenate([_widened(each.codes, codes) for each in vectors]),
+        np.concatenate([each.steps for each in wide]),
+        np.concatenate([each.scales for each in wide]),
+        np.concatenate([each.codes for each in wide], axis=1),
     )
-
-
-def _widened(rows: NDArray[Any], width: int) -> NDArray[Any]:
-    """Return the rows; those of a segment without any vector as zeros."""
-    return rows if rows.shape[1] == width else np.zeros((len(rows), width), rows.dtype)
 
 
 def codes_of(vectors: NDArray[Any]) -> NDArray[np.uint64]:
     """Return the binary codes of vectors: one row of 64-bit numbers for each."""
     packed = np.packbits(vectors > 0, axis=1)
-    codes: NDArray[np.uint64] = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    codes = np.zeros((len(vectors), -(-packed.shape[1] // 8)), np.uint64)
+    codes.view(np.uint8)[:, : packed.shape[1]] = packed
     return codes
 
 
@@ -266,7 +271,7 @@ def ranges(starts: NDArray[Any], ends: NDArray[Any]) -> tuple[Rows, Rows]:
     sizes = ends - starts
     owner = np.repeat(np.arange(len(sizes)), sizes)
     before = np.cumsum(sizes) - sizes
-    return np.arange(len(owner)) - before[owner] + starts[owner], owner
+    return np.arange(len(owner)) + np.repeat(starts - before, sizes), owner
 
 
 class TextIndex:
@@ -285,17 +290,13 @@ class TextIndex:
 
     def keys_of(self, rows: Rows) -> NDArray[np.uint64]:
         """Return the two halves of the ids of these texts."""
-        found = np.empty((len(rows), 2), np.uint64)
-        for which, segment, local in self._in_segments(rows):
-            found[which] = segment.keys[local]
-        return found
+        nothing = np.empty((0, 2), np.uint64)
+        return self._gathered(rows, lambda part, local: part.keys.take(local, axis=0), nothing)
 
     def columns_of(self, rows: Rows) -> NDArray[np.void]:
         """Return the further values of these texts. There is at least one segment."""
-        found = np.empty(len(rows), self.segments[0].columns.dtype)
-        for which, segment, local in self._in_segments(rows):
-            found[which] = segment.columns[local]
-        return found
+        nothing = self.segments[0].columns[:0]
+        return self._gathered(rows, lambda part, local: part.columns.take(local), nothing)
 
     def marked(self, mark: Callable[[Segment], Mask]) -> Mask:
         """Return the mask of all texts that consists of one for each segment."""
@@ -305,6 +306,10 @@ class TextIndex:
     def with_vector(self) -> Mask:
         """Whether each text has a vector."""
         return self._concatenated([part.vectors.scales > 0 for part in self.segments], bool)
+
+    @cached_property
+    def _with_vector(self) -> Rows:
+        return np.flatnonzero(self.with_vector)
 
     @staticmethod
     def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
@@ -334,34 +339,36 @@ class TextIndex:
     def counts_of(self, rows: Rows, terms: Sequence[str]) -> Floats:
         """Return how often these texts hold these terms: one row for each text."""
         hashes = hashes_of(terms)
-        found = np.zeros((len(rows), len(terms)))
-        for which, segment, local in self._in_segments(rows):
-            part = np.zeros((len(local), len(terms)))
-            segment.counts_of(local, hashes, part)
-            found[which] = part
-        return found
+        nothing = np.zeros((0, len(terms)))
+        return self._gathered(rows, lambda part, local: part.counts_of(local, hashes), nothing)
+
+    def known(self, terms: Sequence[str]) -> list[str]:
+        """Return those of the terms that any text holds."""
+        hashes = hashes_of(terms)
+        known = np.zeros(len(terms), bool)
+        for segment in self.segments:
+            known |= segment.places_of(hashes)[1]
+        return [terms[place] for place in np.flatnonzero(known)]
 
     def nearest(self, vector: Sequence[float], most: int, *, mask: Mask | None) -> Rows:
         """Return the texts whose codes are nearest to the vector, in no order.
 
         mask: the texts that may be returned, all by default.
         """
-        near = self.with_vector if mask is None else self.with_vector & mask
-        rows = np.flatnonzero(near)
+        rows = self._with_vector if mask is None else np.flatnonzero(self.with_vector & mask)
         if len(rows) <= most:
             return rows
-        code = codes_of(np.array([vector], np.float32))
-        distances = np.concatenate([self._distances(part, code) for part in self.segments])
-        chosen: Rows = rows[np.argpartition(distances[rows], most)[:most]]
-        return chosen
+        code = codes_of(np.array([vector], np.float32)).T
 
-    @staticmethod
-    def _distances(segment: Segment, code: NDArray[np.uint64]) -> NDArray[np.int32]:
-        codes = segment.vectors.codes
-        if codes.shape[1] != code.shape[1]:
-            return np.zeros(len(segment), np.int32)
-        found: NDArray[np.int32] = np.bitwise_count(codes ^ code).sum(axis=1, dtype=np.int32)
-        return found
+        def distances(segment: Segment) -> NDArray[np.int32]:
+            codes = segment.vectors.codes
+            other = codes ^ code if len(codes) == len(code) else np.zeros_like(codes)
+            found: NDArray[np.int32] = np.bitwise_count(other).sum(axis=0, dtype=np.int32)
+            return found
+
+        parts = [distances(segment) for segment in self.segments]
+        near = self._concatenated(parts, np.int32).take(rows)
+        return rows.take(np.argpartition(near, most)[:most])
 
     def cosines(self, rows: Rows, vectors: Sequence[Sequence[float] | None]) -> Floats:
         """Return the cosines of these texts to the vectors: one row for each text.
@@ -369,31 +376,46 @@ class TextIndex:
         They differ from the exact ones by less than 0.01. NaN without a vector of the text, or
         where the vector is None.
         """
-        found = np.full((len(rows), len(vectors)), np.nan)
+        nothing = np.full((len(rows), len(vectors)), np.nan)
         given = [place for place, vector in enumerate(vectors) if vector is not None]
         if not given or not len(rows):
-            return found
+            return nothing
         wanted = np.array([vectors[place] for place in given], np.float32).T
         length = np.linalg.norm(wanted, axis=0)
         wanted /= np.where(length > 0, length, 1.0)
-        for which, segment, local in self._in_segments(rows):
-            if segment.vectors.dimensions != len(wanted):
-                continue
-            near = segment.vectors.steps[local].astype(np.float32) @ wanted
-            scales = segment.vectors.scales[local]
-            cosines = near * scales[:, None]
-            cosines[scales == 0] = np.nan
-            found[which[:, None], np.array(given)] = cosines
-        return found
 
-    def _in_segments(self, rows: Rows) -> list[tuple[Rows, Segment, Rows]]:
-        """Return the places in ``rows`` of each segment's rows, the segment, and its own rows."""
+        def cosines(segment: Segment, local: Rows) -> Floats:
+            found = np.full((len(local), len(vectors)), np.nan)
+            if segment.vectors.dimensions == len(wanted):
+                near = segment.vectors.steps.take(local, axis=0).astype(np.float32) @ wanted
+                scales = segment.vectors.scales.take(local)
+                near *= scales[:, None]
+                near[scales == 0] = np.nan
+                found[:, given] = near
+            return found
+
+        return self._gathered(rows, cosines, nothing)
+
+    def _gathered(
+        self,
+        rows: Rows,
+        part: Callable[[Segment, Rows], NDArray[Any]],
+        nothing: NDArray[Any],
+    ) -> NDArray[Any]:
+        """Return what ``part`` returns for the rows of each segment, in the order of ``rows``.
+
+        nothing: what is returned if there is no segment.
+        """
+        if not self.segments:
+            return nothing
         if len(self.segments) == 1:
-            return [(np.arange(len(rows)), self.segments[0], rows)]
+            return part(self.segments[0], rows)
         owner = np.searchsorted(self._first, rows, side="right") - 1
-        found = []
-        for number, segment in enumerate(self.segments):
-            which = np.flatnonzero(owner == number)
-            if len(which):
-                found.append((which, segment, rows[which] - self._first[number]))
-        return found
+        which = [np.flatnonzero(owner == number) for number in range(len(self.segments))]
+        found = np.concatenate(
+            [
+                part(segment, rows[mine] - first)
+                for segment, mine, first in zip(self.segments, which, self._first, strict=False)
+            ]
+        )
+        return found.take(np.argsort(np.concatenate(which)), axis=0)

@@ -9,9 +9,9 @@ import numpy as np
 
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.retrieval.query import QueryTerm
-from memoryproject.foundation.retrieval.relevance import (
+from memoryproject.foundation.retrieval.query import (
     LexicalQuery,
+    QueryTerm,
     Scope,
     weigh_query,
 )

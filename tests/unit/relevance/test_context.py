@@ -16,8 +16,7 @@ from memoryproject.foundation.retrieval.message_features import (
     features_of,
     speaker_named,
 )
-from memoryproject.foundation.retrieval.query import query_terms, text_without
-from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
+from memoryproject.foundation.retrieval.query import Scope, query_terms, text_without, weigh_query
 from tests.unit.relevance.texts import Line, lines_of
 
 QUESTION = "What is Liora allergic to?"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.retrieval.query import query_terms
-from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
+from memoryproject.foundation.retrieval.query import LexicalQuery, Scope, query_terms, weigh_query
 from memoryproject.foundation.retrieval.reranking import (
     chances,
     fused_log_odds,

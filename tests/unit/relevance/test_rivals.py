@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.retrieval.query import query_terms
-from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
+from memoryproject.foundation.retrieval.query import LexicalQuery, Scope, query_terms, weigh_query
 from memoryproject.foundation.retrieval.reranking import chances
 from tests.unit.relevance.store import Store
 from tests.unit.relevance.texts import Evidence, counted, semantics

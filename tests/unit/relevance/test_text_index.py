@@ -309,7 +309,10 @@ def traces_of(text: Text) -> dict[str, bytes]:
         "column": np.int32(text.column[0]).tobytes(),
         "vector": own.steps.tobytes(),
         "scale": own.scales.tobytes(),
-        "code": codes_of(vector).tobytes(),
+        **{
+            f"number {place} of its code": number.tobytes()
+            for place, number in enumerate(codes_of(vector)[0])
+        },
     }
 
 
