@@ -39,8 +39,8 @@ def chromium() -> str:
 def browser(chromium: str) -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        # A graphics card would be imitated.
-        args = ["--no-sandbox", "--disable-gpu"]
+        # A graphics card would be imitated; one process renders all pages, which starts once.
+        args = ["--no-sandbox", "--disable-gpu", "--renderer-process-limit=1"]
         started = playwright.chromium.launch(executable_path=chromium, args=args)
         yield started
         started.close()
@@ -48,8 +48,10 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def context(browser: Browser, live_server: LiveServer) -> Iterator[BrowserContext]:
-    """Of all tests: scripts and styles are loaded once, and come from its cache after that."""
+    """Of all tests: scripts and styles are loaded once, and come from its cache after that. An
+    empty page keeps the process that renders between the tests."""
     made = browser.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 800})
+    made.new_page()
     yield made
     made.close()
 
@@ -62,7 +64,7 @@ def visit(context: BrowserContext, live_server: LiveServer) -> Iterator[Visit]:
     origin = {"origin": live_server.url, "storageTypes": "all"}
     context.new_cdp_session(page).send("Storage.clearDataForOrigin", origin)
     context.clear_cookies()
-    for each in context.pages:
+    for each in context.pages[1:]:
         each.close()
 
 

@@ -35,27 +35,6 @@ SEEN = f"""
     }};
 }}
 """
-# Each element as axe sees it, with the place of the first like it: by what names it, because axe
-# looks for that, and with colours and size, for the contrast. Classes that only name a model or a
-# field say nothing.
-ELEMENTS = """
-() => {
-    const places = {};
-    const naming = ["aria-label", "aria-labelledby", "title", "alt"];
-    document.querySelectorAll("body, body *").forEach((one, place) => {
-        const seen = getComputedStyle(one);
-        const names = [...one.classList].filter((name) => !/^(app|model|field|column)-/.test(name));
-        const each = [
-            one.tagName, names.join(" "), one.getAttribute("role"), one.type,
-            one.matches("a, button, th") && !one.textContent.trim(),
-            one.labels && one.labels.length, ...naming.map((each) => one.hasAttribute(each)),
-            seen.color, seen.backgroundColor, seen.fontSize,
-        ].join();
-        places[each] ??= place;
-    });
-    return places;
-}
-"""
 # Charts follow the width of the window some frames later; a page that doesn't fit by then never
 # does.
 FITS_WITHIN_FRAMES = """
@@ -75,19 +54,20 @@ HISTORIES = ("/sessions_app/chat/", "/sessions_app/label/", "/memories_app/memor
 @dataclass(frozen=True)
 class Look:
     """How pages are looked at. ``axe``: the width that axe sees them at; ``other``: the width that
-    they have to fit, too. ``rows``: whether the lists' rows are measured on a phone."""
+    they have to fit, too. ``lists``: whether the lists have to fit by themselves, and their rows
+    have two lines on a phone."""
 
     axe: int
     other: int
     scheme: Literal["light", "dark"]
     language: str
-    rows: bool = False
+    lists: bool = False
 
 
 @dataclass
 class Walk:
-    """A walk through all pages. Axe looks at the elements that are new to it: it takes longer than
-    everything else, and all pages of histories, say, are of the same elements."""
+    """A walk through all pages. Axe, which takes longest, looks at no page whose kinds of elements
+    are all ``known``."""
 
     page: Page
     how: Look
@@ -112,20 +92,14 @@ class Walk:
             wrong.append(f"it is wider than the screen of {width}")
         if seen["taken"]:
             wrong.append("what somebody wrote was run")
-        if seen["frame"] and width != PHONE:
+        if self.how.lists and seen["frame"] and width != PHONE:
             wrong.append("its list is wider than the screen")
-        if self.how.rows and width == PHONE:
+        if self.how.lists and width == PHONE:
             self.rows += len(seen["rows"])
             wrong += [f"a row isn't of two lines: {row}" for row in seen["rows"] if is_long(row)]
         if width == self.how.axe:
-            wrong += self._new_elements()
+            wrong += serious(self.page, self.known)
         return wrong
-
-    def _new_elements(self) -> list[str]:
-        elements: dict[str, int] = self.page.evaluate(ELEMENTS)
-        new = elements.keys() - self.known
-        self.known |= new
-        return serious(self.page, sorted(elements[each] for each in new)) if new else []
 
 
 def addresses() -> list[str]:
@@ -178,6 +152,6 @@ def look_at_all(visit: Visit, how: Look) -> list[str]:
         walk.pages.append(address)
         wrong += [f"{address}: {each}" for each in walk.look()]
     assert len(walk.pages) > 80
-    assert not how.rows or walk.rows > len(LISTS) / 2
+    assert not how.lists or walk.rows > len(LISTS) / 2
     # A trouble may be told when the next page is open; each names what it is about.
     return wrong + [each for each in visit.troubles() if not each.endswith(tuple(others))]

@@ -18,7 +18,7 @@ def test_every_page_is_whole(visit: Visit, staff: Page, world: World) -> None:
     furnish(world)
     world.say(CLIENT, "/remember The invoice goes to Hannah, who pays it within thirty days")
     world.say(CLIENT, "a long message " * 40 + "שורה ארוכה מאוד " * 40)
-    wrong = look_at_all(visit, Look(1280, PHONE, "light", "en", rows=True))
+    wrong = look_at_all(visit, Look(1280, PHONE, "light", "en", lists=True))
     assert not wrong, "\n".join(wrong)
     staff.goto("/admin/")
     assert staff.evaluate("document.documentElement.lang") == "en"

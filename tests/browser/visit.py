@@ -90,25 +90,59 @@ def style(page: Page, selector: str, name: str) -> str:
     return str(value)
 
 
-# All that it finds right would be told, too, node by node; and all styles would be read for a rule
-# that isn't asked for.
+# Each kind of element as axe sees it, with the place of the first: by what names it, because axe
+# looks for that, and for the contrast with its size, its colours and those behind it. Classes that
+# only name a model or a field say nothing.
+KINDS = """
+() => {
+    const places = {}, behind = new Map([[document.documentElement, ["", 1]]]);
+    const naming = ["aria-label", "aria-labelledby", "title", "alt"];
+    document.querySelectorAll("body, body *").forEach((one, place) => {
+        const seen = getComputedStyle(one);
+        const names = [...one.classList].filter((name) => !/^(app|model|field|column)-/.test(name));
+        const own = seen.backgroundColor, [above, opacity] = behind.get(one.parentElement);
+        const ground = own.startsWith("rgba") ? (/, 0\\)$/.test(own) ? above : own + above) : own;
+        behind.set(one, [ground, opacity * seen.opacity]);
+        const kind = [
+            one.tagName, names.join(" "), one.getAttribute("role"), one.type,
+            one.matches("a, button, th") && !one.textContent.trim(),
+            one.labels && one.labels.length, ...naming.map((each) => one.hasAttribute(each)),
+            seen.color, ...behind.get(one), seen.backgroundImage, seen.fontSize, seen.fontWeight,
+        ].join();
+        places[kind] ??= place;
+    });
+    return places;
+}
+"""
+# Contrasts take most of the time: only those of the elements at these places are looked at. All
+# that is right would be told, too, node by node; and all styles would be read for a rule that isn't
+# asked for.
 AXE = """
 (places) => {
     const all = document.querySelectorAll("body, body *");
-    const context = places ? { include: places.map((place) => all[place]) } : document;
+    all.forEach((one) => one.removeAttribute("data-contrast"));
+    places.forEach((place) => all[place].setAttribute("data-contrast", ""));
+    axe.configure({ rules: [{ id: "color-contrast", selector: "[data-contrast]" }] });
     const how = { resultTypes: ["violations"], preload: { assets: ["media"] } };
-    return axe.run(context, how).then((found) => found.violations);
+    return axe.run(document, how).then((found) => found.violations);
 }
 """
 
 
-def serious(page: Page, places: list[int] | None = None) -> list[str]:
-    """What axe-core finds that keeps people from using the page, and where: in all of it, or in
-    the elements at these places among all below the body, with what they hold."""
+def serious(page: Page, known: set[str] | None = None) -> list[str]:
+    """What axe-core finds that keeps people from using the page, and where. Contrasts are looked
+    at once for each kind of element. ``known``: the kinds that were seen on other pages, to which
+    those of this one are added; a page without a new one isn't looked at."""
+    kinds: dict[str, int] = page.evaluate(KINDS)
+    new = kinds.keys() - (known or set())
+    if known is not None:
+        known |= new
+    if not new:
+        return []
     # Half a megabyte.
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
-    found: list[Any] = page.evaluate(AXE, places)
+    found: list[Any] = page.evaluate(AXE, sorted(kinds[each] for each in new))
     return [
         f"{each['id']}: {node['html'][:200]}"
         for each in found
