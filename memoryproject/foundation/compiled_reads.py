@@ -66,7 +66,7 @@ def read_prepared(
     database.ensure_connection()
     # By default Django switches prepared statements off. Its own cursors never use them.
     database.connection.prepare_threshold = 0
-    prepared = _PreparedCursor(database.connection)
+    prepared: Any = _PreparedCursor(database.connection)
     prepared.format = Format.BINARY
     wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
     with wrap(prepared) as cursor:
@@ -86,7 +86,7 @@ def read_in_portions(
     """Yield the rows of a statement, so many at a time, all as of its beginning."""
     # A cursor outside a transaction would let the server copy all rows first.
     with transaction.atomic(savepoint=False):
-        portions = ServerCursor(connection.connection, "portions")
+        portions: Any = ServerCursor(connection.connection, "portions")
         portions.format = Format.BINARY
         with connection.make_cursor(portions) as cursor:
             cursor.execute(statement, parameters)

@@ -196,12 +196,12 @@ class Search:
             now=timezone.now(),
             model=question.model,
         )
-        near = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
+        cosines = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
         hits = []
         for key, score in ((item.key, item.score) for item in ranked if item.key in found):
             content, created_at, kind, _ = found[key]
             of_kind = {"type": kind}
-            hits.append(Hit("memory", key, content, score, near.get(key), created_at, of_kind))
+            hits.append(Hit("memory", key, content, score, cosines.get(key), created_at, of_kind))
         return hits
 
     def _memories_searched(self) -> QuerySet[Memory]:

@@ -348,7 +348,7 @@ class TextIndex:
         """Return those of the terms that any text holds."""
         hashes = hashes_of(terms)
         known = np.logical_or.reduce([part.places_of(hashes)[1] for part in self.segments])
-        return [terms[place] for place in np.flatnonzero(known)]
+        return [terms[place] for place in np.flatnonzero(known).tolist()]
 
     def nearest(self, vector: Sequence[float], most: int, *, mask: Mask | None) -> Rows:
         """Return the texts whose codes are nearest to the vector, in no order.
