@@ -7,12 +7,13 @@ a few rows by their ids. Filters and rights stay in the queryset; what differs f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import Expression, Field, QuerySet
-from psycopg import Cursor
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.models import Expression, Field, IntegerField, QuerySet, UUIDField
+from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
 from psycopg.sql import quote
 
@@ -30,6 +31,18 @@ class Given(Expression):
 
     def as_sql(self, *_: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         return self.template, [self]
+
+
+def given_ids(name: str) -> Given:
+    """Return ids that are known only when the statement runs, for ``pk__in``: see ``sent_ids``."""
+    # PostgreSQL makes a plan for each call if that depends on the number of ids, which it doesn't
+    # know of an array that is selected.
+    return Given(name, UUIDField(), "(SELECT unnest((SELECT %s::uuid[])))")
+
+
+def sent_ids(ids: Iterable[UUID]) -> str:
+    """Return the ids as PostgreSQL writes an array. The driver takes many times as long."""
+    return f"{{{','.join(key.hex for key in ids)}}}"
 
 
 class _PreparedCursor(Cursor[Any]):
@@ -53,13 +66,32 @@ def read_prepared(
     database.ensure_connection()
     # By default Django switches prepared statements off. Its own cursors never use them.
     database.connection.prepare_threshold = 0
-    prepared = _PreparedCursor(database.connection)
+    prepared: Any = _PreparedCursor(database.connection)
     prepared.format = Format.BINARY
     wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
     with wrap(prepared) as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+def read_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
+    """Return the rows by their first column, which they are without."""
+    return {row[0]: row[1:] for row in read_prepared(statement, given)}
+
+
+def read_in_portions(
+    statement: str, parameters: Mapping[str, Any], size: int
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of a statement, so many at a time, all as of its beginning."""
+    # A cursor outside a transaction would let the server copy all rows first.
+    with transaction.atomic(savepoint=False):
+        portions: Any = ServerCursor(connection.connection, "portions")
+        portions.format = Format.BINARY
+        with connection.make_cursor(portions) as cursor:
+            cursor.execute(statement, parameters)
+            while rows := cursor.fetchmany(size):
+                yield rows
 
 
 def compiled(rows: QuerySet[Any, Any]) -> str:
@@ -69,9 +101,15 @@ def compiled(rows: QuerySet[Any, Any]) -> str:
     """
     compiler = rows.query.get_compiler(connection=connection)
     statement, parameters = compiler.as_sql()
-    converted = compiler.get_converters([column[0] for column in compiler.select])
+    converters = compiler.get_converters([column[0] for column in compiler.select])
+    # An integer is one already.
+    converted = [
+        place
+        for place, (_, expression) in converters.items()
+        if not isinstance(expression.output_field, IntegerField)
+    ]
     if converted:
-        raise TypeError(f"Read columns {sorted(converted)} of {rows.model.__name__} as text.")
+        raise TypeError(f"Read columns {converted} of {rows.model.__name__} as text.")
     values = [
         f"%({value.name})s" if isinstance(value, Given) else quote(value).replace("%", "%%")
         for value in parameters

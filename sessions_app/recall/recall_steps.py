@@ -6,10 +6,10 @@ Visibility is decided there, in two querysets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -49,8 +49,8 @@ from memories_app.ranking.facade import (
     vectors_from,
     with_ids,
 )
-from memories_app.search.facade import memories_of_scope, memories_visible, scopes_visible
-from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
+from memories_app.search.facade import memories_held, memories_visible, scopes_visible
+from memoryproject.foundation.compiled_reads import Given, compiled, given_ids, read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
@@ -64,6 +64,7 @@ from sessions_app.recall.conversation_lines import (
     LINES,
     adjacent_lines,
     left_out_mask,
+    messages_held,
     messages_visible,
 )
 from sessions_app.recall.hits import (
@@ -143,16 +144,18 @@ class Search:
         """Bring what is held of the searched scopes up to date."""
         model = self.embedder.model_id
         scopes = []
+        chat_id = self.viewer.chat_id
+        given = {"chat_id": chat_id}
         if MEMORIES in self.sources:
             scopes += [
-                HeldScope(name, partial(memories_of_scope, name), model, EXPIRY, MAX_HELD_MEMORIES)
+                HeldScope(name, memories_held(name), model, EXPIRY, MAX_HELD_MEMORIES, given)
                 for name in scopes_visible(**self._rights())
             ]
         memories = len(scopes)
-        chat_id = self.viewer.chat_id
         if MESSAGES in self.sources and chat_id is not None:
-            visible = partial(messages_visible, chat_id)
-            scopes.append(HeldScope(f"messages:{chat_id}", visible, model, LINES))
+            scopes.append(
+                HeldScope(f"messages:{chat_id}", messages_held, model, LINES, given=given)
+            )
         found = SCOPES.open(scopes)
         return _Opened(found[:memories], found[memories] if memories < len(found) else None)
 
@@ -186,19 +189,19 @@ class Search:
         rights = self._rights()
         chat_id = rights.pop("chat_id")
         read = _memory_read(**rights, in_chat=chat_id is not None)
-        found = _rows_by_id(
+        found = read_by_id(
             read,
-            ids=_array(item.key for item in ranked),
+            ids=sent_ids(item.key for item in ranked),
             chat_id=chat_id,
             now=timezone.now(),
             model=question.model,
         )
-        near = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
+        cosines = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
         hits = []
         for key, score in ((item.key, item.score) for item in ranked if item.key in found):
             content, created_at, kind, _ = found[key]
             of_kind = {"type": kind}
-            hits.append(Hit("memory", key, content, score, near.get(key), created_at, of_kind))
+            hits.append(Hit("memory", key, content, score, cosines.get(key), created_at, of_kind))
         return hits
 
     def _memories_searched(self) -> QuerySet[Memory]:
@@ -320,10 +323,10 @@ class _Lines:
         wanted = list({*rows, *(row for pair in beside for row in pair if row is not None)})
         ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
         # As above: a message may have been revoked since it was ranked.
-        found = _rows_by_id(
+        found = read_by_id(
             _message_read(),
-            ids=_array(ids.values()),
-            hits=_array(ids[row] for row in rows),
+            ids=sent_ids(ids.values()),
+            hits=sent_ids(ids[row] for row in rows),
             chat_id=self._search.viewer.chat_id,
             model=question.model,
         )
@@ -389,17 +392,6 @@ def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
     return mask
 
 
-def _ids(name: str) -> Given:
-    # PostgreSQL makes a plan for each call if that depends on the number of ids, which it doesn't
-    # know of an array that is selected.
-    return Given(name, UUIDField(), "(SELECT unnest((SELECT %s::uuid[])))")
-
-
-def _array(ids: Iterable[UUID]) -> str:
-    """Return the ids as PostgreSQL writes an array. The driver takes many times as long."""
-    return f"{{{','.join(key.hex for key in ids)}}}"
-
-
 def _vector(vectors: type[Model], key: str) -> Subquery:
     """Return the vector of a row as bytes, NULL without one."""
     own = vectors._default_manager.filter(
@@ -419,7 +411,7 @@ def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
         now=Given("now", DateTimeField()),
     )
     vector = _vector(MemoryEmbedding, "memory")
-    read = visible.filter(pk__in=_ids("ids")).order_by()
+    read = visible.filter(pk__in=given_ids("ids")).order_by()
     read = read.values_list("pk", "content", "created_at", "type", vector)
     return compiled(read)
 
@@ -427,11 +419,11 @@ def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
 @cache
 def _message_read() -> str:
     """Return how lines are read from the messages of a chat that may be recalled there."""
-    visible = messages_visible(Given("chat_id", UUIDField()))
+    visible = messages_held()
     vector = Case(
-        When(pk__in=_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
+        When(pk__in=given_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
     )
-    read = visible.filter(pk__in=_ids("ids")).order_by()
+    read = visible.filter(pk__in=given_ids("ids")).order_by()
     read = read.values_list(
         "pk",
         "content",
@@ -443,10 +435,6 @@ def _message_read() -> str:
         vector,
     )
     return compiled(read)
-
-
-def _rows_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
-    return {row[0]: row[1:] for row in read_prepared(statement, given)}
 
 
 def _similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:

@@ -132,7 +132,9 @@ class Segment:
         counts: NDArray[Any],
     ) -> Segment:
         """Add the postings. ``row`` is sorted; the places of each row's terms are sorted."""
-        by_term = np.argsort(row_terms, kind="stable")
+        # Sorting numbers takes a tenth of the time that sorting their places takes.
+        rows = max(len(keys), 1)
+        by_term, postings = np.divmod(np.sort(row_terms.astype(np.int64) * rows + row), rows)
         return cls(
             keys=keys,
             lengths=lengths,
@@ -142,8 +144,8 @@ class Segment:
             row_starts=np.searchsorted(row, np.arange(len(keys) + 1)),
             row_terms=row_terms.astype(np.int32),
             row_counts=counts.astype(np.uint8),
-            starts=np.searchsorted(row_terms[by_term], np.arange(len(terms) + 1)),
-            postings=row[by_term].astype(np.int32),
+            starts=np.searchsorted(by_term, np.arange(len(terms) + 1)),
+            postings=postings.astype(np.int32),
         )
 
     def __len__(self) -> int:
@@ -345,10 +347,8 @@ class TextIndex:
     def known(self, terms: Sequence[str]) -> list[str]:
         """Return those of the terms that any text holds."""
         hashes = hashes_of(terms)
-        known = np.zeros(len(terms), bool)
-        for segment in self.segments:
-            known |= segment.places_of(hashes)[1]
-        return [terms[place] for place in np.flatnonzero(known)]
+        known = np.logical_or.reduce([part.places_of(hashes)[1] for part in self.segments])
+        return [terms[place] for place in np.flatnonzero(known).tolist()]
 
     def nearest(self, vector: Sequence[float], most: int, *, mask: Mask | None) -> Rows:
         """Return the texts whose codes are nearest to the vector, in no order.
