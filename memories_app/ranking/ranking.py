@@ -64,10 +64,13 @@ def prepare_query(
     The embedder is called once.
     """
     texts = [*(text.text for text in subqueries), *topics]
+    # A topic is often the whole question.
+    distinct = list(dict.fromkeys(texts))
     vectors: Sequence[Vector | None] = [None] * len(texts)
     worked = True
     try:
-        vectors = embed_covered(embedder, texts)
+        made = dict(zip(distinct, embed_covered(embedder, distinct), strict=True))
+        vectors = [made[text] for text in texts]
     except EmbedderError as error:
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
@@ -170,7 +173,7 @@ class HeldTexts:
         Of texts with the same words only the shortest ``MAX_SIMILAR`` are returned.
         """
         rows = np.flatnonzero(bits & bits.dtype.type(found.words.informative))
-        groups, group_of, sizes = np.unique(bits[rows], return_inverse=True, return_counts=True)
+        groups, group_of, sizes = _grouped(bits[rows])
         best_first = np.argsort(-_best_shares(groups, subqueries, found), kind="stable")
         enough = np.searchsorted(np.cumsum(np.minimum(sizes[best_first], MAX_SIMILAR)), most)
         chosen = best_first[: enough + 1]
@@ -228,6 +231,17 @@ class HeldTexts:
 
     def ids(self, texts: Rows) -> list[UUID]:
         return ids_of(self.index.keys_of(texts))
+
+
+def _grouped(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the distinct numbers, which of them each one is, and how often each occurs."""
+    if numbers.itemsize > 2:
+        return np.unique(numbers, return_inverse=True, return_counts=True)
+    # Many times as fast as sorting them.
+    sizes = np.bincount(numbers)
+    distinct = np.flatnonzero(sizes)
+    place = np.cumsum(sizes > 0) - 1
+    return distinct.astype(numbers.dtype), place[numbers], sizes[distinct]
 
 
 def _best_shares(

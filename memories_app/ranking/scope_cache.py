@@ -17,16 +17,16 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import lru_cache
 from typing import Any, TypeAlias
 from uuid import UUID
 from weakref import WeakSet
 
 import numpy as np
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 from django.db.models import (
     BinaryField,
     FilteredRelation,
@@ -40,7 +40,14 @@ from django.db.models import (
 from numpy.typing import NDArray
 
 from memories_app.models import TextChange
-from memoryproject.foundation.compiled_reads import read_prepared
+from memoryproject.foundation.compiled_reads import (
+    Given,
+    compiled,
+    given_ids,
+    read_in_portions,
+    read_prepared,
+    sent_ids,
+)
 from memoryproject.foundation.retrieval.text_index import (
     Segment,
     TextIndex,
@@ -87,7 +94,7 @@ FROM (SELECT
 Keys: TypeAlias = NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Columns:
     """Values that a scope's texts have besides words and vectors.
 
@@ -104,8 +111,9 @@ class HeldScope:
     """A scope that can be kept in memory.
 
     ``name``: as in the log. ``texts``: returns all that may be searched, without conditions that
-    depend on the time. They have ``terms``, ``term_count`` and ``embeddings``. ``most``: a scope
-    with more texts is not kept.
+    depend on the time. They have ``terms``, ``term_count`` and ``embeddings``. The same function
+    always returns the same ones. ``most``: a scope with more texts is not kept. ``given``: what is
+    ``Given`` in the texts.
     """
 
     name: str
@@ -113,6 +121,7 @@ class HeldScope:
     model: str
     columns: Columns
     most: int | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -287,7 +296,9 @@ def _changed_only(scope: HeldScope, index: TextIndex | None, changed: Keys) -> T
         left = segment.without(gone) if len(gone) else segment
         if len(left):
             segments.append(left)
-    fresh = list(_values(scope, scope.texts().filter(pk__in=ids_of(changed))))
+    ids = sent_ids(ids_of(changed))
+    statement = _changed_read(scope.texts, scope.columns)
+    fresh = read_prepared(statement, {**scope.given, "model": scope.model, "ids": ids})
     if fresh:
         segments.append(_segment(scope, fresh))
     # Each is at least four times as large as the next, so that a text is seldom moved.
@@ -301,20 +312,23 @@ def _changed_only(scope: HeldScope, index: TextIndex | None, changed: Keys) -> T
 def _read_all(scope: HeldScope) -> TextIndex | None:
     """Return the index of all texts; None if there are too many."""
     if scope.most is not None:
-        first_too_many = scope.texts().order_by().values("pk")[scope.most : scope.most + 1]
-        if first_too_many.exists():
+        too_many = scope.texts().order_by().values_list("pk")[scope.most : scope.most + 1]
+        if read_prepared(compiled(too_many), scope.given):
             return None
-    parts = []
-    # A cursor outside a transaction would let the server copy all rows first.
-    with transaction.atomic(savepoint=False):
-        values = _values(scope, scope.texts()).iterator(chunk_size=CHUNK)
-        while chunk := list(islice(values, CHUNK)):
-            parts.append(_segment(scope, chunk))
+    statement = compiled(_values(scope.texts(), scope.columns))
+    given = {**scope.given, "model": scope.model}
+    parts = [_segment(scope, rows) for rows in read_in_portions(statement, given, CHUNK)]
     return TextIndex([merged(parts)] if len(parts) > 1 else parts)
 
 
-def _values(scope: HeldScope, texts: QuerySet[Any]) -> QuerySet[Any, Any]:
-    vector = FilteredRelation("embeddings", condition=Q(embeddings__model=scope.model))
+@lru_cache(maxsize=64)
+def _changed_read(texts: Callable[[], QuerySet[Any]], columns: Columns) -> str:
+    return compiled(_values(texts().filter(pk__in=given_ids("ids")), columns))
+
+
+def _values(texts: QuerySet[Any], columns: Columns) -> QuerySet[Any, Any]:
+    model = Given("model", TextField())
+    vector = FilteredRelation("embeddings", condition=Q(embeddings__model=model))
     rows = texts.order_by().annotate(own_vector=vector)
     return rows.values_list(
         _sent("pk", "uuid_send"),
@@ -322,7 +336,7 @@ def _values(scope: HeldScope, texts: QuerySet[Any]) -> QuerySet[Any, Any]:
         Func("terms", function="cardinality", output_field=IntegerField()),
         "term_count",
         _sent("own_vector__vector", "vector_send"),
-        *scope.columns.expressions,
+        *columns.expressions,
     )
 
 

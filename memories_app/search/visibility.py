@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, UUIDField
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
@@ -50,12 +51,29 @@ def scopes_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> l
 
 def memories_of_scope(scope: str) -> QuerySet[Memory]:
     """Return the active memories of a scope, also those that have expired."""
-    active = Memory.objects.filter(status=MemoryStatus.ACTIVE)
-    if scope == EVERY_SCOPE:
-        return active
     visibility, _, chat_id = scope.partition(":")
+    return _memories_of(visibility, chat_id)
+
+
+def memories_held(scope: str) -> Callable[[], QuerySet[Memory]]:
+    """Return the function that returns the memories of a scope: of each chat, the same one.
+
+    The chat is ``Given``.
+    """
+    return _memories_held(scope.partition(":")[0])
+
+
+@cache
+def _memories_held(visibility: str) -> Callable[[], QuerySet[Memory]]:
+    return partial(_memories_of, visibility, Given("chat_id", UUIDField()))
+
+
+def _memories_of(visibility: str, chat_id: str | Given) -> QuerySet[Memory]:
+    active = Memory.objects.filter(status=MemoryStatus.ACTIVE)
+    if visibility == EVERY_SCOPE:
+        return active
     found = active.filter(visibility=visibility)
-    return found.filter(chat_id=chat_id) if chat_id else found
+    return found.filter(chat_id=chat_id) if visibility == str(Visibility.CHAT) else found
 
 
 def memories_for_staff() -> QuerySet[Memory]:

@@ -19,6 +19,7 @@ from memories_app.store.locked_memory import (
     memory_get,
     memory_locked,
     refuse_duplicate,
+    terms_set,
 )
 from memories_app.store.move_scope import facts_shared, memories_give, memories_move
 from memories_app.store.patch import MadeAhead, memory_patch
@@ -86,6 +87,7 @@ __all__ = [
     "same_files",
     "same_files_restore",
     "scopes_lock",
+    "terms_set",
     "tombstones_add",
     "tombstones_remove",
     "with_older",

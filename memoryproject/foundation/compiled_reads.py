@@ -7,13 +7,15 @@ a few rows by their ids. Filters and rights stay in the queryset; what differs f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
 
-from django.db import connection
-from django.db.models import Expression, Field, QuerySet
-from psycopg import Cursor
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.models import Expression, Field, IntegerField, QuerySet, UUIDField
+from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
+from psycopg.sql import quote
 
 
 class Given(Expression):
@@ -31,15 +33,16 @@ class Given(Expression):
         return self.template, [self]
 
 
-class CompiledRead(NamedTuple):
-    """A statement with named parameters, and the values of those that are always the same."""
+def given_ids(name: str) -> Given:
+    """Return ids that are known only when the statement runs, for ``pk__in``: see ``sent_ids``."""
+    # PostgreSQL makes a plan for each call if that depends on the number of ids, which it doesn't
+    # know of an array that is selected.
+    return Given(name, UUIDField(), "(SELECT unnest((SELECT %s::uuid[])))")
 
-    statement: str
-    constants: Mapping[str, Any]
 
-    def rows(self, **given: Any) -> list[tuple[Any, ...]]:
-        """Return what the statement reads with these values."""
-        return read_prepared(self.statement, {**self.constants, **given})
+def sent_ids(ids: Iterable[UUID]) -> str:
+    """Return the ids as PostgreSQL writes an array. The driver takes many times as long."""
+    return f"{{{','.join(key.hex for key in ids)}}}"
 
 
 class _PreparedCursor(Cursor[Any]):
@@ -57,34 +60,58 @@ def read_prepared(
     Django's own cursors insert the parameters into the statement, so that PostgreSQL parses and
     plans it each time, and read all values as text.
     """
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
+    # Each attribute of the connection's proxy takes as long as a step of the driver.
+    database = connections[DEFAULT_DB_ALIAS]
+    database.close_if_health_check_failed()
+    database.ensure_connection()
     # By default Django switches prepared statements off. Its own cursors never use them.
-    connection.connection.prepare_threshold = 0
-    prepared = _PreparedCursor(connection.connection)
+    database.connection.prepare_threshold = 0
+    prepared: Any = _PreparedCursor(database.connection)
     prepared.format = Format.BINARY
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
     with wrap(prepared) as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
 
-def compiled(rows: QuerySet[Any, Any]) -> CompiledRead:
-    """Return the statement of a queryset of ``values_list``.
+def read_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
+    """Return the rows by their first column, which they are without."""
+    return {row[0]: row[1:] for row in read_prepared(statement, given)}
+
+
+def read_in_portions(
+    statement: str, parameters: Mapping[str, Any], size: int
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of a statement, so many at a time, all as of its beginning."""
+    # A cursor outside a transaction would let the server copy all rows first.
+    with transaction.atomic(savepoint=False):
+        portions: Any = ServerCursor(connection.connection, "portions")
+        portions.format = Format.BINARY
+        with connection.make_cursor(portions) as cursor:
+            cursor.execute(statement, parameters)
+            while rows := cursor.fetchmany(size):
+                yield rows
+
+
+def compiled(rows: QuerySet[Any, Any]) -> str:
+    """Return the statement of a queryset of ``values_list``, with named parameters.
 
     Raise TypeError if Django would convert a column after reading it, as it does with JSON.
     """
     compiler = rows.query.get_compiler(connection=connection)
     statement, parameters = compiler.as_sql()
-    converted = compiler.get_converters([column[0] for column in compiler.select])
+    converters = compiler.get_converters([column[0] for column in compiler.select])
+    # An integer is one already.
+    converted = [
+        place
+        for place, (_, expression) in converters.items()
+        if not isinstance(expression.output_field, IntegerField)
+    ]
     if converted:
-        raise TypeError(f"Read columns {sorted(converted)} of {rows.model.__name__} as text.")
-    names, constants = [], {}
-    for place, value in enumerate(parameters):
-        if isinstance(value, Given):
-            names.append(f"%({value.name})s")
-        else:
-            names.append(f"%(constant_{place})s")
-            constants[f"constant_{place}"] = value
-    return CompiledRead(statement.replace("%%", "%%%%") % tuple(names), constants)
+        raise TypeError(f"Read columns {converted} of {rows.model.__name__} as text.")
+    values = [
+        f"%({value.name})s" if isinstance(value, Given) else quote(value).replace("%", "%%")
+        for value in parameters
+    ]
+    return statement.replace("%%", "%%%%") % tuple(values)

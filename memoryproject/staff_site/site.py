@@ -64,7 +64,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
 
-    def _build_app_dict(self, request: HttpRequest, label: str | None = None) -> dict[str, Any]:
+    def _build_app_dict(self, request: HttpRequest, label: Any = None) -> dict[str, Any]:
         """Translate the lists' names once, before they are sorted by them: each comparison would
         translate both, for every page."""
         found: dict[str, Any] = super()._build_app_dict(request, label)

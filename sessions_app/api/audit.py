@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.audit.wiring import audit_key, log_path
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
-from memoryproject.foundation.rest_kit.filters import MomentFilter
+from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
@@ -85,7 +85,7 @@ class AuditEventSerializer(serializers.Serializer[Any]):
 class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
     action = django_filters.CharFilter(help_text="Such as memory.remember.")
     actor = django_filters.CharFilter(help_text="A user's or token's name, or a pseudonym.")
-    actor_kind = django_filters.ChoiceFilter(
+    actor_kind = ChoiceFilter(
         choices=[(kind, kind) for kind in ACTOR_KINDS],
         help_text="staff, api, person, command or system.",
     )

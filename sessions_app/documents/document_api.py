@@ -161,15 +161,17 @@ class FilesView(ListView):
             raise DocumentError("empty")
         name = given.get("whatsapp_chat") or own_chat(self.caller)
         chat = self._chat_to_write(name, given.get("visibility"))
-        received = document_upload(
-            blocks=file.chunks(),
-            name=file.name or "",
-            folder=documents_folder(),
-            max_bytes=self.max_upload_bytes(),
-            actor=self.caller.actor,
-            chat=chat or (chat_at_or_new(name) if name else None),
-            visibility=given.get("visibility", ""),
-        )
+        # A new chat comes with its file, or not at all.
+        with transaction.atomic():
+            received = document_upload(
+                blocks=file.chunks(),
+                name=file.name or "",
+                folder=documents_folder(),
+                max_bytes=self.max_upload_bytes(),
+                actor=self.caller.actor,
+                chat=chat or (chat_at_or_new(name) if name else None),
+                visibility=given.get("visibility", ""),
+            )
         document_id = received.document.document_id
         if not received.duplicate:
             transaction.on_commit(lambda: enqueue_document(document_id))

@@ -11,7 +11,12 @@ from rest_framework import serializers
 
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter
-from memoryproject.foundation.rest_kit.serializers import ApiErrorSerializer, Moment, Strict
+from memoryproject.foundation.rest_kit.serializers import (
+    ApiErrorSerializer,
+    Choice,
+    Moment,
+    Strict,
+)
 from memoryproject.foundation.rest_kit.uploads import UploadField
 from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -24,7 +29,7 @@ class FileUploadSerializer(Strict):
     whatsapp_chat = WhatsAppChat(
         required=False, help_text="Whose document it is; a new chat is created."
     )
-    visibility = serializers.ChoiceField(
+    visibility = Choice(
         Visibility.choices,
         required=False,
         help_text="Who recalls it. Default: chat with a whatsapp_chat, else owner.",

@@ -13,7 +13,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from django.db.models import BigIntegerField, BinaryField, Func, QuerySet
+from django.db.models import BigIntegerField, BinaryField, Func, QuerySet, UUIDField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
@@ -116,6 +116,11 @@ def messages_visible(chat_id: UUID | Given | None) -> QuerySet[Message]:
     messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
     # Commands and system texts ("Remembered: …", apologies) are no knowledge.
     return messages.exclude(metadata__has_any_keys=["command", "system_text"])
+
+
+def messages_held() -> QuerySet[Message]:
+    """Return these messages of a chat that is ``Given``."""
+    return messages_visible(Given("chat_id", UUIDField()))
 
 
 @dataclass(frozen=True)

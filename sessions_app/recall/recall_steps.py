@@ -6,10 +6,10 @@ Visibility is decided there, in two querysets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -49,8 +49,8 @@ from memories_app.ranking.facade import (
     vectors_from,
     with_ids,
 )
-from memories_app.search.facade import memories_of_scope, memories_visible, scopes_visible
-from memoryproject.foundation.compiled_reads import CompiledRead, Given, compiled
+from memories_app.search.facade import memories_held, memories_visible, scopes_visible
+from memoryproject.foundation.compiled_reads import Given, compiled, given_ids, read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
@@ -64,6 +64,7 @@ from sessions_app.recall.conversation_lines import (
     LINES,
     adjacent_lines,
     left_out_mask,
+    messages_held,
     messages_visible,
 )
 from sessions_app.recall.hits import (
@@ -143,16 +144,18 @@ class Search:
         """Bring what is held of the searched scopes up to date."""
         model = self.embedder.model_id
         scopes = []
+        chat_id = self.viewer.chat_id
+        given = {"chat_id": chat_id}
         if MEMORIES in self.sources:
             scopes += [
-                HeldScope(name, partial(memories_of_scope, name), model, EXPIRY, MAX_HELD_MEMORIES)
+                HeldScope(name, memories_held(name), model, EXPIRY, MAX_HELD_MEMORIES, given)
                 for name in scopes_visible(**self._rights())
             ]
         memories = len(scopes)
-        chat_id = self.viewer.chat_id
         if MESSAGES in self.sources and chat_id is not None:
-            visible = partial(messages_visible, chat_id)
-            scopes.append(HeldScope(f"messages:{chat_id}", visible, model, LINES))
+            scopes.append(
+                HeldScope(f"messages:{chat_id}", messages_held, model, LINES, given=given)
+            )
         found = SCOPES.open(scopes)
         return _Opened(found[:memories], found[memories] if memories < len(found) else None)
 
@@ -164,14 +167,15 @@ class Search:
         }
 
     def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> list[Hit]:
-        parts = [part.segments for part in held if part is not None]
+        parts = [part for part in held if part is not None]
         if len(parts) < len(held):
             visible = self._memories_searched()
             near = question.calibration.midpoint
             stored = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
             ranked = with_ids(rank(question, stored, top_k=self.top_k), stored)
         else:
-            index = TextIndex([segment for part in parts for segment in part])
+            together = [segment for part in parts for segment in part.segments]
+            index = parts[0] if len(parts) == 1 else TextIndex(together)
             mask = _current(index)
             if self.memories_where:
                 chosen = _mask_of(index, self._memories_searched())
@@ -185,22 +189,19 @@ class Search:
         rights = self._rights()
         chat_id = rights.pop("chat_id")
         read = _memory_read(**rights, in_chat=chat_id is not None)
-        found = _rows_by_id(
+        found = read_by_id(
             read,
-            ids=[item.key for item in ranked],
+            ids=sent_ids(item.key for item in ranked),
             chat_id=chat_id,
             now=timezone.now(),
             model=question.model,
         )
+        cosines = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
         hits = []
-        for item in ranked:
-            if item.key in found:
-                content, created_at, kind, vector = found[item.key]
-                similarity = _similarity(question, vector)
-                of_kind = {"type": kind}
-                hits.append(
-                    Hit("memory", item.key, content, item.score, similarity, created_at, of_kind)
-                )
+        for key, score in ((item.key, item.score) for item in ranked if item.key in found):
+            content, created_at, kind, _ = found[key]
+            of_kind = {"type": kind}
+            hits.append(Hit("memory", key, content, score, cosines.get(key), created_at, of_kind))
         return hits
 
     def _memories_searched(self) -> QuerySet[Memory]:
@@ -310,7 +311,7 @@ class _Lines:
 
     def _new(self, ranked: Iterator[tuple[int, float]], question: Question) -> Iterator[Hit]:
         """Return the lines that say something new, read as they are needed."""
-        while batch := list(islice(ranked, 4 * self._search.top_k)):
+        while batch := list(islice(ranked, 3 * self._search.top_k)):
             for hit in self._read(batch, question):
                 if self._distinct.is_new(hit.content, speaker=hit.metadata.pop("sender")):
                     yield hit
@@ -322,24 +323,24 @@ class _Lines:
         wanted = list({*rows, *(row for pair in beside for row in pair if row is not None)})
         ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
         # As above: a message may have been revoked since it was ranked.
-        found = _rows_by_id(
+        found = read_by_id(
             _message_read(),
-            ids=list(ids.values()),
-            hits=[ids[row] for row in rows],
+            ids=sent_ids(ids.values()),
+            hits=sent_ids(ids[row] for row in rows),
             chat_id=self._search.viewer.chat_id,
             model=question.model,
         )
         self._texts_read |= {key: (role, text) for key, (text, role, *_) in found.items()}
+        near = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
         for (row, score), pair in zip(ranked, beside, strict=True):
             key = ids[row]
             if key not in found:
                 continue
             self._beside[key] = [None if each is None else ids[each] for each in pair]
-            content, role, said_at, session, order_num, sender, vector = found[key]
+            content, role, said_at, session, order_num, sender, _ = found[key]
             where = {"role": role, "session_id": str(session), "order_num": order_num}
             where |= {} if self._search.repeats else {"sender": sender or ""}
-            near = _similarity(question, vector)
-            yield Hit("message", key, content, score, near, said_at, where)
+            yield Hit("message", key, content, score, near.get(key), said_at, where)
 
     def with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits; those of messages with the messages before and after, shortened.
@@ -391,12 +392,6 @@ def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
     return mask
 
 
-def _ids(name: str) -> Given:
-    # PostgreSQL makes a plan for each call if that depends on the number of ids, which it doesn't
-    # know of an array that is selected.
-    return Given(name, UUIDField(), "(SELECT unnest((SELECT %s::uuid[])))")
-
-
 def _vector(vectors: type[Model], key: str) -> Subquery:
     """Return the vector of a row as bytes, NULL without one."""
     own = vectors._default_manager.filter(
@@ -407,7 +402,7 @@ def _vector(vectors: type[Model], key: str) -> Subquery:
 
 
 @cache
-def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> CompiledRead:
+def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
     """Return how hits are read from the memories that a viewer may see."""
     visible = memories_visible(
         is_owner=is_owner,
@@ -416,19 +411,19 @@ def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> CompiledRe
         now=Given("now", DateTimeField()),
     )
     vector = _vector(MemoryEmbedding, "memory")
-    read = visible.filter(pk__in=_ids("ids")).order_by()
+    read = visible.filter(pk__in=given_ids("ids")).order_by()
     read = read.values_list("pk", "content", "created_at", "type", vector)
     return compiled(read)
 
 
 @cache
-def _message_read() -> CompiledRead:
+def _message_read() -> str:
     """Return how lines are read from the messages of a chat that may be recalled there."""
-    visible = messages_visible(Given("chat_id", UUIDField()))
+    visible = messages_held()
     vector = Case(
-        When(pk__in=_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
+        When(pk__in=given_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
     )
-    read = visible.filter(pk__in=_ids("ids")).order_by()
+    read = visible.filter(pk__in=given_ids("ids")).order_by()
     read = read.values_list(
         "pk",
         "content",
@@ -442,18 +437,17 @@ def _message_read() -> CompiledRead:
     return compiled(read)
 
 
-def _rows_by_id(read: CompiledRead, **given: Any) -> dict[UUID, Sequence[Any]]:
-    return {row[0]: row[1:] for row in read.rows(**given)}
-
-
-def _similarity(question: Question, sent: bytes | None) -> float | None:
-    """Return the exact cosine of a vector, as PostgreSQL sends it, to the whole question."""
-    if question.vectors[0] is None or sent is None:
-        return None
+def _similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:
+    """Return the exact cosines of vectors, as PostgreSQL sends them, to the whole question."""
+    known = {key: vector for key, vector in sent.items() if vector is not None}
+    if question.vectors[0] is None or not known:
+        return {}
     whole = np.array(question.vectors[0], np.float64)
-    own = vectors_from([sent])[0].astype(np.float64)
-    lengths = float(np.linalg.norm(whole) * np.linalg.norm(own))
-    return float(whole @ own) / lengths if len(whole) == len(own) and lengths else None
+    own = vectors_from(list(known.values())).astype(np.float64)
+    lengths = np.linalg.norm(own, axis=1) * np.linalg.norm(whole)
+    if own.shape[1] != len(whole) or not lengths.all():
+        return {}
+    return dict(zip(known, (own @ whole / lengths).tolist(), strict=True))
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -69,7 +70,7 @@ class Line:
     name: str = ""
     pictures: Sequence[Picture] = ()
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         return message_tokens(self.content, self.tool_calls, self.pictures)
 

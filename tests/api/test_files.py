@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT
 from django_q.models import OrmQ
 
@@ -136,7 +138,8 @@ def test_what_is_no_file_is_refused_at_once(api: Api, settings: Any) -> None:
         assert error_of(answer, 400)["detail"], kind
     error_of(api.call("POST", "files/", whole, Content_Type="multipart/form-data"), 400)
     for kind in (JSON, "application/x-www-form-urlencoded", PDF):
-        error_of(api.call("POST", "files/", b"{}", Content_Type=kind), 415)
+        refused = error_of(api.call("POST", "files/", b"{}", Content_Type=kind), 415)
+        assert refused["detail"].endswith("Send multipart/form-data.")
     assert not SourceDocument.objects.exists()
     assert not Chat.objects.exists()
 
@@ -218,3 +221,26 @@ def test_nothing_is_received_while_memory_is_off(
     assert not SourceDocument.objects.exists()
     assert not Chat.objects.exists()
     assert not folder.exists()
+
+
+def test_staff_upload_with_their_session_if_they_may_in_the_admin(db: None) -> None:
+    staff = User.objects.create_user("staff", is_staff=True)
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    client.force_login(staff)
+    client.cookies["csrftoken"] = token = "a" * 32
+    by_session = Api(None, client)
+
+    def upload(**headers: str) -> Any:
+        return by_session.upload(TERMS, "terms.txt", {"whatsapp_chat": CLIENT}, **headers)
+
+    rights = ["change_chat", "change_memory", "view_message", "view_memory"]
+    staff.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    error_of(upload(X_CSRFToken=token), 403)
+    staff.user_permissions.set(
+        Permission.objects.filter(codename__in=[*rights, "add_sourcedocument"])
+    )
+    error_of(upload(), 403)
+    answer = upload(X_CSRFToken=token)
+    assert answer.status_code == 201, answer.content
+    event = AuditEvent.objects.get(action="document.receive")
+    assert (event.actor_kind, event.actor) == ("staff", "staff")

@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Chat, ChatSession, Message
-from tests.api.calling import Api
+from tests.api.calling import Api, error_of
 from tests.api.test_sessions import CLIENT, opened
 from tests.plans import plans_of, rows_scanned_in_sequence
 
@@ -166,3 +166,12 @@ def test_a_list_of_nothing_has_no_other_pages(api: Api) -> None:
     ways = {"next": None, "previous": None, "next_cursor": None, "previous_cursor": None}
     assert api.get("chats/").json() == {"results": [], **ways}
     assert not Message.objects.exists()
+
+
+def test_a_cursor_of_another_list_is_refused(api: Api) -> None:
+    run(CHATS, 3)
+    cursor = api.get("chats/?limit=1").json()["next_cursor"]
+    assert api.get(f"chats/?limit=1&cursor={cursor}").status_code == 200
+    for other in ("sessions/", "memories/", "receipts/", "audit/", "files/", "documents/"):
+        refused = error_of(api.get(f"{other}?cursor={cursor}"), 400)
+        assert (refused["code"], refused["attr"]) == ("invalid_cursor", "cursor"), other

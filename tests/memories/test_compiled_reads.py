@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.models import TextField, UUIDField
 
 from memories_app.models import Memory
-from memoryproject.foundation.compiled_reads import Given, compiled
+from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.recall.facade import Viewer, recall
 from tests.world import CLIENT, World
@@ -30,7 +30,7 @@ def test_it_reads_what_the_queryset_reads_with_the_values_of_each_call() -> None
     for word in ("Test", "%", "no such word"):
         for wanted in (memories, memories[:1]):
             keys = [memory.pk for memory in wanted]
-            found = [content for (content,) in read.rows(ids=keys, word=word)]
+            found = [content for (content,) in read_prepared(read, {"ids": keys, "word": word})]
             expected = Memory.objects.filter(pk__in=keys, content__contains=word)
             assert found == list(expected.order_by("content").values_list("content", flat=True))
 

@@ -97,9 +97,16 @@ class Installation:
         self, *arguments: str, seconds: float = COMMAND_SECONDS, **environment: str
     ) -> Ended:
         """Run a command of manage.py that may fail, or take longer than usual."""
+        return self._command_server().run(arguments, environment, seconds)
+
+    def start_command(self, *arguments: str) -> psutil.Process:
+        """Start a command of manage.py, which prints where the servers do."""
+        return self._start(sys.executable, "manage.py", *arguments)
+
+    def _command_server(self) -> CommandServer:
         if self._commands is None:
             self._commands = CommandServer(self.environment)
-        return self._commands.run(arguments, environment, seconds)
+        return self._commands
 
     def start(self) -> None:
         """Web server and workers, up when this returns."""
@@ -161,6 +168,10 @@ class Installation:
         return self._start(sys.executable, "manage.py", "qcluster", *chosen)
 
     def _start(self, *command: str, **environment: str) -> psutil.Process:
+        """Start a program. Web servers and workers, which are started again and again, are forked
+        where they have the environment of the commands; `make run` starts them as they are."""
+        if not environment and ("manage.py" in command or "gunicorn" in command):
+            return psutil.Process(self._command_server().start(command[1:], self.console))
         with self.console.open("ab") as output:
             return psutil.Popen(
                 command,
@@ -216,13 +227,14 @@ class Installation:
 
     def stop_processes(self) -> None:
         """End web server and workers, whatever state they are in."""
-        if self._commands is not None:
-            self._commands.stop()
-            self._commands = None
         for process in (self.workers, self.web, *self.programs.values()):
             if process is not None:
                 kill(family(process))
                 process.wait()
+        # Last: it is the parent of those.
+        if self._commands is not None:
+            self._commands.stop()
+            self._commands = None
 
     def stop(self) -> None:
         """End all that was started."""

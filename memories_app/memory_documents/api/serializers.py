@@ -11,7 +11,12 @@ from rest_framework import serializers
 
 from memories_app.memory_document_format.facade import CATEGORIES, read_duration
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Moment,
+    Strict,
+    Text,
+)
 
 # The limit for clients; longer input is accepted if it is a valid time.
 AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
@@ -69,7 +74,7 @@ class ArchivedDocumentSerializer(serializers.Serializer[Any]):
 
 
 class CleanupSerializer(Strict):
-    category = serializers.ChoiceField(CATEGORIES)
+    category = Choice(CATEGORIES)
     older_than = Duration(help_text="7d, 24h, 2w or 30m.")
 
 

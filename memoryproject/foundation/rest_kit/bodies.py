@@ -95,12 +95,15 @@ def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
         raise ParseError(f"The body is not UTF-8: byte {error.start} can't be read.") from None
 
 
-def limited_blocks(stream: Any, most: int) -> Iterator[bytes]:
-    """Yield the body in blocks. Raises BodyTooLarge above so many bytes."""
+def limited_blocks(stream: Any, most: int, *, spare: int = 0) -> Iterator[bytes]:
+    """Yield the body in blocks. Raises BodyTooLarge above so many bytes.
+
+    ``spare``: as many more are taken, for what is around the ``most`` that callers are told.
+    """
     size = 0
     while block := stream.read(MEGABYTE):
         size += len(block)
-        if size > most:
+        if size > most + spare:
             drain(stream)
             raise _too_large(most)
         yield block

@@ -48,6 +48,7 @@ class CursorPages(BasePagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
         self._ordering: Sequence[str] = view.ordering
+        self._list: str = queryset.model._meta.label_lower
         limit = limit_of(request, default=getattr(view, "default_limit", DEFAULT_LIMIT))
         cursor = self._decode(request.query_params.get("cursor"), queryset)
         rows = queryset.order_by(*self._ordering)
@@ -101,7 +102,7 @@ class CursorPages(BasePagination):
 
     def _cursor(self, row: Any, *, backwards: bool) -> str:
         values = [_plain(getattr(row, name.lstrip("-"))) for name in self._ordering]
-        text = json.dumps([values, backwards], separators=(",", ":"))
+        text = json.dumps([self._list, values, backwards], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def _link(self, cursor: str | None) -> str | None:
@@ -114,7 +115,9 @@ class CursorPages(BasePagination):
             return None
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-            values, backwards = json.loads(base64.urlsafe_b64decode(padded))
+            of_list, values, backwards = json.loads(base64.urlsafe_b64decode(padded))
+            if of_list != self._list:
+                raise ValueError(text)
             names = [name.lstrip("-") for name in self._ordering]
             fields = [queryset.model._meta.get_field(_own(queryset, name)) for name in names]
             pairs = zip(fields, values, strict=True)

@@ -77,9 +77,11 @@ class UploadParser(BaseParser):
     ) -> dict[str, Any]:
         context = parser_context or {}
         request = context["request"]._request
-        body = _Body(stream, context["view"].max_upload_bytes() + FORM_BYTES)
-        # Only whether there is a body matters: one that comes in chunks has no length.
-        meta = {**request.META, "CONTENT_LENGTH": request.META.get("CONTENT_LENGTH") or FORM_BYTES}
+        most = context["view"].max_upload_bytes()
+        body = _Body(stream, most)
+        # A body in chunks has no length. With the largest one its file is kept out of memory.
+        length = request.META.get("CONTENT_LENGTH") or most + FORM_BYTES
+        meta = {**request.META, "CONTENT_LENGTH": length}
         handlers = request.upload_handlers
         try:
             form: Any = MultiPartParser(meta, cast(Any, body), handlers, settings.DEFAULT_CHARSET)
@@ -102,10 +104,10 @@ class UploadParser(BaseParser):
 
 
 class _Body:
-    """A body of at most so many bytes, with its last ones."""
+    """A form around a file of at most so many bytes, with its last bytes."""
 
     def __init__(self, stream: Any, most: int) -> None:
-        self._blocks = limited_blocks(stream, most)
+        self._blocks = limited_blocks(stream, most, spare=FORM_BYTES)
         self._waiting = b""
         self._end = b""
 

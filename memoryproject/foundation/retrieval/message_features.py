@@ -12,14 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoryproject.foundation.retrieval.query import LexicalQuery, QueryTerm
-from memoryproject.foundation.retrieval.reranking import CountedTexts, Floats, match_matrix
+from memoryproject.foundation.retrieval.reranking import (
+    CountedTexts,
+    Floats,
+    array_of,
+    match_matrix,
+    probabilities,
+)
 from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, unquoted
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
@@ -115,8 +121,7 @@ class Curve:
 
     def chances(self, totals: Floats) -> Floats:
         """Return the probabilities, each in [0, 1]."""
-        chances: Floats = 1 / (1 + np.exp(-np.clip(self.slope * totals + self.offset, -60, 60)))
-        return chances
+        return probabilities(self.slope * totals + self.offset)
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class Scorer:
 
     def evidence(self, features: Floats) -> Floats:
         """Return the weighted sum of each row, which ranks the lines."""
-        total: Floats = features @ np.array(astuple(self.weights))
+        total: Floats = features @ array_of(self.weights)
         return total
 
     def chances(self, features: Floats) -> Floats:
@@ -264,35 +269,25 @@ def speaker_named(text: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _shifted(values: Floats, segments: Numbers, by: int) -> Floats:
-    """Return each line's value ``by`` lines before it (after it if negative), 0 outside its run."""
-    moved = np.zeros_like(values)
-    if abs(by) >= len(values):
-        return moved
-    here, there = slice(by, None), slice(None, -by)
-    if by < 0:
-        here, there = slice(None, by), slice(-by, None)
-    same = segments[here] == segments[there]
-    moved[here] = np.where(same if values.ndim == 1 else same[:, None], values[there], 0)
-    return moved
-
-
 def _around(values: Floats, segments: Numbers) -> Floats:
     """Return for each line the sum of the values around it, which count less with every step."""
     total = np.zeros_like(values)
-    for step in range(1, REACH + 1):
-        beside = _shifted(values, segments, step) + _shifted(values, segments, -step)
+    for step in range(1, min(REACH + 1, len(values))):
+        same = segments[step:] == segments[:-step]
+        beside = np.zeros_like(values)
+        beside[step:] = values[:-step] * same
+        beside[:-step] += values[step:] * same
         total += DECAY**step * beside
     return total
 
 
-def _features_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
-    """Return for each line and word 1.0 if the line or one within ``WINDOW`` holds it."""
-    here = held.astype(float)
-    best = here
-    for step in range(1, WINDOW + 1):
-        for by in (step, -step):
-            best = np.maximum(best, _shifted(here, segments, by))
+def _features_around(held: Mask, segments: Numbers) -> Mask:
+    """Return for each line and word whether the line or one within ``WINDOW`` holds it."""
+    best = held.copy()
+    for step in range(1, min(WINDOW + 1, len(held))):
+        same = (segments[step:] == segments[:-step])[:, None]
+        best[step:] |= held[:-step] & same
+        best[:-step] |= held[step:] & same
     return best
 
 
@@ -302,6 +297,8 @@ def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
     The question names the line's speaker and no other one, or it doesn't ask for one speaker at
     all.
     """
+    if not speakers.any():
+        return np.ones(len(speakers))
     words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
     hashes = np.array([hash(word) for word in words if word], np.int64)
     named = np.unique(speakers[np.isin(speakers[:, 1], hashes) & (speakers[:, 0] != 0), 0])

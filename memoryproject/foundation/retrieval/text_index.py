@@ -132,7 +132,9 @@ class Segment:
         counts: NDArray[Any],
     ) -> Segment:
         """Add the postings. ``row`` is sorted; the places of each row's terms are sorted."""
-        by_term = np.argsort(row_terms, kind="stable")
+        # Sorting numbers takes a tenth of the time that sorting their places takes.
+        rows = max(len(keys), 1)
+        by_term, postings = np.divmod(np.sort(row_terms.astype(np.int64) * rows + row), rows)
         return cls(
             keys=keys,
             lengths=lengths,
@@ -142,8 +144,8 @@ class Segment:
             row_starts=np.searchsorted(row, np.arange(len(keys) + 1)),
             row_terms=row_terms.astype(np.int32),
             row_counts=counts.astype(np.uint8),
-            starts=np.searchsorted(row_terms[by_term], np.arange(len(terms) + 1)),
-            postings=row[by_term].astype(np.int32),
+            starts=np.searchsorted(by_term, np.arange(len(terms) + 1)),
+            postings=postings.astype(np.int32),
         )
 
     def __len__(self) -> int:
@@ -203,13 +205,10 @@ class Segment:
 
     def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
         """Add to ``found`` the bits of each term that a row holds."""
-        if not len(self.terms):
-            return
         places, known = self.places_of(hashes)
-        starts, ends = self.starts[places], self.starts[places + 1]
-        for term in np.flatnonzero(known):
+        for place, bit in zip(places[known].tolist(), bits[known], strict=True):
             # A row holds a term once, so that no row is there twice.
-            found[self.postings[starts[term] : ends[term]]] |= bits[term]
+            found[self.postings[self.starts[place] : self.starts[place + 1]]] |= bit
 
     def counts_of(self, rows: Rows, hashes: Hashes) -> Floats:
         """Return how often each row holds each term: one column for each."""
@@ -264,7 +263,8 @@ def _joined(vectors: Sequence[Vectors]) -> Vectors:
 def codes_of(vectors: NDArray[Any]) -> NDArray[np.uint64]:
     """Return the binary codes of vectors: one row of 64-bit numbers for each."""
     packed = np.packbits(vectors > 0, axis=1)
-    codes: NDArray[np.uint64] = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    codes = np.zeros((len(vectors), -(-packed.shape[1] // 8)), np.uint64)
+    codes.view(np.uint8)[:, : packed.shape[1]] = packed
     return codes
 
 
@@ -309,6 +309,10 @@ class TextIndex:
         """Whether each text has a vector."""
         return self._concatenated([part.vectors.scales > 0 for part in self.segments], bool)
 
+    @cached_property
+    def _with_vector(self) -> Rows:
+        return np.flatnonzero(self.with_vector)
+
     @staticmethod
     def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
         if len(parts) == 1:
@@ -343,32 +347,28 @@ class TextIndex:
     def known(self, terms: Sequence[str]) -> list[str]:
         """Return those of the terms that any text holds."""
         hashes = hashes_of(terms)
-        known = np.zeros(len(terms), bool)
-        for segment in self.segments:
-            known |= segment.places_of(hashes)[1]
-        return [terms[place] for place in np.flatnonzero(known)]
+        known = np.logical_or.reduce([part.places_of(hashes)[1] for part in self.segments])
+        return [terms[place] for place in np.flatnonzero(known).tolist()]
 
     def nearest(self, vector: Sequence[float], most: int, *, mask: Mask | None) -> Rows:
         """Return the texts whose codes are nearest to the vector, in no order.
 
         mask: the texts that may be returned, all by default.
         """
-        near = self.with_vector if mask is None else self.with_vector & mask
-        rows = np.flatnonzero(near)
+        rows = self._with_vector if mask is None else np.flatnonzero(self.with_vector & mask)
         if len(rows) <= most:
             return rows
-        code = codes_of(np.array([vector], np.float32))
-        distances = np.concatenate([self._distances(part, code) for part in self.segments])
-        chosen: Rows = rows[np.argpartition(distances[rows], most)[:most]]
-        return chosen
+        code = codes_of(np.array([vector], np.float32)).T
 
-    @staticmethod
-    def _distances(segment: Segment, code: NDArray[np.uint64]) -> NDArray[np.int32]:
-        codes = segment.vectors.codes
-        if len(codes) != code.shape[1]:
-            return np.zeros(len(segment), np.int32)
-        found: NDArray[np.int32] = np.bitwise_count(codes ^ code.T).sum(axis=0, dtype=np.int32)
-        return found
+        def distances(segment: Segment) -> NDArray[np.int32]:
+            codes = segment.vectors.codes
+            other = codes ^ code if len(codes) == len(code) else np.zeros_like(codes)
+            found: NDArray[np.int32] = np.bitwise_count(other).sum(axis=0, dtype=np.int32)
+            return found
+
+        parts = [distances(segment) for segment in self.segments]
+        near = self._concatenated(parts, np.int32).take(rows)
+        return rows.take(np.argpartition(near, most)[:most])
 
     def cosines(self, rows: Rows, vectors: Sequence[Sequence[float] | None]) -> Floats:
         """Return the cosines of these texts to the vectors: one row for each text.

@@ -95,7 +95,7 @@ def estimate_tokens(text: str) -> int:
     """
     text = text.strip()
     weight = _LATIN * len(text)
-    if text and max(text) >= _OTHER_SCRIPTS_FROM:
+    if not text.isascii() and max(text) >= _OTHER_SCRIPTS_FROM:
         weight += sum(
             more * sum(map(len, script.findall(text))) for script, more in _MORE_THAN_LATIN
         )

@@ -67,7 +67,7 @@ def fuzz(
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"),
-            *(f"{world.installation.url}/api/schema/", "--phases", ",".join(phases)),
+            *(str(world.schema), "--url", world.installation.url, "--phases", ",".join(phases)),
             *("--max-examples", str(examples), "--seed", str(seed), "--no-color"),
         ],
         cwd=folder,
