@@ -7,12 +7,13 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock messages help fuzz audit licences
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock messages help fuzz audit licences
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
 	@echo "make test   all tests"
 	@echo "make test-fast  the quick ones, for daily work"
+	@echo "make test-pages  those of staff's pages, with and without a browser"
 	@echo "make coverage  which lines the tests run; fails below 90%"
 	@echo "make test-scale  tests at a million rows"
 	@echo "make chaos  10,000 messages under random kills: is each stored and answered once?"
@@ -55,12 +56,17 @@ run: install
 # One file's tests share servers; tests/order.py says which files start first.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 FAST := not processes and not browser and not slow and not scale
+# A page takes much longer than a call of the API. Folders that are not collected take no time at all.
+PAGES := tests/browser tests/dashboard tests/staff
 
 test: install-dev
 	@$(PYTEST) $(ARGS)
 
 test-fast: install-dev
-	@$(PYTEST) -m "$(FAST)" $(ARGS)
+	@$(PYTEST) -m "$(FAST)" $(addprefix --ignore=,tests/processes $(PAGES)) $(ARGS)
+
+test-pages: install-dev
+	@$(PYTEST) $(PAGES) $(ARGS)
 
 # Tracing takes longer than the tests themselves, and sees only the tests' own processes.
 coverage: install-dev

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -39,8 +39,8 @@ from tests.processes.posting import new_phone  # noqa: E402
 from tests.processes.stage import Stage, stage  # noqa: E402
 from tests.processes.waiting import wait_until  # noqa: E402
 
-# The lanes of memoryproject.foundation.process.lanes, in the order in which they are started.
-LANES = ("answers", "commands", "schedules", "background")
+# The workers of each lane of memoryproject.foundation.process.lanes, in the order of their start.
+LANES = {"answers": 4, "commands": 2, "schedules": 2, "background": 2}
 PASSWORD = "a-password-of-benchmarks"
 FACT = "The delivery for TestCorp comes on Tuesday."
 ASKING = 8
@@ -195,9 +195,12 @@ def of_program(first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
     command = " ".join(first.cmdline())
     if "qcluster" in command:
         yield "workers: first process", first
-        lanes = sorted(first.children(), key=psutil.Process.create_time)
-        for name, lane in zip(LANES, lanes, strict=True):
-            yield from whole(f"workers: lane {name}", lane)
+        (leader,) = first.children()
+        yield "workers: leader", leader
+        workers = iter(sorted(leader.children(), key=lambda each: (each.create_time(), each.pid)))
+        for name, number in LANES.items():
+            for worker in islice(workers, number):
+                yield from whole(f"workers: lane {name}", worker)
     elif "gunicorn" in command:
         yield from whole("webhooks" if "webhooks.sock" in command else "web", first)
     else:

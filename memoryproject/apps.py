@@ -38,9 +38,7 @@ class MemoryProjectConfig(AppConfig):
         from django_q.signals import pre_execute  # noqa: PLC0415 needs the apps
 
         from memoryproject import checks  # noqa: F401, PLC0415 registers the checks
-        from memoryproject.foundation.process.lock_free import use_lock_free_parts  # noqa: PLC0415 needs the apps
 
-        use_lock_free_parts()
         pre_execute.connect(note_job)
         if settings.TRACES_ENDPOINT:
             trace(settings.TRACES_ENDPOINT)

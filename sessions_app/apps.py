@@ -22,11 +22,10 @@ class SessionsAppConfig(AppConfig):
     verbose_name = _("Conversations")
 
     def ready(self) -> None:
-        from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
-
+        from memoryproject.foundation.process.lanes import workers_changed  # noqa: PLC0415 apps must be loaded first
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
 
-        post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
+        workers_changed.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
         one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
@@ -54,7 +53,7 @@ def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
 
 
 def _sweep_at_start(**_: Any) -> None:
-    """Sweep when a worker starts: it may replace a killed one.
+    """Sweep when workers start: one may replace a killed one.
 
     The work of that worker is retried now instead of at the next scheduled sweep.
     """
@@ -64,4 +63,4 @@ def _sweep_at_start(**_: Any) -> None:
         sweep_work()
         sweep_cards()
     except Exception:
-        logger.exception("The sweep at a worker's start failed; the scheduled one follows.")
+        logger.exception("The sweep at the workers' start failed; the scheduled one follows.")

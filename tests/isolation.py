@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,8 +23,10 @@ _folder = Path(tempfile.mkdtemp(prefix="memory-tests-"))
 os.environ["DATA_DIR"] = str(_folder / "data")
 os.environ["LOG_DIR"] = str(_folder / "logs")
 os.environ["ENABLE_MEMORY_SYSTEM"] = "true"
-# Tests start many processes, each of which would compile all of our modules again.
+# Tests start many processes, each of which would compile all of our modules again; so would the
+# next run, and pytest compiles the modules of the tests at each run where it may not keep them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # What the processes of one run share: xdist's workers have their starter's environment.
 os.environ.setdefault("TESTS_SHARED_FOLDER", str(_folder / "shared"))
 # A database server that is given is used for the tests, too (in a test database).

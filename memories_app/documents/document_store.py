@@ -24,11 +24,13 @@ MAX_NAME_LENGTH = 255
 class Received:
     """The result of receiving a document.
 
-    ``duplicate``: the same file was read before, in the same scope.
+    ``duplicate``: the same file was read before, in the same scope. ``created``: it is the first
+    time that this file came.
     """
 
     document: SourceDocument
     duplicate: bool = False
+    created: bool = False
 
 
 def document_receive(
@@ -72,7 +74,7 @@ def document_receive(
         if fresh:
             _audit("document.receive", document, actor, size=document.size, visibility=visibility)
     logger.info("Document %s was received (%d bytes).", document.document_id, document.size)
-    return Received(document)
+    return Received(document, created=fresh)
 
 
 def document_forget(

@@ -8,6 +8,7 @@ from memories_app.facts.facts import (
     likeness_of,
     subject_keys,
 )
+from memories_app.facts.searched_terms import memory_terms
 from memories_app.facts.similarity import Shape, shape_of
 from memories_app.facts.text_diff import Piece, word_diff
 from memories_app.facts.validation import (
@@ -38,6 +39,7 @@ __all__ = [
     "kept_subject",
     "label_problems",
     "likeness_of",
+    "memory_terms",
     "metadata_problems",
     "problems_of",
     "shape_of",

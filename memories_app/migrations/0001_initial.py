@@ -88,357 +88,1037 @@ DROP FUNCTION memories_app_log_memories();
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         VectorExtension(),
         migrations.CreateModel(
-            name='EmbeddingModel',
+            name="EmbeddingModel",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model_id', models.CharField(max_length=128, unique=True, verbose_name='model id')),
-                ('kind', models.CharField(max_length=16, verbose_name='kind')),
-                ('name', models.CharField(blank=True, max_length=1024, verbose_name='name')),
-                ('dimensions', models.PositiveIntegerField(verbose_name='dimensions')),
-                ('distance', models.CharField(default='cosine', max_length=16, verbose_name='distance')),
-                ('calibration_midpoint', models.FloatField(help_text='The cosine at which two texts are as likely to be about the same thing as not.', validators=[django.core.validators.MinValueValidator(-1.0), django.core.validators.MaxValueValidator(1.0)], verbose_name='calibration midpoint')),
-                ('calibration_slope', models.FloatField(help_text='How steeply that likelihood rises around the midpoint; above 0.', validators=[django.core.validators.MinValueValidator(0.1)], verbose_name='calibration slope')),
-                ('state', models.CharField(choices=[('building', 'building: its vectors are being made'), ('active', 'active: recall uses it'), ('retired', 'retired: another one took its place')], max_length=16, verbose_name='state')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
-                ('activated_at', models.DateTimeField(blank=True, null=True, verbose_name='activated at')),
-                ('retired_at', models.DateTimeField(blank=True, null=True, verbose_name='retired at')),
-                ('cleared_at', models.DateTimeField(blank=True, null=True, verbose_name='cleared at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "model_id",
+                    models.CharField(max_length=128, unique=True, verbose_name="model id"),
+                ),
+                ("kind", models.CharField(max_length=16, verbose_name="kind")),
+                ("name", models.CharField(blank=True, max_length=1024, verbose_name="name")),
+                ("dimensions", models.PositiveIntegerField(verbose_name="dimensions")),
+                (
+                    "distance",
+                    models.CharField(default="cosine", max_length=16, verbose_name="distance"),
+                ),
+                (
+                    "calibration_midpoint",
+                    models.FloatField(
+                        help_text="The cosine at which two texts are as likely to be about the same thing as not.",
+                        validators=[
+                            django.core.validators.MinValueValidator(-1.0),
+                            django.core.validators.MaxValueValidator(1.0),
+                        ],
+                        verbose_name="calibration midpoint",
+                    ),
+                ),
+                (
+                    "calibration_slope",
+                    models.FloatField(
+                        help_text="How steeply that likelihood rises around the midpoint; above 0.",
+                        validators=[django.core.validators.MinValueValidator(0.1)],
+                        verbose_name="calibration slope",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("building", "building: its vectors are being made"),
+                            ("active", "active: recall uses it"),
+                            ("retired", "retired: another one took its place"),
+                        ],
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="created at"
+                    ),
+                ),
+                (
+                    "activated_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="activated at"),
+                ),
+                (
+                    "retired_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="retired at"),
+                ),
+                (
+                    "cleared_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="cleared at"),
+                ),
             ],
             options={
-                'verbose_name': 'embedding model',
-                'verbose_name_plural': 'embedding models',
-                'ordering': ['-created_at'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['building', 'active', 'retired'])), name='embedding_state_known'), models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='one_active_embedding_model'), models.UniqueConstraint(condition=models.Q(('state', 'building')), fields=('state',), name='one_embedding_model_in_the_making'), models.CheckConstraint(condition=models.Q(('dimensions__gte', 1), ('distance', 'cosine')), name='embedding_is_a_cosine'), models.CheckConstraint(condition=models.Q(('calibration_midpoint__gte', -1), ('calibration_midpoint__lte', 1), ('calibration_slope__gt', 0)), name='calibration_rises')],
+                "verbose_name": "embedding model",
+                "verbose_name_plural": "embedding models",
+                "ordering": ["-created_at"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["building", "active", "retired"])),
+                        name="embedding_state_known",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "active")),
+                        fields=("state",),
+                        name="one_active_embedding_model",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "building")),
+                        fields=("state",),
+                        name="one_embedding_model_in_the_making",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("dimensions__gte", 1), ("distance", "cosine")),
+                        name="embedding_is_a_cosine",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("calibration_midpoint__gte", -1),
+                            ("calibration_midpoint__lte", 1),
+                            ("calibration_slope__gt", 0),
+                        ),
+                        name="calibration_rises",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MemoryDocument',
+            name="MemoryDocument",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='id')),
-                ('category', models.CharField(choices=[('context', 'context'), ('decisions', 'decisions'), ('interfaces', 'interfaces'), ('handoffs', 'handoffs')], max_length=16, verbose_name='category')),
-                ('name', models.CharField(help_text="The file's name without .json.", max_length=255, verbose_name='name')),
-                ('identifier', models.CharField(help_text='The name without its date.', max_length=255, verbose_name='identifier')),
-                ('summary', models.TextField(verbose_name='summary')),
-                ('session_id', models.TextField(blank=True, verbose_name='session')),
-                ('status', models.CharField(blank=True, help_text="A decision's status, or a handoff's percentage.", max_length=16, verbose_name='status')),
-                ('created', models.DateTimeField(help_text='As the document says.', verbose_name='created')),
-                ('changed', models.DateTimeField(help_text='When it was last saved, as the document says.', verbose_name='changed')),
-                ('version', models.PositiveIntegerField(default=1, help_text='Number of the newest version.', verbose_name='version')),
-                ('archived_at', models.DateTimeField(blank=True, null=True, verbose_name='archived')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="id",
+                    ),
+                ),
+                (
+                    "category",
+                    models.CharField(
+                        choices=[
+                            ("context", "context"),
+                            ("decisions", "decisions"),
+                            ("interfaces", "interfaces"),
+                            ("handoffs", "handoffs"),
+                        ],
+                        max_length=16,
+                        verbose_name="category",
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="The file's name without .json.",
+                        max_length=255,
+                        verbose_name="name",
+                    ),
+                ),
+                (
+                    "identifier",
+                    models.CharField(
+                        help_text="The name without its date.",
+                        max_length=255,
+                        verbose_name="identifier",
+                    ),
+                ),
+                ("summary", models.TextField(verbose_name="summary")),
+                ("session_id", models.TextField(blank=True, verbose_name="session")),
+                (
+                    "status",
+                    models.CharField(
+                        blank=True,
+                        help_text="A decision's status, or a handoff's percentage.",
+                        max_length=16,
+                        verbose_name="status",
+                    ),
+                ),
+                (
+                    "created",
+                    models.DateTimeField(help_text="As the document says.", verbose_name="created"),
+                ),
+                (
+                    "changed",
+                    models.DateTimeField(
+                        help_text="When it was last saved, as the document says.",
+                        verbose_name="changed",
+                    ),
+                ),
+                (
+                    "version",
+                    models.PositiveIntegerField(
+                        default=1, help_text="Number of the newest version.", verbose_name="version"
+                    ),
+                ),
+                (
+                    "archived_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="archived"),
+                ),
             ],
             options={
-                'verbose_name': 'memory document',
-                'verbose_name_plural': 'memory documents',
-                'ordering': ['category', 'name'],
-                'indexes': [models.Index(fields=['category', 'identifier'], name='memory_document_identifier'), models.Index(condition=models.Q(('archived_at__isnull', True)), fields=['category', 'changed'], name='memory_document_changed')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('category__in', ('context', 'decisions', 'interfaces', 'handoffs'))), name='memory_document_category_known'), models.UniqueConstraint(condition=models.Q(('archived_at__isnull', True)), fields=('category', 'name'), name='memory_document_name_once'), models.UniqueConstraint(condition=models.Q(('archived_at__isnull', False)), fields=('category', 'name'), name='memory_document_name_once_in_the_archive')],
+                "verbose_name": "memory document",
+                "verbose_name_plural": "memory documents",
+                "ordering": ["category", "name"],
+                "indexes": [
+                    models.Index(
+                        fields=["category", "identifier"], name="memory_document_identifier"
+                    ),
+                    models.Index(
+                        condition=models.Q(("archived_at__isnull", True)),
+                        fields=["category", "changed"],
+                        name="memory_document_changed",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("category__in", ("context", "decisions", "interfaces", "handoffs"))
+                        ),
+                        name="memory_document_category_known",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("archived_at__isnull", True)),
+                        fields=("category", "name"),
+                        name="memory_document_name_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("archived_at__isnull", False)),
+                        fields=("category", "name"),
+                        name="memory_document_name_once_in_the_archive",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MergeProposal',
+            name="MergeProposal",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('merge', 'Merge'), ('replace', 'Replace')], max_length=16, verbose_name='kind')),
-                ('content', models.TextField(verbose_name='content')),
-                ('similarity', models.FloatField(help_text='From 0 (different) to 1 (the same).', verbose_name='similarity')),
-                ('alike_key', models.CharField(editable=False, max_length=64, unique=True, verbose_name='alike key')),
-                ('state', models.CharField(choices=[('open', 'Open'), ('accepted', 'Accepted'), ('dismissed', 'Dismissed')], default='open', max_length=16, verbose_name='state')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created')),
-                ('decided_at', models.DateTimeField(blank=True, null=True, verbose_name='decided at')),
-                ('decided_by', models.CharField(blank=True, max_length=255, verbose_name='decided by')),
-                ('reason', models.CharField(blank=True, choices=[('wrong', "It isn't true"), ('unsaid', 'Nobody said it'), ('private', "It shouldn't be kept"), ('trivial', "It isn't worth remembering"), ('different', 'These are different facts'), ('outdated', "It doesn't hold any more"), ('other', 'Another reason')], max_length=16, verbose_name='reason')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("merge", "Merge"), ("replace", "Replace")],
+                        max_length=16,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("content", models.TextField(verbose_name="content")),
+                (
+                    "similarity",
+                    models.FloatField(
+                        help_text="From 0 (different) to 1 (the same).", verbose_name="similarity"
+                    ),
+                ),
+                (
+                    "alike_key",
+                    models.CharField(
+                        editable=False, max_length=64, unique=True, verbose_name="alike key"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("open", "Open"),
+                            ("accepted", "Accepted"),
+                            ("dismissed", "Dismissed"),
+                        ],
+                        default="open",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="created"),
+                ),
+                (
+                    "decided_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="decided at"),
+                ),
+                (
+                    "decided_by",
+                    models.CharField(blank=True, max_length=255, verbose_name="decided by"),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("wrong", "It isn't true"),
+                            ("unsaid", "Nobody said it"),
+                            ("private", "It shouldn't be kept"),
+                            ("trivial", "It isn't worth remembering"),
+                            ("different", "These are different facts"),
+                            ("outdated", "It doesn't hold any more"),
+                            ("other", "Another reason"),
+                        ],
+                        max_length=16,
+                        verbose_name="reason",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'merge proposal',
-                'verbose_name_plural': 'merge proposals',
-                'ordering': ['-created_at', '-id'],
-                'permissions': [('decide_mergeproposal', 'Can decide duplicates, contradictions and proposals')],
-                'indexes': [models.Index(fields=['state', '-created_at'], name='memories_ap_state_1bd51b_idx')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['open', 'accepted', 'dismissed'])), name='proposal_state_known'), models.CheckConstraint(condition=models.Q(('kind__in', ['merge', 'replace'])), name='proposal_kind_known')],
+                "verbose_name": "merge proposal",
+                "verbose_name_plural": "merge proposals",
+                "ordering": ["-created_at", "-id"],
+                "permissions": [
+                    ("decide_mergeproposal", "Can decide duplicates, contradictions and proposals")
+                ],
+                "indexes": [
+                    models.Index(
+                        fields=["state", "-created_at"], name="memories_ap_state_1bd51b_idx"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["open", "accepted", "dismissed"])),
+                        name="proposal_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["merge", "replace"])),
+                        name="proposal_kind_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SourceDocument',
+            name="SourceDocument",
             fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('document_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='document id')),
-                ('name', models.CharField(max_length=255, verbose_name='name')),
-                ('title', models.CharField(blank=True, max_length=255, verbose_name='title')),
-                ('media_type', models.CharField(blank=True, max_length=128, verbose_name='file type')),
-                ('size', models.PositiveBigIntegerField(help_text='In bytes.', verbose_name='size')),
-                ('sha256', models.CharField(help_text='Of the file, in hex.', max_length=64, verbose_name='SHA-256')),
-                ('pages', models.PositiveIntegerField(blank=True, null=True, verbose_name='pages')),
-                ('characters', models.PositiveIntegerField(default=0, verbose_name='characters')),
-                ('chat_id', models.UUIDField(blank=True, null=True, verbose_name='chat')),
-                ('visibility', models.CharField(choices=[('owner', 'Owner only'), ('chat', 'This client: only the chat that it came from'), ('public', 'Everyone')], max_length=16, verbose_name='visible to')),
-                ('source_message_id', models.UUIDField(blank=True, null=True, verbose_name='message')),
-                ('state', models.CharField(choices=[('received', 'Received'), ('extracting', 'Extracting'), ('ready', 'Ready'), ('failed', 'Failed')], default='received', max_length=16, verbose_name='state')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
-                ('error_code', models.CharField(blank=True, max_length=32, verbose_name='error code')),
-                ('warnings', models.JSONField(blank=True, default=list, verbose_name='warnings')),
-                ('uploaded_by', models.CharField(blank=True, max_length=150, verbose_name='uploaded by')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "document_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="document id",
+                    ),
+                ),
+                ("name", models.CharField(max_length=255, verbose_name="name")),
+                ("title", models.CharField(blank=True, max_length=255, verbose_name="title")),
+                (
+                    "media_type",
+                    models.CharField(blank=True, max_length=128, verbose_name="file type"),
+                ),
+                (
+                    "size",
+                    models.PositiveBigIntegerField(help_text="In bytes.", verbose_name="size"),
+                ),
+                (
+                    "sha256",
+                    models.CharField(
+                        help_text="Of the file, in hex.", max_length=64, verbose_name="SHA-256"
+                    ),
+                ),
+                ("pages", models.PositiveIntegerField(blank=True, null=True, verbose_name="pages")),
+                ("characters", models.PositiveIntegerField(default=0, verbose_name="characters")),
+                ("chat_id", models.UUIDField(blank=True, null=True, verbose_name="chat")),
+                (
+                    "visibility",
+                    models.CharField(
+                        choices=[
+                            ("owner", "Owner only"),
+                            ("chat", "This client: only the chat that it came from"),
+                            ("public", "Everyone"),
+                        ],
+                        max_length=16,
+                        verbose_name="visible to",
+                    ),
+                ),
+                (
+                    "source_message_id",
+                    models.UUIDField(blank=True, null=True, verbose_name="message"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("received", "Received"),
+                            ("extracting", "Extracting"),
+                            ("ready", "Ready"),
+                            ("failed", "Failed"),
+                        ],
+                        default="received",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                ("error", models.TextField(blank=True, verbose_name="error")),
+                (
+                    "error_code",
+                    models.CharField(blank=True, max_length=32, verbose_name="error code"),
+                ),
+                ("warnings", models.JSONField(blank=True, default=list, verbose_name="warnings")),
+                (
+                    "uploaded_by",
+                    models.CharField(blank=True, max_length=150, verbose_name="uploaded by"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="created"),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
             ],
             options={
-                'verbose_name': 'document',
-                'verbose_name_plural': 'documents',
-                'ordering': ['-created_at'],
-                'indexes': [models.Index(condition=models.Q(('chat_id__isnull', False)), fields=['chat_id', '-created_at'], name='documents_of_chat'), models.Index(condition=models.Q(('state__in', ['received', 'extracting'])), fields=['created_at'], name='documents_waiting')],
-                'constraints': [models.UniqueConstraint(fields=('sha256', 'chat_id', 'visibility'), name='document_once_a_scope', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='document_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_document_has_its_chat'), models.CheckConstraint(condition=models.Q(('state__in', ['received', 'extracting', 'ready', 'failed'])), name='document_state_known')],
+                "verbose_name": "document",
+                "verbose_name_plural": "documents",
+                "ordering": ["-created_at"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("chat_id__isnull", False)),
+                        fields=["chat_id", "-created_at"],
+                        name="documents_of_chat",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state__in", ["received", "extracting"])),
+                        fields=["created_at"],
+                        name="documents_waiting",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("sha256", "chat_id", "visibility"),
+                        name="document_once_a_scope",
+                        nulls_distinct=False,
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("visibility__in", ["owner", "chat", "public"])),
+                        name="document_visibility_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("visibility", "chat"), _negated=True),
+                            ("chat_id__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="chat_document_has_its_chat",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["received", "extracting", "ready", "failed"])
+                        ),
+                        name="document_state_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Memory',
+            name="Memory",
             fields=[
-                ('memory_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='memory id')),
-                ('content', models.TextField(verbose_name='content')),
-                ('content_hash', models.CharField(editable=False, help_text='SHA-256, hex.', max_length=64, verbose_name='content hash')),
-                ('type', models.CharField(default='fact', max_length=64, verbose_name='type')),
-                ('category', models.CharField(blank=True, max_length=64, verbose_name='category')),
-                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None, verbose_name='tags')),
-                ('visibility', models.CharField(choices=[('owner', 'Owner only'), ('chat', 'This client: only the chat that it came from'), ('public', 'Everyone')], max_length=16, verbose_name='visible to')),
-                ('chat_id', models.UUIDField(blank=True, null=True, verbose_name='chat id')),
-                ('scope', models.GeneratedField(db_persist=True, expression=models.Case(models.When(then=django.db.models.functions.text.Concat(models.Value('chat:'), django.db.models.functions.comparison.Cast('chat_id', models.TextField())), visibility='chat'), default=models.F('visibility'), output_field=models.TextField()), output_field=models.TextField(), verbose_name='scope')),
-                ('source', models.CharField(blank=True, max_length=64, verbose_name='source')),
-                ('source_message_id', models.UUIDField(blank=True, null=True, verbose_name='source message id')),
-                ('metadata', models.JSONField(blank=True, default=dict, verbose_name='metadata')),
-                ('confidence', models.FloatField(blank=True, help_text='From 0 to 1, for memories learned from conversations.', null=True, verbose_name='confidence')),
-                ('status', models.CharField(choices=[('active', 'Active'), ('superseded', 'Superseded'), ('proposed', 'Proposed')], default='active', max_length=16, verbose_name='status')),
-                ('pinned', models.BooleanField(default=False, help_text='Listed first, and never merged or replaced without staff.', verbose_name='pinned')),
-                ('expires_at', models.DateTimeField(blank=True, null=True, verbose_name='expires')),
-                ('told_count', models.PositiveIntegerField(default=1, verbose_name='mentions')),
-                ('last_told_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='last mentioned')),
-                ('superseded_at', models.DateTimeField(blank=True, null=True, verbose_name='superseded at')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='changed')),
-                ('fact_key', models.CharField(editable=False, max_length=64, verbose_name='fact key')),
-                ('likeness', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), blank=True, default=list, editable=False, size=None, verbose_name='likeness')),
-                ('terms', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, editable=False, size=None, verbose_name='terms')),
-                ('term_count', models.PositiveIntegerField(default=0, editable=False, verbose_name='term count')),
-                ('position', models.PositiveIntegerField(blank=True, editable=False, help_text='Its place in the document, from 1.', null=True, verbose_name='position')),
-                ('superseded_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='supersedes', to='memories_app.memory', verbose_name='superseded by')),
-                ('document', models.ForeignKey(blank=True, db_index=False, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='memories_app.sourcedocument', verbose_name='document')),
+                (
+                    "memory_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="memory id",
+                    ),
+                ),
+                ("content", models.TextField(verbose_name="content")),
+                (
+                    "content_hash",
+                    models.CharField(
+                        editable=False,
+                        help_text="SHA-256, hex.",
+                        max_length=64,
+                        verbose_name="content hash",
+                    ),
+                ),
+                ("type", models.CharField(default="fact", max_length=64, verbose_name="type")),
+                ("category", models.CharField(blank=True, max_length=64, verbose_name="category")),
+                (
+                    "tags",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="tags",
+                    ),
+                ),
+                (
+                    "visibility",
+                    models.CharField(
+                        choices=[
+                            ("owner", "Owner only"),
+                            ("chat", "This client: only the chat that it came from"),
+                            ("public", "Everyone"),
+                        ],
+                        max_length=16,
+                        verbose_name="visible to",
+                    ),
+                ),
+                ("chat_id", models.UUIDField(blank=True, null=True, verbose_name="chat id")),
+                (
+                    "scope",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=models.Case(
+                            models.When(
+                                then=django.db.models.functions.text.Concat(
+                                    models.Value("chat:"),
+                                    django.db.models.functions.comparison.Cast(
+                                        "chat_id", models.TextField()
+                                    ),
+                                ),
+                                visibility="chat",
+                            ),
+                            default=models.F("visibility"),
+                            output_field=models.TextField(),
+                        ),
+                        output_field=models.TextField(),
+                        verbose_name="scope",
+                    ),
+                ),
+                ("source", models.CharField(blank=True, max_length=64, verbose_name="source")),
+                (
+                    "source_message_id",
+                    models.UUIDField(blank=True, null=True, verbose_name="source message id"),
+                ),
+                ("metadata", models.JSONField(blank=True, default=dict, verbose_name="metadata")),
+                (
+                    "confidence",
+                    models.FloatField(
+                        blank=True,
+                        help_text="From 0 to 1, for memories learned from conversations.",
+                        null=True,
+                        verbose_name="confidence",
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("active", "Active"),
+                            ("superseded", "Superseded"),
+                            ("proposed", "Proposed"),
+                        ],
+                        default="active",
+                        max_length=16,
+                        verbose_name="status",
+                    ),
+                ),
+                (
+                    "pinned",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Listed first, and never merged or replaced without staff.",
+                        verbose_name="pinned",
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(blank=True, null=True, verbose_name="expires")),
+                ("told_count", models.PositiveIntegerField(default=1, verbose_name="mentions")),
+                (
+                    "last_told_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="last mentioned"
+                    ),
+                ),
+                (
+                    "superseded_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="superseded at"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="created"),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="changed")),
+                (
+                    "fact_key",
+                    models.CharField(editable=False, max_length=64, verbose_name="fact key"),
+                ),
+                (
+                    "likeness",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=32),
+                        blank=True,
+                        default=list,
+                        editable=False,
+                        size=None,
+                        verbose_name="likeness",
+                    ),
+                ),
+                (
+                    "terms",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        blank=True,
+                        default=list,
+                        editable=False,
+                        size=None,
+                        verbose_name="terms",
+                    ),
+                ),
+                (
+                    "term_count",
+                    models.PositiveIntegerField(
+                        default=0, editable=False, verbose_name="term count"
+                    ),
+                ),
+                (
+                    "position",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        editable=False,
+                        help_text="Its place in the document, from 1.",
+                        null=True,
+                        verbose_name="position",
+                    ),
+                ),
+                (
+                    "superseded_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="supersedes",
+                        to="memories_app.memory",
+                        verbose_name="superseded by",
+                    ),
+                ),
+                (
+                    "document",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memories",
+                        to="memories_app.sourcedocument",
+                        verbose_name="document",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'memory',
-                'verbose_name_plural': 'memories',
-                'ordering': ['-created_at'],
-                'permissions': [('export_memory', 'Can export memories')],
+                "verbose_name": "memory",
+                "verbose_name_plural": "memories",
+                "ordering": ["-created_at"],
+                "permissions": [("export_memory", "Can export memories")],
+                "indexes": [
+                    models.Index(
+                        fields=["visibility", "chat_id"], name="memories_ap_visibil_33f1c2_idx"
+                    ),
+                    models.Index(fields=["-created_at"], name="memories_ap_created_0d9ea9_idx"),
+                    models.Index(
+                        fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"
+                    ),
+                    models.Index(fields=["type"], name="memories_by_type"),
+                    models.Index(fields=["category"], name="memories_by_category"),
+                    models.Index(fields=["source"], name="memories_by_source"),
+                    models.Index(
+                        fields=["chat_id", "-pinned", "-created_at", "memory_id"],
+                        name="memories_of_chat",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "active"), _negated=True),
+                        fields=["status", "-created_at"],
+                        name="memories_not_active",
+                    ),
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False)),
+                        fields=["expires_at"],
+                        name="memories_by_expiry",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(fields=["tags"], name="memory_tags"),
+                    django.contrib.postgres.indexes.GinIndex(
+                        django.contrib.postgres.indexes.OpClass(
+                            models.F("metadata"), name="jsonb_path_ops"
+                        ),
+                        name="memory_metadata",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(fields=["terms"], name="memory_terms"),
+                    django.contrib.postgres.indexes.GinIndex(
+                        fastupdate=False, fields=["likeness"], name="memory_likeness"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("visibility__in", ["owner", "chat", "public"])),
+                        name="memory_visibility_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["active", "superseded", "proposed"])),
+                        name="memory_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("visibility", "chat"), _negated=True),
+                            ("chat_id__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="chat_memory_has_its_chat",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("told_count__gte", 1)), name="memory_was_told"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("fact_key", ""), _negated=True),
+                        name="memory_has_its_fact_key",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("document__isnull", True), ("status", "active")),
+                        fields=("scope", "fact_key"),
+                        name="one_memory_a_fact",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("document__isnull", False)),
+                        fields=("document", "position"),
+                        name="passage_once_a_document",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("source", "command")),
+                        fields=("source_message_id",),
+                        name="one_memory_a_command",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Tombstone',
+            name="Tombstone",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scope', models.CharField(max_length=64, verbose_name='scope')),
-                ('key', models.CharField(max_length=64, verbose_name='key')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("scope", models.CharField(max_length=64, verbose_name="scope")),
+                ("key", models.CharField(max_length=64, verbose_name="key")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="created at"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'tombstone',
-                'verbose_name_plural': 'tombstones',
-                'constraints': [models.UniqueConstraint(fields=('scope', 'key'), name='tombstone_once_a_scope')],
+                "verbose_name": "tombstone",
+                "verbose_name_plural": "tombstones",
+                "constraints": [
+                    models.UniqueConstraint(fields=("scope", "key"), name="tombstone_once_a_scope"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MemoryDocumentVersion',
+            name="MemoryDocumentVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('body', models.TextField(verbose_name='body')),
-                ('sha256', models.CharField(help_text='Of the text, in hex.', max_length=64, verbose_name='SHA-256')),
-                ('saved_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='saved at')),
-                ('saved_by_kind', models.CharField(max_length=16, verbose_name='saved by (kind)')),
-                ('saved_by_name', models.CharField(blank=True, max_length=255, verbose_name='saved by')),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='memories_app.memorydocument', verbose_name='document')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                ("body", models.TextField(verbose_name="body")),
+                (
+                    "sha256",
+                    models.CharField(
+                        help_text="Of the text, in hex.", max_length=64, verbose_name="SHA-256"
+                    ),
+                ),
+                (
+                    "saved_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="saved at"
+                    ),
+                ),
+                ("saved_by_kind", models.CharField(max_length=16, verbose_name="saved by (kind)")),
+                (
+                    "saved_by_name",
+                    models.CharField(blank=True, max_length=255, verbose_name="saved by"),
+                ),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="memories_app.memorydocument",
+                        verbose_name="document",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'memory document version',
-                'verbose_name_plural': 'memory document versions',
-                'ordering': ['document', 'number'],
-                'indexes': [models.Index(fields=['sha256'], name='memory_document_version_sha')],
-                'constraints': [models.UniqueConstraint(fields=('document', 'number'), name='memory_document_version_once')],
+                "verbose_name": "memory document version",
+                "verbose_name_plural": "memory document versions",
+                "ordering": ["document", "number"],
+                "indexes": [
+                    models.Index(fields=["sha256"], name="memory_document_version_sha"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("document", "number"), name="memory_document_version_once"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MemoryEmbedding',
+            name="MemoryEmbedding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=128, verbose_name='model')),
-                ('vector', pgvector.django.vector.VectorField(verbose_name='vector')),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='embeddings', to='memories_app.memory', verbose_name='memory')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=128, verbose_name="model")),
+                ("vector", pgvector.django.vector.VectorField(verbose_name="vector")),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="embeddings",
+                        to="memories_app.memory",
+                        verbose_name="memory",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'memory embedding',
-                'verbose_name_plural': 'memory embeddings',
-                'constraints': [models.UniqueConstraint(fields=('memory', 'model'), name='memory_vector_once'), models.CheckConstraint(condition=django.db.models.lookups.GreaterThan(models.Func('vector', function='vector_norm', output_field=models.FloatField()), 0.0), name='memory_vector_not_zero')],
+                "verbose_name": "memory embedding",
+                "verbose_name_plural": "memory embeddings",
+                "constraints": [
+                    models.UniqueConstraint(fields=("memory", "model"), name="memory_vector_once"),
+                    models.CheckConstraint(
+                        condition=django.db.models.lookups.GreaterThan(
+                            models.Func(
+                                "vector", function="vector_norm", output_field=models.FloatField()
+                            ),
+                            0.0,
+                        ),
+                        name="memory_vector_not_zero",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MemoryRevision',
+            name="MemoryRevision",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('content', models.TextField(verbose_name='content')),
-                ('visibility', models.CharField(max_length=16, verbose_name='visibility')),
-                ('type', models.CharField(max_length=64, verbose_name='type')),
-                ('category', models.CharField(blank=True, max_length=64, verbose_name='category')),
-                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None, verbose_name='tags')),
-                ('changed_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='changed at')),
-                ('changed_by_kind', models.CharField(max_length=16, verbose_name='changed by (kind)')),
-                ('changed_by_name', models.CharField(blank=True, max_length=255, verbose_name='changed by')),
-                ('reason', models.CharField(choices=[('updated', 'Updated'), ('superseded', 'Superseded'), ('merged', 'Merged')], max_length=16, verbose_name='reason')),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='memories_app.memory', verbose_name='memory')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                ("content", models.TextField(verbose_name="content")),
+                ("visibility", models.CharField(max_length=16, verbose_name="visibility")),
+                ("type", models.CharField(max_length=64, verbose_name="type")),
+                ("category", models.CharField(blank=True, max_length=64, verbose_name="category")),
+                (
+                    "tags",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="tags",
+                    ),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="changed at"
+                    ),
+                ),
+                (
+                    "changed_by_kind",
+                    models.CharField(max_length=16, verbose_name="changed by (kind)"),
+                ),
+                (
+                    "changed_by_name",
+                    models.CharField(blank=True, max_length=255, verbose_name="changed by"),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        choices=[
+                            ("updated", "Updated"),
+                            ("superseded", "Superseded"),
+                            ("merged", "Merged"),
+                        ],
+                        max_length=16,
+                        verbose_name="reason",
+                    ),
+                ),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="revisions",
+                        to="memories_app.memory",
+                        verbose_name="memory",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'memory revision',
-                'verbose_name_plural': 'memory revisions',
-                'ordering': ['memory', 'number'],
-                'constraints': [models.UniqueConstraint(fields=('memory', 'number'), name='revision_number_once')],
+                "verbose_name": "memory revision",
+                "verbose_name_plural": "memory revisions",
+                "ordering": ["memory", "number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("memory", "number"), name="revision_number_once"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MemorySource',
+            name="MemorySource",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('source', models.CharField(blank=True, max_length=64, verbose_name='source')),
-                ('source_message_id', models.UUIDField(blank=True, null=True, verbose_name='source message id')),
-                ('told_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='mentioned on')),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tellings', to='memories_app.memory', verbose_name='memory')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("source", models.CharField(blank=True, max_length=64, verbose_name="source")),
+                (
+                    "source_message_id",
+                    models.UUIDField(blank=True, null=True, verbose_name="source message id"),
+                ),
+                (
+                    "told_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="mentioned on"
+                    ),
+                ),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tellings",
+                        to="memories_app.memory",
+                        verbose_name="memory",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'memory mention',
-                'verbose_name_plural': 'memory mentions',
-                'db_table': 'memories_app_memorytelling',
-                'ordering': ['told_at', 'id'],
-                'indexes': [models.Index(fields=['source_message_id'], name='memories_ap_source__229c43_idx')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('source_message_id__isnull', False)), fields=('memory', 'source', 'source_message_id'), name='memory_told_once_a_message')],
+                "verbose_name": "memory mention",
+                "verbose_name_plural": "memory mentions",
+                "db_table": "memories_app_memorytelling",
+                "ordering": ["told_at", "id"],
+                "indexes": [
+                    models.Index(
+                        fields=["source_message_id"], name="memories_ap_source__229c43_idx"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("source_message_id__isnull", False)),
+                        fields=("memory", "source", "source_message_id"),
+                        name="memory_told_once_a_message",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ProposalMemory',
+            name="ProposalMemory",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='proposals', to='memories_app.memory', verbose_name='memory')),
-                ('proposal', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='memories_app.mergeproposal', verbose_name='proposal')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="proposals",
+                        to="memories_app.memory",
+                        verbose_name="memory",
+                    ),
+                ),
+                (
+                    "proposal",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="parts",
+                        to="memories_app.mergeproposal",
+                        verbose_name="proposal",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'proposal memory',
-                'verbose_name_plural': 'proposal memories',
-                'ordering': ['proposal', 'number'],
-                'constraints': [models.UniqueConstraint(fields=('proposal', 'memory'), name='memory_once_a_proposal')],
+                "verbose_name": "proposal memory",
+                "verbose_name_plural": "proposal memories",
+                "ordering": ["proposal", "number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("proposal", "memory"), name="memory_once_a_proposal"
+                    ),
+                ],
             },
         ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['visibility', 'chat_id'], name='memories_ap_visibil_33f1c2_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['-created_at'], name='memories_ap_created_0d9ea9_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['-pinned', '-created_at', 'memory_id'], name='memories_listed'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['type'], name='memories_by_type'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['category'], name='memories_by_category'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['source'], name='memories_by_source'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['chat_id', '-pinned', '-created_at', 'memory_id'], name='memories_of_chat'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('status', 'active'), _negated=True), fields=['status', '-created_at'], name='memories_not_active'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='memories_by_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='memory_tags'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(models.F('metadata'), name='jsonb_path_ops'), name='memory_metadata'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['terms'], name='memory_terms'),
-        ),
-        migrations.AddIndex(
-            model_name='memory',
-            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['likeness'], name='memory_likeness'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='memory_visibility_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['active', 'superseded', 'proposed'])), name='memory_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_memory_has_its_chat'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('told_count__gte', 1)), name='memory_was_told'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('fact_key', ''), _negated=True), name='memory_has_its_fact_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('document__isnull', True), ('status', 'active')), fields=('scope', 'fact_key'), name='one_memory_a_fact'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('document__isnull', False)), fields=('document', 'position'), name='passage_once_a_document'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('source', 'command')), fields=('source_message_id',), name='one_memory_a_command'),
-        ),
         migrations.CreateModel(
-            name='TextChange',
+            name="TextChange",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scope', models.TextField(verbose_name='scope')),
-                ('text_id', models.UUIDField(null=True, verbose_name='text id')),
-                ('changed_in', models.BigIntegerField(verbose_name='changed in')),
-                ('changed_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='changed at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("scope", models.TextField(verbose_name="scope")),
+                ("text_id", models.UUIDField(null=True, verbose_name="text id")),
+                ("changed_in", models.BigIntegerField(verbose_name="changed in")),
+                (
+                    "changed_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(),
+                        verbose_name="changed at",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'change of a text',
-                'verbose_name_plural': 'changes of texts',
-                'indexes': [models.Index(fields=['scope', 'changed_in'], name='changes_of_scope'), models.Index(fields=['changed_in'], name='changes_in_order')],
+                "verbose_name": "change of a text",
+                "verbose_name_plural": "changes of texts",
+                "indexes": [
+                    models.Index(fields=["scope", "changed_in"], name="changes_of_scope"),
+                    models.Index(fields=["changed_in"], name="changes_in_order"),
+                ],
             },
         ),
         migrations.RunSQL(CHANGES, NO_CHANGES),

@@ -29,6 +29,7 @@ from memories_app.store.facade import (
     refuse_duplicate,
     revisions_add,
     scopes_lock,
+    terms_set,
 )
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -108,6 +109,7 @@ def accept_locked(
         kept.last_told_at = max(memory.last_told_at for memory in memories)
         tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
         kept.tags = list(tags)[:MAX_TAGS]
+        terms_set(kept)
     kept.save()
     decide_locked(proposal, ProposalState.ACCEPTED, actor, reason)
     memory_audit("memory.merge", kept, actor, others=[str(other.pk) for other in others])

@@ -12,8 +12,8 @@ from memories_app.errors import MemoryNotFoundError, MemoryStateError
 from memories_app.models import Memory, MemoryStatus, ProposalKind, ProposalState, RevisionReason
 from memories_app.review.decide_proposals import Text, accept_locked, contents_stamp, decide_locked
 from memories_app.store.facade import (
-    memory_audit,
     memory_get,
+    memory_reinstate,
     memory_supersede,
     proposal_reopen,
     refuse_duplicate,
@@ -87,10 +87,7 @@ def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: A
             )
         older.status = MemoryStatus.ACTIVE
         refuse_duplicate(older, scope=older.scope, content=older.content)
-        older.superseded_by = None
-        older.superseded_at = None
-        older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
-        memory_audit("memory.reinstate", older, actor)
+        memory_reinstate(older, actor=actor)
     return older
 
 

@@ -29,6 +29,7 @@ from memories_app.store.locked_memory import (
     memory_get,
     memory_locked,
     refuse_duplicate,
+    terms_set,
 )
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -71,6 +72,8 @@ def memory_update(
             _say(memory, text)
         for name in set(changed) - {"content"}:
             setattr(memory, name, given[name])
+        if "tags" in changed:
+            terms_set(memory)
         memory.save()
         memory_audit("memory.update", memory, actor, fields=sorted(changed))
     return memory

@@ -17,6 +17,7 @@ from memories_app.facts.facade import (
     Likeness,
     NewMemory,
     likeness_of,
+    memory_terms,
     metadata_problems,
     storable_metadata,
     subject_keys,
@@ -33,13 +34,14 @@ from memories_app.models import (
 from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.integration_events import memory_event
+from memories_app.store.locked_memory import terms_set
 from memories_app.store.mention_rows import changes_store
 from memories_app.store.propose import replacement_propose
 from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_raise
-from memoryproject.foundation.text.terms import IndexedText, index_text
+from memoryproject.foundation.text.terms import IndexedText
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
 MERGED = ("tags", "metadata")
@@ -64,7 +66,7 @@ class Prepared:
             fact_key=fact_key,
             likeness=likeness_of(new.content),
             vector=vector,
-            indexed=index_text(new.content),
+            indexed=memory_terms(new.content, new.tags),
         )
 
 
@@ -191,6 +193,8 @@ class Storing:
         if merged and memory.pk not in self._created:
             self._before_merge.setdefault(memory.pk, copy.copy(memory))
         memory.tags, memory.metadata = tags, metadata
+        if "tags" in merged:
+            terms_set(memory)
         return merged
 
     def _supersede(self, older: Memory, newer: Memory) -> None:
@@ -220,7 +224,7 @@ class Storing:
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
         merged = [self._changed[memory_id] for memory_id in self._before_merge]
-        Memory.objects.bulk_update(merged, MERGED)
+        Memory.objects.bulk_update(merged, [*MERGED, "terms"])
         rows_add(self._vectors)
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)

@@ -19,6 +19,7 @@ from memories_app.store.locked_memory import (
     memory_get,
     memory_locked,
     refuse_duplicate,
+    terms_set,
 )
 from memories_app.store.move_scope import facts_shared, memories_give, memories_move
 from memories_app.store.patch import MadeAhead, memory_patch
@@ -35,7 +36,7 @@ from memories_app.store.remember import (
 from memories_app.store.retract import EXTRACTION, memories_retract
 from memories_app.store.same_files import SameFile, same_files, same_files_restore
 from memories_app.store.scope_locks import scopes_lock
-from memories_app.store.supersede import memory_supersede
+from memories_app.store.supersede import memory_reinstate, memory_supersede
 from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "memory_pin",
     "memory_remember",
     "memory_set_visibility",
+    "memory_reinstate",
     "memory_supersede",
     "memory_update",
     "passages_created",
@@ -85,6 +87,7 @@ __all__ = [
     "same_files",
     "same_files_restore",
     "scopes_lock",
+    "terms_set",
     "tombstones_add",
     "tombstones_remove",
     "with_older",

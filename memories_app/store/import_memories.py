@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories_app.facts.facade import fact_key, likeness_of, storable_metadata
+from memories_app.facts.facade import fact_key, likeness_of, memory_terms, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MemoryStatus
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memories_audit
@@ -19,7 +19,6 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.text.terms import index_text
 
 
 class MemoryImport:
@@ -166,7 +165,7 @@ def _first_source(record: Record) -> dict[str, object]:
 
 def _memory(record: Record) -> Memory:
     new = record.new
-    indexed = index_text(new.content)
+    indexed = memory_terms(new.content, new.tags)
     return Memory(
         memory_id=record.memory_id,
         content=new.content,

@@ -7,11 +7,10 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
-from memories_app.facts.facade import fact_key, kept_subject, likeness_of
+from memories_app.facts.facade import fact_key, kept_subject, likeness_of, memory_terms
 from memories_app.models import Memory, MemoryEmbedding, MemoryStatus
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.text.terms import index_text
 
 
 def memory_get(memory_id: UUID) -> Memory:
@@ -59,13 +58,18 @@ def content_set(
     Vectors of other models are deleted: they belong to the old text. The caller saves the
     memory.
     """
-    indexed = index_text(content)
     memory.content = content
     memory.content_hash = hashed
     memory.fact_key = fact_key(content)
     memory.likeness = [*likeness_of(content).keys, *kept_subject(memory.likeness)]
-    memory.terms = indexed.terms
-    memory.term_count = indexed.length
+    terms_set(memory)
     MemoryEmbedding.objects.filter(memory=memory).delete()
     if vector is not None:
         MemoryEmbedding.objects.create(memory=memory, model=model_id, vector=vector)
+
+
+def terms_set(memory: Memory) -> None:
+    """Set the terms by which a memory is found, after its text or its tags changed."""
+    indexed = memory_terms(memory.content, memory.tags)
+    memory.terms = indexed.terms
+    memory.term_count = indexed.length

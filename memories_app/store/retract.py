@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memories_app.models import Memory, MemorySource, MemoryStatus
-from memories_app.store.deduplicate import memory_audit
 from memories_app.store.delete import memories_delete
 from memories_app.store.scope_locks import scopes_lock
+from memories_app.store.supersede import memory_reinstate
 from memoryproject.foundation.audit.audit_events import Actor
 
 # The source of memories that were extracted without a command.
@@ -80,8 +80,4 @@ def _reinstate(memory: Memory, actor: Actor) -> None:
         )
         if same.exists():
             continue
-        older.status = MemoryStatus.ACTIVE
-        older.superseded_by = None
-        older.superseded_at = None
-        older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
-        memory_audit("memory.reinstate", older, actor)
+        memory_reinstate(older, actor=actor)

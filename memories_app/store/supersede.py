@@ -22,3 +22,16 @@ def memory_supersede(
     older.superseded_at = at
     older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
     memory_audit("memory.supersede", older, actor, superseded_by=str(newer.pk), reason=str(reason))
+
+
+def memory_reinstate(memory: Memory, *, actor: Actor) -> None:
+    """Undo ``memory_supersede``: the memory is recalled again.
+
+    Call it in a transaction that holds the lock of the scope, after a check that no other active
+    memory states the same.
+    """
+    memory.status = MemoryStatus.ACTIVE
+    memory.superseded_by = None
+    memory.superseded_at = None
+    memory.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
+    memory_audit("memory.reinstate", memory, actor)

@@ -64,6 +64,15 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
 
+    def _build_app_dict(self, request: HttpRequest, label: Any = None) -> dict[str, Any]:
+        """Translate the lists' names once, before they are sorted by them: each comparison would
+        translate both, for every page."""
+        found: dict[str, Any] = super()._build_app_dict(request, label)
+        for app in found.values():
+            for model in app["models"]:
+                model["name"] = str(model["name"])
+        return found
+
     def record_list_export(self, request: HttpRequest, name: str, rows: int) -> None:
         """Record that staff took a list as a file. ``name``: the list's model."""
         list_export_record(request, name, rows)

@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.audit.wiring import audit_key, log_path
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
-from memoryproject.foundation.rest_kit.filters import MomentFilter
+from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
@@ -55,7 +55,7 @@ REPORT: dict[str, Any] = {
 }
 
 
-class EventSerializer(serializers.Serializer[Any]):
+class AuditEventSerializer(serializers.Serializer[Any]):
     """An audited action. It holds no text that anybody wrote."""
 
     id = serializers.IntegerField(
@@ -85,7 +85,7 @@ class EventSerializer(serializers.Serializer[Any]):
 class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
     action = django_filters.CharFilter(help_text="Such as memory.remember.")
     actor = django_filters.CharFilter(help_text="A user's or token's name, or a pseudonym.")
-    actor_kind = django_filters.ChoiceFilter(
+    actor_kind = ChoiceFilter(
         choices=[(kind, kind) for kind in ACTOR_KINDS],
         help_text="staff, api, person, command or system.",
     )
@@ -112,7 +112,7 @@ class AuditView(ListView):
     scopes = {"GET": "audit"}
     bound_tokens = False
     queryset = AuditEvent.objects.all()
-    serializer_class = EventSerializer
+    serializer_class = AuditEventSerializer
     filterset_class = EventFilters
     ordering = ("-id",)
 
@@ -126,14 +126,14 @@ class AuditView(ListView):
         return self.page_of(self.get_queryset())
 
 
-class FindingSerializer(serializers.Serializer[Any]):
+class AuditFindingSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="For programs, such as row_changed.")
     where = serializers.CharField(help_text="The row or the line.")
     text = serializers.CharField(help_text="What is wrong there.")
     advice = serializers.CharField(help_text="What to do about it.")
 
 
-class ReportSerializer(serializers.Serializer[Any]):
+class AuditReportSerializer(serializers.Serializer[Any]):
     verified = serializers.BooleanField(help_text="Whether nothing at all is wrong.")
     events = serializers.IntegerField(help_text="How many sealed events were checked.")
     first = serializers.IntegerField(
@@ -152,7 +152,7 @@ class ReportSerializer(serializers.Serializer[Any]):
         help_text="Lines of the log file that are there twice, which is harmless."
     )
     found = serializers.IntegerField(help_text="How many things are wrong.")
-    findings = FindingSerializer(many=True, help_text="The first 100 of them.")
+    findings = AuditFindingSerializer(many=True, help_text="The first 100 of them.")
 
 
 class AuditVerifyView(ApiView):
@@ -170,7 +170,7 @@ class AuditVerifyView(ApiView):
     @described(
         operation_id="audit_verify",
         summary="Verify the whole audit log",
-        responses=ReportSerializer,
+        responses=AuditReportSerializer,
         examples=[answered("All is as it was sealed", REPORT)],
     )
     def get(self, request: Request) -> Response:

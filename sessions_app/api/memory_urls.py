@@ -9,6 +9,7 @@ from sessions_app.api.audit import AuditVerifyView, AuditView
 from sessions_app.api.me import MeView
 from sessions_app.api.memory_document import MemoryDocumentView
 from sessions_app.cards.api import CardView
+from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api.receipt_api import ReceiptsView, ReceiptView
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView, MemoryBatchView
@@ -34,6 +35,8 @@ urlpatterns = [
         MemoryDocumentView.as_view(),
         name="api-document",
     ),
+    path("files/", FilesView.as_view(), name="api-files"),
+    path(f"files/<{ID}:document_id>/", FileView.as_view(), name="api-file"),
     path("receipts/", ReceiptsView.as_view(), name="api-receipts"),
     path(f"receipts/<{ID}:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
     path("me/", MeView.as_view(), name="api-me"),

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
@@ -20,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder
-from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
+from memories_app.models import DocumentState, SourceDocument, Visibility
 from memories_app.review.presentation import mark
 from memoryproject.foundation.admin_kit.display import shown_link, shown_short, shown_table
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
@@ -28,6 +27,7 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.conversations.facade import chat_at
 from sessions_app.documents.dependencies import enqueue_document
+from sessions_app.documents.document_queries import with_passages
 from sessions_app.documents.upload import document_upload
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Chat
@@ -118,11 +118,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SourceDocument]:
-        """Count passages only for the shown rows, not for all documents."""
-        own = Memory.objects.filter(document=OuterRef("pk")).order_by().values("document")
-        counted = own.annotate(count=Count("pk")).values("count")
-        passages = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-        return super().get_queryset(request).annotate(passage_count=passages)
+        return with_passages(super().get_queryset(request))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)

@@ -17,7 +17,7 @@ from django.db import transaction
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete, chat_cards_delete
 from memories_app.memory_documents.facade import document_lock
-from memories_app.models import Visibility
+from memories_app.models import SourceDocument, Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import tombstones_remove
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
@@ -245,6 +245,10 @@ def _message_lock(message_id: UUID) -> None:
     list(sessions.select_for_update(no_key=True, of=("self",)))
 
 
+def _document_lock(document_id: UUID) -> None:
+    list(SourceDocument.objects.select_for_update().filter(pk=document_id))
+
+
 def _chat_lock(chat_id: UUID) -> None:
     addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
     addresses_lock(list(addresses))
@@ -300,7 +304,7 @@ _KIND_STEPS = {
     str(ForgottenKind.MEMORY): KindSteps(memory_plan, is_locked_late=True),
     str(ForgottenKind.MESSAGE): KindSteps(message_plan, lock=_message_lock),
     str(ForgottenKind.MEMORY_DOCUMENT): KindSteps(memory_document_plan, lock=document_lock),
-    str(ForgottenKind.DOCUMENT): KindSteps(document_plan),
+    str(ForgottenKind.DOCUMENT): KindSteps(document_plan, lock=_document_lock),
     str(ForgottenKind.SESSION): KindSteps(
         session_plan, lock=_session_lock, before=_session_before, after=_session_after
     ),

@@ -22,7 +22,7 @@ from memoryproject.foundation.outgoing_webhooks.kinds import (
     SESSION_FORGOTTEN,
 )
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import chat_at, stored_names
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.models import (
     Chat,
@@ -83,10 +83,10 @@ def person_key(whatsapp_chat: str) -> str:
 def receipts_of(rows: QuerySet[ForgetReceipt], whatsapp_chat: str) -> QuerySet[ForgetReceipt]:
     """Return the receipts of a chat and of what came from it, also if the chat is erased.
 
-    Those of all present addresses of the chat's person count.
+    The id may be spelled in any way. Those of all present addresses of the chat's person count.
     """
     chat = chat_at(whatsapp_chat)
-    names = {whatsapp_chat}
+    names = set(stored_names(whatsapp_chat))
     if chat is not None:
         current = chat.addresses.filter(left_at__isnull=True)
         names |= {chat.whatsapp_chat, *current.values_list("address", flat=True)}

@@ -100,17 +100,13 @@ class InboundDeliveryAdmin(ConversationAdmin):
     list_display = ("received_at", "provider", "shown_event", "shown_outcome", "chat")
     list_filter = (ProcessedFilter, "provider", EventFilter, "received_at")
     actions = ("process_again",)
+    find_rows = staticmethod(deliveries_found)
     search_fields = ("delivery_key",)
     # The newest first; any other order would sort a million rows.
     sortable_by = ()
     list_select_related = ("chat",)
     exclude = ("event", "outcome", "raw", "change")
     readonly_fields = ("shown_event", "shown_outcome", "shown_change", "shown_raw")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[InboundDelivery], search_term: str
-    ) -> tuple[QuerySet[InboundDelivery], bool]:
-        return deliveries_found(queryset, search_term), False
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("sessions_app.rerun_turn"))

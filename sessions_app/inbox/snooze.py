@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -26,7 +27,7 @@ def snoozes_in_force() -> QuerySet[Snooze]:
     written = Message.objects.filter(
         chat=OuterRef("chat"), role__in=FROM_PEOPLE, received_at__gt=OuterRef("since")
     )
-    return Snooze.objects.filter(~Exists(written), until__gt=timezone.now())
+    return Snooze.objects.filter(~Exists(written), until__gt=Now())
 
 
 def chats_snooze(

@@ -8,7 +8,13 @@ from rest_framework import serializers
 
 from memories_app.memory_document_format.categories import CATEGORIES
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
-from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth, Whole
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Strict,
+    Text,
+    Truth,
+    Whole,
+)
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
 from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer
@@ -43,7 +49,7 @@ SESSIONS_ON_A_PAGE = 20
 
 class SessionsArguments(Strict):
     whatsapp_chat = WhatsAppChat(required=False, help_text="Of this chat, by any of its addresses.")
-    status = serializers.ChoiceField(
+    status = Choice(
         SessionStatus.choices,
         required=False,
         help_text="Archived ones are listed only when asked for.",
@@ -71,9 +77,7 @@ class SessionPage(serializers.Serializer[Any]):
 
 class CardArguments(Strict):
     session_id = serializers.UUIDField()
-    format = serializers.ChoiceField(
-        FORMATS, required=False, help_text="How the text is written; by default json."
-    )
+    format = Choice(FORMATS, required=False, help_text="How the text is written; by default json.")
 
 
 def document_identifier() -> Text:
@@ -83,7 +87,7 @@ def document_identifier() -> Text:
 
 
 class SaveArguments(Strict):
-    category = serializers.ChoiceField(CATEGORIES)
+    category = Choice(CATEGORIES)
     identifier = document_identifier()
     content = serializers.DictField(
         child=serializers.JSONField(allow_null=True),
@@ -99,6 +103,6 @@ class SaveArguments(Strict):
 
 
 class LoadArguments(Strict):
-    category = serializers.ChoiceField(CATEGORIES)
+    category = Choice(CATEGORIES)
     identifier = document_identifier()
     archived = Truth(required=False, help_text="The one in the archive, by its name there.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from memories_app.memory_documents.api.memory_document_api import DocumentView
 from memoryproject.foundation.rest_kit.authentication import caller_with
@@ -88,11 +88,8 @@ def _active_session(rest: Rest, whatsapp_chat: str) -> str:
 
 def list_sessions(rest: Rest, given: Arguments) -> ToolResult:
     page = rest.call(SESSIONS, query={"limit": SESSIONS_ON_A_PAGE, **given}).document
-    return ToolResult({**page, **{way: _cursor(page[way]) for way in ("next", "previous")}})
-
-
-def _cursor(address: str | None) -> str | None:
-    return None if address is None else parse_qs(urlsplit(address).query)["cursor"][0]
+    cursors = {way: page[f"{way}_cursor"] for way in ("next", "previous")}
+    return ToolResult({"results": page["results"], **cursors})
 
 
 def get_card(rest: Rest, given: Arguments) -> ToolResult:

@@ -11,7 +11,7 @@ from mcp import types
 from rest_framework.serializers import Serializer
 
 from memories_app.memory_documents.api import examples as documents
-from memories_app.memory_documents.api.serializers import DocumentSerializer
+from memories_app.memory_documents.api.serializers import MemoryDocumentSerializer
 from sessions_app.cards.api import CARD as CARD_EXAMPLE
 from sessions_app.cards.api import CardSerializer
 from sessions_app.mcp import running
@@ -182,7 +182,7 @@ SAVE_DOCUMENT = Tool(
     operation=running.SAVE,
     run=running.save_document,
     arguments=SaveArguments,
-    answer=DocumentSerializer,
+    answer=MemoryDocumentSerializer,
     example={
         "category": "decisions",
         "identifier": "use-postgres",
@@ -201,7 +201,7 @@ LOAD_DOCUMENT = Tool(
     operation=running.LOAD,
     run=running.load_document,
     arguments=LoadArguments,
-    answer=DocumentSerializer,
+    answer=MemoryDocumentSerializer,
     example={"category": "decisions", "identifier": "use-postgres"},
     answered=documents.DOCUMENT,
 )

@@ -119,1255 +119,2982 @@ DROP FUNCTION sessions_app_log_messages();
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
         # It makes the vector extension.
-        ('memories_app', '0001_initial'),
+        ("memories_app", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Chat',
+            name="Chat",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='id')),
-                ('whatsapp_chat', models.CharField(help_text='Such as 972501234567@c.us, or …@g.us for a group.', max_length=255, unique=True, verbose_name='WhatsApp chat')),
-                ('provider', models.CharField(choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], help_text="Of the chat's last message.", max_length=16, verbose_name='provider')),
-                ('number_id', models.CharField(blank=True, help_text='Our own number or instance at the provider.', max_length=64, verbose_name='our number')),
-                ('is_group', models.BooleanField(default=False, verbose_name='group')),
-                ('client_name', models.CharField(blank=True, max_length=255, verbose_name='name on WhatsApp')),
-                ('staff_name', models.CharField(blank=True, db_default='', default='', help_text='Shown to staff instead of the name on WhatsApp.', max_length=255, verbose_name='name given by staff')),
-                ('client_phone', models.CharField(blank=True, help_text='Empty if it is not known.', max_length=32, verbose_name='phone')),
-                ('language', models.CharField(blank=True, help_text="Of the chat's last message: en or he.", max_length=2, verbose_name='language')),
-                ('memory_enabled', models.BooleanField(blank=True, default=None, help_text='Overrides ENABLE_MEMORY_SYSTEM for this chat. Not set: the setting applies.', null=True, verbose_name='memory')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="id",
+                    ),
+                ),
+                (
+                    "whatsapp_chat",
+                    models.CharField(
+                        help_text="Such as 972501234567@c.us, or …@g.us for a group.",
+                        max_length=255,
+                        unique=True,
+                        verbose_name="WhatsApp chat",
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("cloud", "WhatsApp Cloud API"),
+                            ("green", "Green API"),
+                            ("console", "Terminal"),
+                        ],
+                        help_text="Of the chat's last message.",
+                        max_length=16,
+                        verbose_name="provider",
+                    ),
+                ),
+                (
+                    "number_id",
+                    models.CharField(
+                        blank=True,
+                        help_text="Our own number or instance at the provider.",
+                        max_length=64,
+                        verbose_name="our number",
+                    ),
+                ),
+                ("is_group", models.BooleanField(default=False, verbose_name="group")),
+                (
+                    "client_name",
+                    models.CharField(blank=True, max_length=255, verbose_name="name on WhatsApp"),
+                ),
+                (
+                    "staff_name",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Shown to staff instead of the name on WhatsApp.",
+                        max_length=255,
+                        verbose_name="name given by staff",
+                    ),
+                ),
+                (
+                    "client_phone",
+                    models.CharField(
+                        blank=True,
+                        help_text="Empty if it is not known.",
+                        max_length=32,
+                        verbose_name="phone",
+                    ),
+                ),
+                (
+                    "language",
+                    models.CharField(
+                        blank=True,
+                        help_text="Of the chat's last message: en or he.",
+                        max_length=2,
+                        verbose_name="language",
+                    ),
+                ),
+                (
+                    "memory_enabled",
+                    models.BooleanField(
+                        blank=True,
+                        default=None,
+                        help_text="Overrides ENABLE_MEMORY_SYSTEM for this chat. Not set: the setting applies.",
+                        null=True,
+                        verbose_name="memory",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
             ],
             options={
-                'verbose_name': 'chat',
-                'verbose_name_plural': 'chats',
-                'ordering': ['-updated_at'],
-                'permissions': [('review_chat', 'Can label, note, assign and mark conversations as reviewed'), ('takeover_chat', 'Can pause the assistant and reply by hand'), ('merge_chat', 'Can merge contacts and split them again')],
+                "verbose_name": "chat",
+                "verbose_name_plural": "chats",
+                "ordering": ["-updated_at"],
+                "permissions": [
+                    ("review_chat", "Can label, note, assign and mark conversations as reviewed"),
+                    ("takeover_chat", "Can pause the assistant and reply by hand"),
+                    ("merge_chat", "Can merge contacts and split them again"),
+                ],
+                "indexes": [
+                    models.Index(fields=["-updated_at"], name="sessions_ap_updated_cc95d2_idx"),
+                    models.Index(
+                        fields=["-created_at", "-id"], name="sessions_ap_created_da9c81_idx"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AssistantProfile',
+            name="AssistantProfile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(default='DeniDin', max_length=64, verbose_name='name')),
-                ('business_name', models.CharField(blank=True, help_text="Stands for {business} in canned replies. Empty: the assistant's name.", max_length=80, verbose_name='business name')),
-                ('persona', models.TextField(blank=True, default='You help manage business operations and client relationships. You are friendly, brief and exact.', help_text='What the assistant does, and its tone.', verbose_name='persona')),
-                ('business_facts', models.TextField(blank=True, help_text='Facts for everyone: services, prices, address, policies.', verbose_name='business facts')),
-                ('opening_hours', models.TextField(blank=True, help_text='In words, such as “Sunday to Thursday 9:00–18:00”.', verbose_name='opening hours')),
-                ('languages', models.CharField(default='en, he', help_text="Codes separated by commas. The first one is used when a chat's language isn't known.", max_length=64, verbose_name='languages')),
-                ('privacy_notice_en', models.TextField(blank=True, help_text='Stands before the first answer to each person. Empty: nothing is added.', verbose_name='privacy notice in English')),
-                ('privacy_notice_he', models.TextField(blank=True, help_text='For chats in Hebrew. Empty: the English one is sent.', verbose_name='privacy notice in Hebrew')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(default="DeniDin", max_length=64, verbose_name="name")),
+                (
+                    "business_name",
+                    models.CharField(
+                        blank=True,
+                        help_text="Stands for {business} in canned replies. Empty: the assistant's name.",
+                        max_length=80,
+                        verbose_name="business name",
+                    ),
+                ),
+                (
+                    "persona",
+                    models.TextField(
+                        blank=True,
+                        default="You help manage business operations and client relationships. You are friendly, brief and exact.",
+                        help_text="What the assistant does, and its tone.",
+                        verbose_name="persona",
+                    ),
+                ),
+                (
+                    "business_facts",
+                    models.TextField(
+                        blank=True,
+                        help_text="Facts for everyone: services, prices, address, policies.",
+                        verbose_name="business facts",
+                    ),
+                ),
+                (
+                    "opening_hours",
+                    models.TextField(
+                        blank=True,
+                        help_text="In words, such as “Sunday to Thursday 9:00–18:00”.",
+                        verbose_name="opening hours",
+                    ),
+                ),
+                (
+                    "languages",
+                    models.CharField(
+                        default="en, he",
+                        help_text="Codes separated by commas. The first one is used when a chat's language isn't known.",
+                        max_length=64,
+                        verbose_name="languages",
+                    ),
+                ),
+                (
+                    "privacy_notice_en",
+                    models.TextField(
+                        blank=True,
+                        help_text="Stands before the first answer to each person. Empty: nothing is added.",
+                        verbose_name="privacy notice in English",
+                    ),
+                ),
+                (
+                    "privacy_notice_he",
+                    models.TextField(
+                        blank=True,
+                        help_text="For chats in Hebrew. Empty: the English one is sent.",
+                        verbose_name="privacy notice in Hebrew",
+                    ),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
             ],
             options={
-                'verbose_name': "assistant's profile",
-                'verbose_name_plural': "assistant's profile",
+                "verbose_name": "assistant's profile",
+                "verbose_name_plural": "assistant's profile",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("id", 1)), name="one_assistant_profile"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Bookmark',
+            name="ChatSession",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
+                (
+                    "session_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="session id",
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("active", "Active"),
+                            ("expired", "Expired"),
+                            ("archived", "Archived"),
+                        ],
+                        default="active",
+                        max_length=16,
+                        verbose_name="status",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                (
+                    "last_active",
+                    models.DateTimeField(
+                        help_text="When the last message was stored.", verbose_name="last active"
+                    ),
+                ),
+                (
+                    "expired_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="expired at"),
+                ),
+                (
+                    "message_counter",
+                    models.PositiveIntegerField(
+                        default=0, verbose_name="number of the last message"
+                    ),
+                ),
+                (
+                    "total_tokens",
+                    models.PositiveBigIntegerField(default=0, verbose_name="total tokens"),
+                ),
+                (
+                    "window_start",
+                    models.PositiveIntegerField(
+                        default=1, verbose_name="first message of the history"
+                    ),
+                ),
+                (
+                    "summarized_until",
+                    models.PositiveIntegerField(default=0, verbose_name="summarised up to"),
+                ),
+                (
+                    "vectors_requested_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="vectors requested at"
+                    ),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'bookmark',
-                'verbose_name_plural': 'bookmarks',
+                "verbose_name": "session",
+                "verbose_name_plural": "sessions",
+                "ordering": ["-last_active"],
+                "indexes": [
+                    models.Index(
+                        fields=["chat", "-created_at"], name="sessions_ap_chat_id_d85449_idx"
+                    ),
+                    models.Index(fields=["-last_active"], name="sessions_ap_last_ac_7d1a34_idx"),
+                    models.Index(
+                        fields=["-created_at", "-session_id"], name="sessions_ap_created_eff1a3_idx"
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "active")),
+                        fields=["last_active"],
+                        name="sessions_to_expire",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "expired")),
+                        fields=["expired_at"],
+                        name="sessions_to_archive",
+                    ),
+                    models.Index(
+                        condition=models.Q(("vectors_requested_at__isnull", False)),
+                        fields=["vectors_requested_at"],
+                        name="sessions_with_vectors_due",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "active")),
+                        fields=("chat",),
+                        name="one_active_session_a_chat",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["active", "expired", "archived"])),
+                        name="session_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("window_start__gte", 1)), name="session_window_from_one"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("expired_at__isnull", True), ("status", "active")),
+                            models.Q(
+                                ("expired_at__isnull", False),
+                                models.Q(("status", "active"), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ended_sessions_have_an_end",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ChatSession',
+            name="Message",
             fields=[
-                ('session_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='session id')),
-                ('status', models.CharField(choices=[('active', 'Active'), ('expired', 'Expired'), ('archived', 'Archived')], default='active', max_length=16, verbose_name='status')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('last_active', models.DateTimeField(help_text='When the last message was stored.', verbose_name='last active')),
-                ('expired_at', models.DateTimeField(blank=True, null=True, verbose_name='expired at')),
-                ('message_counter', models.PositiveIntegerField(default=0, verbose_name='number of the last message')),
-                ('total_tokens', models.PositiveBigIntegerField(default=0, verbose_name='total tokens')),
-                ('window_start', models.PositiveIntegerField(default=1, verbose_name='first message of the history')),
-                ('summarized_until', models.PositiveIntegerField(default=0, verbose_name='summarised up to')),
-                ('vectors_requested_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='vectors requested at')),
+                (
+                    "message_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="message id",
+                    ),
+                ),
+                ("order_num", models.PositiveIntegerField(verbose_name="number")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("user", "Client"),
+                            ("assistant", "Assistant"),
+                            ("system", "System"),
+                            ("tool", "Tool"),
+                            ("summary", "Summary"),
+                        ],
+                        max_length=16,
+                        verbose_name="role",
+                    ),
+                ),
+                ("kind", models.CharField(default="text", max_length=32, verbose_name="kind")),
+                ("content", models.TextField(blank=True, verbose_name="content")),
+                ("sender", models.CharField(blank=True, max_length=255, verbose_name="sender")),
+                (
+                    "recipient",
+                    models.CharField(blank=True, max_length=255, verbose_name="recipient"),
+                ),
+                (
+                    "timestamp",
+                    models.DateTimeField(
+                        help_text="According to the provider.", verbose_name="written at"
+                    ),
+                ),
+                (
+                    "received_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now,
+                        help_text="When it was stored.",
+                        verbose_name="received at",
+                    ),
+                ),
+                ("tokens", models.PositiveIntegerField(verbose_name="tokens")),
+                ("was_received", models.BooleanField(default=True, verbose_name="received")),
+                (
+                    "delivery_status",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("sent", "Sent"),
+                            ("delivered", "Delivered"),
+                            ("read", "Read"),
+                            ("played", "Played"),
+                            ("failed", "Failed"),
+                        ],
+                        default="",
+                        max_length=16,
+                        verbose_name="delivery status",
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("cloud", "WhatsApp Cloud API"),
+                            ("green", "Green API"),
+                            ("console", "Terminal"),
+                        ],
+                        default="",
+                        max_length=16,
+                        verbose_name="provider",
+                    ),
+                ),
+                (
+                    "number_id",
+                    models.CharField(
+                        blank=True, default="", max_length=64, verbose_name="our number"
+                    ),
+                ),
+                (
+                    "provider_message_id",
+                    models.CharField(
+                        blank=True, max_length=255, null=True, verbose_name="provider message id"
+                    ),
+                ),
+                (
+                    "image_path",
+                    models.CharField(
+                        blank=True, max_length=1024, null=True, verbose_name="image path"
+                    ),
+                ),
+                ("media", models.JSONField(blank=True, default=dict, verbose_name="media")),
+                ("metadata", models.JSONField(blank=True, default=dict, verbose_name="metadata")),
+                ("history", models.JSONField(blank=True, default=list, verbose_name="history")),
+                (
+                    "edited_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="edited at"),
+                ),
+                (
+                    "revoked_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="revoked at"),
+                ),
+                (
+                    "terms",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        blank=True,
+                        default=list,
+                        editable=False,
+                        size=None,
+                        verbose_name="terms",
+                    ),
+                ),
+                (
+                    "term_count",
+                    models.PositiveIntegerField(
+                        default=0, editable=False, verbose_name="term count"
+                    ),
+                ),
+                (
+                    "answers",
+                    models.OneToOneField(
+                        blank=True,
+                        help_text="The message that this one replies to.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="answer",
+                        to="sessions_app.message",
+                        verbose_name="in reply to",
+                    ),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "session",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="sessions_app.chatsession",
+                        verbose_name="session",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'session',
-                'verbose_name_plural': 'sessions',
-                'ordering': ['-last_active'],
+                "verbose_name": "message",
+                "verbose_name_plural": "messages",
+                "ordering": ["session", "order_num"],
+                "indexes": [
+                    models.Index(
+                        fields=["chat", "session", "order_num"],
+                        name="sessions_ap_chat_id_61c8c6_idx",
+                    ),
+                    models.Index(fields=["-received_at", "-order_num"], name="messages_by_time"),
+                    models.Index(fields=["chat", "received_at"], name="messages_of_chat_by_time"),
+                    models.Index(fields=["provider", "role"], name="messages_by_provider"),
+                    models.Index(fields=["role"], name="messages_by_role"),
+                    django.contrib.postgres.indexes.GinIndex(
+                        django.contrib.postgres.indexes.OpClass(
+                            models.F("terms"), name="array_ops"
+                        ),
+                        name="messages_by_word",
+                    ),
+                    models.Index(
+                        condition=models.Q(("role", "summary")),
+                        fields=["session", "-order_num"],
+                        name="summaries_of_session",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("session", "order_num"), name="order_num_once_a_session"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("provider_message_id__isnull", False)),
+                        fields=("provider", "number_id", "provider_message_id"),
+                        name="provider_message_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("order_num__gte", 1)), name="order_num_from_one"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("role__in", ["user", "assistant", "system", "tool", "summary"])
+                        ),
+                        name="message_role_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("revoked_at__isnull", True),
+                            models.Q(("content", ""), ("history", [])),
+                            _connector="OR",
+                        ),
+                        name="revoked_text_is_gone",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ChatAddress',
+            name="Bookmark",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], max_length=16, verbose_name='provider')),
-                ('address', models.CharField(max_length=255, verbose_name='address')),
-                ('left_at', models.DateTimeField(blank=True, null=True, verbose_name='used until')),
-                ('origin', models.UUIDField(blank=True, editable=False, null=True, verbose_name='merged from')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="bookmarks",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="bookmarks",
+                        to="sessions_app.message",
+                        verbose_name="message",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'chat address',
-                'verbose_name_plural': 'chat addresses',
-                'ordering': ['created_at', 'id'],
+                "verbose_name": "bookmark",
+                "verbose_name_plural": "bookmarks",
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("message__isnull", True)),
+                        fields=("user", "chat"),
+                        name="one_bookmark_a_chat",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("message__isnull", False)),
+                        fields=("user", "message"),
+                        name="one_bookmark_a_message",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ChatLabel',
+            name="ChatAddress",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("cloud", "WhatsApp Cloud API"),
+                            ("green", "Green API"),
+                            ("console", "Terminal"),
+                        ],
+                        max_length=16,
+                        verbose_name="provider",
+                    ),
+                ),
+                ("address", models.CharField(max_length=255, verbose_name="address")),
+                ("left_at", models.DateTimeField(blank=True, null=True, verbose_name="used until")),
+                (
+                    "origin",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="merged from"
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="addresses",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'chat label',
-                'verbose_name_plural': 'chat labels',
+                "verbose_name": "chat address",
+                "verbose_name_plural": "chat addresses",
+                "ordering": ["created_at", "id"],
+                "indexes": [
+                    models.Index(fields=["address"], name="sessions_ap_address_749d85_idx"),
+                    models.Index(
+                        django.contrib.postgres.indexes.OpClass(
+                            django.db.models.functions.text.Reverse("address"),
+                            name="text_pattern_ops",
+                        ),
+                        name="addresses_by_ending",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "address"), name="address_once_a_provider"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Turn',
+            name="Label",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('turn_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='answer id')),
-                ('provider', models.CharField(choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], max_length=16, verbose_name='provider')),
-                ('number_id', models.CharField(blank=True, max_length=64, verbose_name='our number')),
-                ('provider_message_id', models.CharField(blank=True, max_length=255, verbose_name='provider message id')),
-                ('user_role', models.CharField(default='client', max_length=16, verbose_name='audience')),
-                ('asked_at', models.DateTimeField(help_text='When the message was written.', verbose_name='asked at')),
-                ('by_hand', models.BooleanField(default=False, help_text='Staff wrote the answer.', verbose_name='by staff')),
-                ('unstored_text', models.TextField(blank=True, help_text='The message, where memory is off; removed once it is answered.', verbose_name='unstored text')),
-                ('unstored_reply', models.TextField(blank=True, help_text='The answer, where memory is off; removed once it is sent.', verbose_name='unstored reply')),
-                ('context', models.JSONField(blank=True, default=dict, help_text="The message's kind, and its session's end by /reset.", verbose_name='context')),
-                ('state', models.CharField(choices=[('pending', 'Pending'), ('running', 'Running'), ('replied', 'Replied'), ('sending', 'Sending'), ('sent', 'Sent'), ('unconfirmed', 'Unconfirmed'), ('missed', 'Missed'), ('refused', 'Refused'), ('merged', 'Merged'), ('held', 'Held'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], default='pending', max_length=16, verbose_name='state')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-                ('not_before', models.DateTimeField(blank=True, null=True, verbose_name='not before')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
-                ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='finished at')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=40, verbose_name="name")),
+                (
+                    "colour",
+                    models.CharField(
+                        choices=[
+                            ("green", "Green"),
+                            ("blue", "Blue"),
+                            ("violet", "Violet"),
+                            ("red", "Red"),
+                            ("amber", "Amber"),
+                            ("grey", "Grey"),
+                        ],
+                        default="green",
+                        max_length=8,
+                        verbose_name="colour",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'answer',
-                'verbose_name_plural': 'answers',
-                'ordering': ['-id'],
-                'permissions': [('rerun_turn', 'Can run a failed turn again')],
+                "verbose_name": "label",
+                "verbose_name_plural": "labels",
+                "ordering": [django.db.models.functions.text.Lower("name")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"),
+                        name="label_once",
+                        violation_error_message="There is a label of this name already.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("colour__in", ["green", "blue", "violet", "red", "amber", "grey"])
+                        ),
+                        name="label_colour_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ForgetEpoch',
+            name="ChatLabel",
             fields=[
-                ('scope', models.CharField(max_length=64, primary_key=True, serialize=False, verbose_name='scope')),
-                ('epoch', models.BigIntegerField(default=0, verbose_name='epoch')),
-                ('memories', models.BigIntegerField(default=0, verbose_name='memories')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chat_labels",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "label",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="chat_labels",
+                        to="sessions_app.label",
+                        verbose_name="label",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'erasure counter',
-                'verbose_name_plural': 'erasure counters',
+                "verbose_name": "chat label",
+                "verbose_name_plural": "chat labels",
+                "constraints": [
+                    models.UniqueConstraint(fields=("chat", "label"), name="label_once_a_chat"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ForgetItem',
+            name="Turn",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document'), ('memory_document', 'Memory document')], max_length=16, verbose_name='kind')),
-                ('object_id', models.UUIDField(verbose_name='object id')),
-                ('trace', models.BigIntegerField(blank=True, null=True, verbose_name='trace')),
-                ('state', models.CharField(choices=[('waiting', 'waits'), ('forgotten', 'erased'), ('gone', 'was gone already'), ('moved', 'is part of another chat now'), ('found', 'still found: nothing was changed'), ('failed', 'failed: nothing was changed')], default='waiting', max_length=16, verbose_name='state')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-                ('moved_to', models.UUIDField(blank=True, null=True, verbose_name='moved to')),
-                ('error', models.TextField(blank=True, help_text='Where it was still found, without the text.', verbose_name='error')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "turn_id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, unique=True, verbose_name="answer id"
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("cloud", "WhatsApp Cloud API"),
+                            ("green", "Green API"),
+                            ("console", "Terminal"),
+                        ],
+                        max_length=16,
+                        verbose_name="provider",
+                    ),
+                ),
+                (
+                    "number_id",
+                    models.CharField(blank=True, max_length=64, verbose_name="our number"),
+                ),
+                (
+                    "provider_message_id",
+                    models.CharField(
+                        blank=True, max_length=255, verbose_name="provider message id"
+                    ),
+                ),
+                (
+                    "user_role",
+                    models.CharField(default="client", max_length=16, verbose_name="audience"),
+                ),
+                (
+                    "asked_at",
+                    models.DateTimeField(
+                        help_text="When the message was written.", verbose_name="asked at"
+                    ),
+                ),
+                (
+                    "by_hand",
+                    models.BooleanField(
+                        default=False, help_text="Staff wrote the answer.", verbose_name="by staff"
+                    ),
+                ),
+                (
+                    "unstored_text",
+                    models.TextField(
+                        blank=True,
+                        help_text="The message, where memory is off; removed once it is answered.",
+                        verbose_name="unstored text",
+                    ),
+                ),
+                (
+                    "unstored_reply",
+                    models.TextField(
+                        blank=True,
+                        help_text="The answer, where memory is off; removed once it is sent.",
+                        verbose_name="unstored reply",
+                    ),
+                ),
+                (
+                    "context",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="The message's kind, and its session's end by /reset.",
+                        verbose_name="context",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Pending"),
+                            ("running", "Running"),
+                            ("replied", "Replied"),
+                            ("sending", "Sending"),
+                            ("sent", "Sent"),
+                            ("unconfirmed", "Unconfirmed"),
+                            ("missed", "Missed"),
+                            ("refused", "Refused"),
+                            ("merged", "Merged"),
+                            ("held", "Held"),
+                            ("cancelled", "Cancelled"),
+                            ("failed", "Failed"),
+                        ],
+                        default="pending",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
+                (
+                    "not_before",
+                    models.DateTimeField(blank=True, null=True, verbose_name="not before"),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created at")),
+                (
+                    "finished_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="finished at"),
+                ),
+                ("error", models.TextField(blank=True, verbose_name="error")),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="turns",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "session",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="turns",
+                        to="sessions_app.chatsession",
+                        verbose_name="session",
+                    ),
+                ),
+                (
+                    "message",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="turn",
+                        to="sessions_app.message",
+                        verbose_name="message",
+                    ),
+                ),
+                (
+                    "reply",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="replied_turn",
+                        to="sessions_app.message",
+                        verbose_name="reply",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'item to erase',
-                'verbose_name_plural': 'items to erase',
-                'ordering': ['run', 'number'],
+                "verbose_name": "answer",
+                "verbose_name_plural": "answers",
+                "ordering": ["-id"],
+                "permissions": [("rerun_turn", "Can run a failed turn again")],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ("pending", "running", "replied"))),
+                        fields=["chat", "id"],
+                        name="turns_waiting",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "sending")),
+                        fields=["id"],
+                        name="turns_sending",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state__in", ("failed", "unconfirmed"))),
+                        fields=["chat", "id"],
+                        include=("state", "finished_at", "created_at"),
+                        name="turns_gone_wrong",
+                    ),
+                    models.Index(fields=["chat", "-id"], name="turns_of_chat"),
+                    models.Index(fields=["created_at"], name="turns_by_time"),
+                    models.Index(fields=["chat", "created_at"], name="turns_of_chat_by_time"),
+                    models.Index(
+                        condition=models.Q(("by_hand", True)), fields=["-id"], name="turns_by_hand"
+                    ),
+                    models.Index(fields=["provider"], name="turns_by_provider"),
+                    models.Index(
+                        models.OrderBy(
+                            django.db.models.expressions.CombinedExpression(
+                                models.F("finished_at"), "-", models.F("created_at")
+                            ),
+                            descending=True,
+                        ),
+                        condition=models.Q(("state", "sent")),
+                        name="turns_by_duration",
+                    ),
+                    models.Index(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                (
+                                    "unconfirmed",
+                                    "missed",
+                                    "refused",
+                                    "merged",
+                                    "held",
+                                    "cancelled",
+                                    "failed",
+                                ),
+                            )
+                        ),
+                        fields=["state", "-id"],
+                        name="turns_unusual",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    "pending",
+                                    "running",
+                                    "replied",
+                                    "sending",
+                                    "sent",
+                                    "unconfirmed",
+                                    "missed",
+                                    "refused",
+                                    "merged",
+                                    "held",
+                                    "cancelled",
+                                    "failed",
+                                ],
+                            )
+                        ),
+                        name="turn_state_known",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "running")),
+                        fields=("chat",),
+                        name="one_running_turn_a_chat",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ForgetReceipt',
+            name="ForgetEpoch",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('receipt_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True, verbose_name='receipt id')),
-                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document'), ('memory_document', 'Memory document')], max_length=16, verbose_name='kind')),
-                ('object_id', models.UUIDField(verbose_name='object id')),
-                ('forgotten_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='erased at')),
-                ('actor_kind', models.CharField(max_length=16, verbose_name='actor kind')),
-                ('actor', models.CharField(blank=True, max_length=255, verbose_name='actor')),
-                ('content_hash', models.CharField(max_length=64, verbose_name='content hash')),
-                ('swept', models.JSONField(default=dict, verbose_name='removed')),
-                ('probe', models.CharField(max_length=16, verbose_name='check')),
-                ('probe_details', models.JSONField(default=dict, verbose_name='check details')),
-                ('call_key', models.CharField(blank=True, max_length=64, verbose_name='call key')),
-                ('requester', models.CharField(blank=True, choices=[('', 'not stated'), ('person', 'the person concerned'), ('representative', "somebody on the person's behalf"), ('business', 'the business itself'), ('authority', 'an authority or a court')], db_default='', default='', max_length=16, verbose_name='asked for by')),
-                ('request_number', models.CharField(blank=True, db_default='', default='', max_length=40, verbose_name='request number')),
-                ('chat_id', models.UUIDField(blank=True, null=True, verbose_name='chat id')),
-                ('person_keys', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=64), blank=True, default=list, size=None, verbose_name='person keys')),
+                (
+                    "scope",
+                    models.CharField(
+                        max_length=64, primary_key=True, serialize=False, verbose_name="scope"
+                    ),
+                ),
+                ("epoch", models.BigIntegerField(default=0, verbose_name="epoch")),
+                ("memories", models.BigIntegerField(default=0, verbose_name="memories")),
             ],
             options={
-                'verbose_name': 'receipt',
-                'verbose_name_plural': 'receipts',
-                'ordering': ['-id'],
-                'permissions': [('forget', 'Can forget memories, messages, sessions and people')],
+                "verbose_name": "erasure counter",
+                "verbose_name_plural": "erasure counters",
             },
         ),
         migrations.CreateModel(
-            name='ForgetRun',
+            name="ForgetReceipt",
             fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('run_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='run id')),
-                ('asked_by', models.CharField(max_length=255, verbose_name='asked by')),
-                ('requester', models.CharField(blank=True, choices=[('', 'not stated'), ('person', 'the person concerned'), ('representative', "somebody on the person's behalf"), ('business', 'the business itself'), ('authority', 'an authority or a court')], db_default='', default='', max_length=16, verbose_name='asked for by')),
-                ('request_number', models.CharField(blank=True, db_default='', default='', max_length=40, verbose_name='request number')),
-                ('state', models.CharField(choices=[('draft', 'to be confirmed'), ('waiting', 'waits for a worker'), ('running', 'in progress'), ('done', 'done')], default='draft', max_length=16, verbose_name='state')),
-                ('total', models.PositiveIntegerField(default=0, verbose_name='total')),
-                ('done', models.PositiveIntegerField(default=0, verbose_name='done')),
-                ('failed', models.PositiveIntegerField(default=0, verbose_name='failed')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
-                ('confirmed_at', models.DateTimeField(blank=True, null=True, verbose_name='confirmed at')),
-                ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='finished at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "receipt_id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, unique=True, verbose_name="receipt id"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("memory", "Memory"),
+                            ("message", "Message"),
+                            ("messages", "Messages of a session"),
+                            ("session", "Session"),
+                            ("chat", "Chat"),
+                            ("document", "Document"),
+                            ("memory_document", "Memory document"),
+                        ],
+                        max_length=16,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("object_id", models.UUIDField(verbose_name="object id")),
+                (
+                    "forgotten_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="erased at"
+                    ),
+                ),
+                ("actor_kind", models.CharField(max_length=16, verbose_name="actor kind")),
+                ("actor", models.CharField(blank=True, max_length=255, verbose_name="actor")),
+                ("content_hash", models.CharField(max_length=64, verbose_name="content hash")),
+                ("swept", models.JSONField(default=dict, verbose_name="removed")),
+                ("probe", models.CharField(max_length=16, verbose_name="check")),
+                ("probe_details", models.JSONField(default=dict, verbose_name="check details")),
+                ("call_key", models.CharField(blank=True, max_length=64, verbose_name="call key")),
+                (
+                    "requester",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not stated"),
+                            ("person", "the person concerned"),
+                            ("representative", "somebody on the person's behalf"),
+                            ("business", "the business itself"),
+                            ("authority", "an authority or a court"),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=16,
+                        verbose_name="asked for by",
+                    ),
+                ),
+                (
+                    "request_number",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        max_length=40,
+                        verbose_name="request number",
+                    ),
+                ),
+                ("chat_id", models.UUIDField(blank=True, null=True, verbose_name="chat id")),
+                (
+                    "person_keys",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="person keys",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'erasure',
-                'verbose_name_plural': 'erasures',
-                'ordering': ['-created_at', '-run_id'],
+                "verbose_name": "receipt",
+                "verbose_name_plural": "receipts",
+                "ordering": ["-id"],
+                "permissions": [("forget", "Can forget memories, messages, sessions and people")],
+                "indexes": [
+                    models.Index(fields=["object_id"], name="sessions_ap_object__adc805_idx"),
+                    models.Index(
+                        fields=["-forgotten_at", "-id"], name="sessions_ap_forgott_2b0a94_idx"
+                    ),
+                    models.Index(
+                        condition=models.Q(("chat_id__isnull", False)),
+                        fields=["chat_id", "-id"],
+                        name="receipts_of_chat",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["person_keys"], name="receipts_of_person"
+                    ),
+                    models.Index(
+                        condition=models.Q(("call_key", ""), _negated=True),
+                        fields=["call_key"],
+                        name="receipts_of_call",
+                    ),
+                    models.Index(
+                        condition=models.Q(("request_number", ""), _negated=True),
+                        fields=["request_number"],
+                        name="receipts_of_request",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "memory",
+                                    "message",
+                                    "messages",
+                                    "session",
+                                    "chat",
+                                    "document",
+                                    "memory_document",
+                                ],
+                            )
+                        ),
+                        name="forgotten_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "requester__in",
+                                ["", "person", "representative", "business", "authority"],
+                            )
+                        ),
+                        name="receipt_requester_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='InboundDelivery',
+            name="ForgetRun",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], max_length=16, verbose_name='provider')),
-                ('delivery_key', models.CharField(max_length=512, verbose_name='delivery key')),
-                ('event', models.CharField(help_text='The kind of event.', max_length=32, verbose_name='event')),
-                ('subject_id', models.CharField(blank=True, help_text="The provider's id of the message that a status, edit, … is about.", max_length=255, verbose_name='subject id')),
-                ('outcome', models.CharField(blank=True, help_text='How it was processed.', max_length=255, verbose_name='outcome')),
-                ('change', models.JSONField(blank=True, help_text='An edit, revocation or reaction that came before its message, until it does.', null=True, verbose_name='change')),
-                ('raw', models.JSONField(blank=True, null=True, verbose_name='original event')),
-                ('attempts', models.PositiveSmallIntegerField(default=0, help_text='Number of retries.', verbose_name='attempts')),
-                ('retry_at', models.DateTimeField(blank=True, help_text='When an event that could not be processed is tried again.', null=True, verbose_name='retry at')),
-                ('received_at', models.DateTimeField(auto_now_add=True, verbose_name='received at')),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "run_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="run id",
+                    ),
+                ),
+                ("asked_by", models.CharField(max_length=255, verbose_name="asked by")),
+                (
+                    "requester",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not stated"),
+                            ("person", "the person concerned"),
+                            ("representative", "somebody on the person's behalf"),
+                            ("business", "the business itself"),
+                            ("authority", "an authority or a court"),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=16,
+                        verbose_name="asked for by",
+                    ),
+                ),
+                (
+                    "request_number",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        max_length=40,
+                        verbose_name="request number",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("draft", "to be confirmed"),
+                            ("waiting", "waits for a worker"),
+                            ("running", "in progress"),
+                            ("done", "done"),
+                        ],
+                        default="draft",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                ("total", models.PositiveIntegerField(default=0, verbose_name="total")),
+                ("done", models.PositiveIntegerField(default=0, verbose_name="done")),
+                ("failed", models.PositiveIntegerField(default=0, verbose_name="failed")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="created at"
+                    ),
+                ),
+                (
+                    "confirmed_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="confirmed at"),
+                ),
+                (
+                    "finished_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="finished at"),
+                ),
             ],
             options={
-                'verbose_name': 'inbound delivery',
-                'verbose_name_plural': 'inbound deliveries',
-                'ordering': ['-id'],
+                "verbose_name": "erasure",
+                "verbose_name_plural": "erasures",
+                "ordering": ["-created_at", "-run_id"],
+                "indexes": [
+                    models.Index(
+                        fields=["-created_at", "-run_id"], name="sessions_ap_created_b2c0fd_idx"
+                    ),
+                    models.Index(
+                        condition=models.Q(("state__in", ("waiting", "running"))),
+                        fields=["run_id"],
+                        name="forget_runs_open",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["draft", "waiting", "running", "done"])),
+                        name="forget_run_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "requester__in",
+                                ["", "person", "representative", "business", "authority"],
+                            )
+                        ),
+                        name="forget_run_requester_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='CannedReply',
+            name="ForgetItem",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=60, verbose_name='name')),
-                ('shortcut', models.CharField(help_text='Letters, digits, - and _. Typing / and the shortcut in a reply inserts it.', max_length=32, verbose_name='shortcut')),
-                ('text', models.TextField(help_text="{name} becomes the client's name, {business} the business's. Words after | stand where the name isn't known: {name|there}.", max_length=4000, verbose_name='text')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("memory", "Memory"),
+                            ("message", "Message"),
+                            ("messages", "Messages of a session"),
+                            ("session", "Session"),
+                            ("chat", "Chat"),
+                            ("document", "Document"),
+                            ("memory_document", "Memory document"),
+                        ],
+                        max_length=16,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("object_id", models.UUIDField(verbose_name="object id")),
+                ("trace", models.BigIntegerField(blank=True, null=True, verbose_name="trace")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "waits"),
+                            ("forgotten", "erased"),
+                            ("gone", "was gone already"),
+                            ("moved", "is part of another chat now"),
+                            ("found", "still found: nothing was changed"),
+                            ("failed", "failed: nothing was changed"),
+                        ],
+                        default="waiting",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
+                ("moved_to", models.UUIDField(blank=True, null=True, verbose_name="moved to")),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True,
+                        help_text="Where it was still found, without the text.",
+                        verbose_name="error",
+                    ),
+                ),
+                (
+                    "receipt",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="item",
+                        to="sessions_app.forgetreceipt",
+                        verbose_name="receipt",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="items",
+                        to="sessions_app.forgetrun",
+                        verbose_name="run",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'canned reply',
-                'verbose_name_plural': 'canned replies',
-                'ordering': [django.db.models.functions.text.Lower('shortcut')],
-                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('shortcut'), name='canned_reply_once', violation_error_message='There is a canned reply with this shortcut already.')],
+                "verbose_name": "item to erase",
+                "verbose_name_plural": "items to erase",
+                "ordering": ["run", "number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "number"), name="forget_item_number_once"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("run", "kind", "object_id"), name="forget_item_once_a_run"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["waiting", "forgotten", "gone", "moved", "found", "failed"],
+                            )
+                        ),
+                        name="forget_item_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "memory",
+                                    "message",
+                                    "messages",
+                                    "session",
+                                    "chat",
+                                    "document",
+                                    "memory_document",
+                                ],
+                            )
+                        ),
+                        name="forget_item_kind_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Label',
+            name="InboundDelivery",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=40, verbose_name='name')),
-                ('colour', models.CharField(choices=[('green', 'Green'), ('blue', 'Blue'), ('violet', 'Violet'), ('red', 'Red'), ('amber', 'Amber'), ('grey', 'Grey')], default='green', max_length=8, verbose_name='colour')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("cloud", "WhatsApp Cloud API"),
+                            ("green", "Green API"),
+                            ("console", "Terminal"),
+                        ],
+                        max_length=16,
+                        verbose_name="provider",
+                    ),
+                ),
+                ("delivery_key", models.CharField(max_length=512, verbose_name="delivery key")),
+                (
+                    "event",
+                    models.CharField(
+                        help_text="The kind of event.", max_length=32, verbose_name="event"
+                    ),
+                ),
+                (
+                    "subject_id",
+                    models.CharField(
+                        blank=True,
+                        help_text="The provider's id of the message that a status, edit, … is about.",
+                        max_length=255,
+                        verbose_name="subject id",
+                    ),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        help_text="How it was processed.",
+                        max_length=255,
+                        verbose_name="outcome",
+                    ),
+                ),
+                (
+                    "change",
+                    models.JSONField(
+                        blank=True,
+                        help_text="An edit, revocation or reaction that came before its message, until it does.",
+                        null=True,
+                        verbose_name="change",
+                    ),
+                ),
+                ("raw", models.JSONField(blank=True, null=True, verbose_name="original event")),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Number of retries.", verbose_name="attempts"
+                    ),
+                ),
+                (
+                    "retry_at",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="When an event that could not be processed is tried again.",
+                        null=True,
+                        verbose_name="retry at",
+                    ),
+                ),
+                (
+                    "received_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="received at"),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="deliveries",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="deliveries",
+                        to="sessions_app.message",
+                        verbose_name="message",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'label',
-                'verbose_name_plural': 'labels',
-                'ordering': [django.db.models.functions.text.Lower('name')],
+                "verbose_name": "inbound delivery",
+                "verbose_name_plural": "inbound deliveries",
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("subject_id", ""), _negated=True),
+                        fields=["subject_id"],
+                        name="deliveries_by_subject",
+                    ),
+                    models.Index(
+                        condition=models.Q(("raw__isnull", False)),
+                        fields=["received_at"],
+                        name="deliveries_with_raw",
+                    ),
+                    models.Index(
+                        condition=models.Q(("retry_at__isnull", False)),
+                        fields=["retry_at"],
+                        name="deliveries_to_retry",
+                    ),
+                    models.Index(
+                        condition=models.Q(("outcome__startswith", "not processed: ")),
+                        fields=["-id"],
+                        name="deliveries_unprocessed",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "delivery_key"), name="delivered_event_once"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SavedFilter',
+            name="CannedReply",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=40, verbose_name='name')),
-                ('query', models.CharField(max_length=500, verbose_name='filters')),
-                ('is_shared', models.BooleanField(default=False, verbose_name='shared')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60, verbose_name="name")),
+                (
+                    "shortcut",
+                    models.CharField(
+                        help_text="Letters, digits, - and _. Typing / and the shortcut in a reply inserts it.",
+                        max_length=32,
+                        verbose_name="shortcut",
+                    ),
+                ),
+                (
+                    "text",
+                    models.TextField(
+                        help_text="{name} becomes the client's name, {business} the business's. Words after | stand where the name isn't known: {name|there}.",
+                        max_length=4000,
+                        verbose_name="text",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'saved filter',
-                'verbose_name_plural': 'saved filters',
-                'ordering': [django.db.models.functions.text.Lower('name'), 'pk'],
-                'indexes': [models.Index(condition=models.Q(('is_shared', True)), fields=['id'], name='saved_filters_shared')],
-                'constraints': [models.UniqueConstraint(models.F('user'), django.db.models.functions.text.Lower('name'), name='saved_filter_once')],
+                "verbose_name": "canned reply",
+                "verbose_name_plural": "canned replies",
+                "ordering": [django.db.models.functions.text.Lower("shortcut")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("shortcut"),
+                        name="canned_reply_once",
+                        violation_error_message="There is a canned reply with this shortcut already.",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Message',
+            name="SavedFilter",
             fields=[
-                ('message_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='message id')),
-                ('order_num', models.PositiveIntegerField(verbose_name='number')),
-                ('role', models.CharField(choices=[('user', 'Client'), ('assistant', 'Assistant'), ('system', 'System'), ('tool', 'Tool'), ('summary', 'Summary')], max_length=16, verbose_name='role')),
-                ('kind', models.CharField(default='text', max_length=32, verbose_name='kind')),
-                ('content', models.TextField(blank=True, verbose_name='content')),
-                ('sender', models.CharField(blank=True, max_length=255, verbose_name='sender')),
-                ('recipient', models.CharField(blank=True, max_length=255, verbose_name='recipient')),
-                ('timestamp', models.DateTimeField(help_text='According to the provider.', verbose_name='written at')),
-                ('received_at', models.DateTimeField(default=django.utils.timezone.now, help_text='When it was stored.', verbose_name='received at')),
-                ('tokens', models.PositiveIntegerField(verbose_name='tokens')),
-                ('was_received', models.BooleanField(default=True, verbose_name='received')),
-                ('delivery_status', models.CharField(blank=True, choices=[('sent', 'Sent'), ('delivered', 'Delivered'), ('read', 'Read'), ('played', 'Played'), ('failed', 'Failed')], default='', max_length=16, verbose_name='delivery status')),
-                ('provider', models.CharField(blank=True, choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], default='', max_length=16, verbose_name='provider')),
-                ('number_id', models.CharField(blank=True, default='', max_length=64, verbose_name='our number')),
-                ('provider_message_id', models.CharField(blank=True, max_length=255, null=True, verbose_name='provider message id')),
-                ('image_path', models.CharField(blank=True, max_length=1024, null=True, verbose_name='image path')),
-                ('media', models.JSONField(blank=True, default=dict, verbose_name='media')),
-                ('metadata', models.JSONField(blank=True, default=dict, verbose_name='metadata')),
-                ('history', models.JSONField(blank=True, default=list, verbose_name='history')),
-                ('edited_at', models.DateTimeField(blank=True, null=True, verbose_name='edited at')),
-                ('revoked_at', models.DateTimeField(blank=True, null=True, verbose_name='revoked at')),
-                ('terms', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, editable=False, size=None, verbose_name='terms')),
-                ('term_count', models.PositiveIntegerField(default=0, editable=False, verbose_name='term count')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=40, verbose_name="name")),
+                ("query", models.CharField(max_length=500, verbose_name="filters")),
+                ("is_shared", models.BooleanField(default=False, verbose_name="shared")),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'message',
-                'verbose_name_plural': 'messages',
-                'ordering': ['session', 'order_num'],
+                "verbose_name": "saved filter",
+                "verbose_name_plural": "saved filters",
+                "ordering": [django.db.models.functions.text.Lower("name"), "pk"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("is_shared", True)),
+                        fields=["id"],
+                        name="saved_filters_shared",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        models.F("user"),
+                        django.db.models.functions.text.Lower("name"),
+                        name="saved_filter_once",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MessageEmbedding',
+            name="MessageEmbedding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=128, verbose_name='model')),
-                ('vector', pgvector.django.vector.VectorField(verbose_name='vector')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=128, verbose_name="model")),
+                ("vector", pgvector.django.vector.VectorField(verbose_name="vector")),
+                (
+                    "message",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="embeddings",
+                        to="sessions_app.message",
+                        verbose_name="message",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'message embedding',
-                'verbose_name_plural': 'message embeddings',
+                "verbose_name": "message embedding",
+                "verbose_name_plural": "message embeddings",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("message", "model"), name="message_vector_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=django.db.models.lookups.GreaterThan(
+                            models.Func(
+                                "vector", function="vector_norm", output_field=models.FloatField()
+                            ),
+                            0.0,
+                        ),
+                        name="message_vector_not_zero",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Note',
+            name="Note",
             fields=[
-                ('note_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='note id')),
-                ('author_name', models.CharField(max_length=150, verbose_name='author name')),
-                ('text', models.TextField(verbose_name='text')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('edited_at', models.DateTimeField(blank=True, null=True, verbose_name='edited at')),
+                (
+                    "note_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="note id",
+                    ),
+                ),
+                ("author_name", models.CharField(max_length=150, verbose_name="author name")),
+                ("text", models.TextField(verbose_name="text")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                (
+                    "edited_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="edited at"),
+                ),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="author",
+                    ),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notes",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="notes",
+                        to="sessions_app.message",
+                        verbose_name="message",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'note',
-                'verbose_name_plural': 'notes',
-                'ordering': ['-created_at', 'note_id'],
+                "verbose_name": "note",
+                "verbose_name_plural": "notes",
+                "ordering": ["-created_at", "note_id"],
+                "indexes": [
+                    models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='OutboundPart',
+            name="OutboundPart",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='id')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('content', models.TextField(blank=True, verbose_name='content')),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('sending', 'Sending'), ('sent', 'Sent'), ('unconfirmed', 'Unconfirmed'), ('failed', 'Failed')], default='waiting', max_length=16, verbose_name='state')),
-                ('provider', models.CharField(choices=[('cloud', 'WhatsApp Cloud API'), ('green', 'Green API'), ('console', 'Terminal')], max_length=16, verbose_name='provider')),
-                ('number_id', models.CharField(blank=True, max_length=64, verbose_name='our number')),
-                ('provider_message_id', models.CharField(blank=True, max_length=255, null=True, verbose_name='provider message id')),
-                ('delivery_status', models.CharField(blank=True, choices=[('sent', 'Sent'), ('delivered', 'Delivered'), ('read', 'Read'), ('played', 'Played'), ('failed', 'Failed')], default='', max_length=16, verbose_name='delivery status')),
-                ('started_at', models.DateTimeField(blank=True, null=True, verbose_name='started at')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="id",
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                ("content", models.TextField(blank=True, verbose_name="content")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("sending", "Sending"),
+                            ("sent", "Sent"),
+                            ("unconfirmed", "Unconfirmed"),
+                            ("failed", "Failed"),
+                        ],
+                        default="waiting",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("cloud", "WhatsApp Cloud API"),
+                            ("green", "Green API"),
+                            ("console", "Terminal"),
+                        ],
+                        max_length=16,
+                        verbose_name="provider",
+                    ),
+                ),
+                (
+                    "number_id",
+                    models.CharField(blank=True, max_length=64, verbose_name="our number"),
+                ),
+                (
+                    "provider_message_id",
+                    models.CharField(
+                        blank=True, max_length=255, null=True, verbose_name="provider message id"
+                    ),
+                ),
+                (
+                    "delivery_status",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("sent", "Sent"),
+                            ("delivered", "Delivered"),
+                            ("read", "Read"),
+                            ("played", "Played"),
+                            ("failed", "Failed"),
+                        ],
+                        default="",
+                        max_length=16,
+                        verbose_name="delivery status",
+                    ),
+                ),
+                (
+                    "started_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="started at"),
+                ),
+                ("error", models.TextField(blank=True, verbose_name="error")),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="parts",
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'outbound part',
-                'verbose_name_plural': 'outbound parts',
-                'ordering': ['turn', 'number'],
+                "verbose_name": "outbound part",
+                "verbose_name_plural": "outbound parts",
+                "ordering": ["turn", "number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("turn", "number"), name="part_number_once_a_turn"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("provider_message_id__isnull", False)),
+                        fields=("provider", "number_id", "provider_message_id"),
+                        name="sent_part_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["waiting", "sending", "sent", "unconfirmed", "failed"])
+                        ),
+                        name="part_state_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ReadMark',
+            name="ReadMark",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('began_at', models.DateTimeField(verbose_name='began at')),
-                ('session_key', models.UUIDField(verbose_name='session key')),
-                ('order_num', models.PositiveIntegerField(verbose_name='number of the message')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("began_at", models.DateTimeField(verbose_name="began at")),
+                ("session_key", models.UUIDField(verbose_name="session key")),
+                ("order_num", models.PositiveIntegerField(verbose_name="number of the message")),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="read_marks",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'read marker',
-                'verbose_name_plural': 'read markers',
+                "verbose_name": "read marker",
+                "verbose_name_plural": "read markers",
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "chat"), name="one_read_mark_a_user"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SummarizationMetadata',
+            name="SummarizationMetadata",
             fields=[
-                ('summary_metadata_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='summary id')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('summarized_message_ids', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), size=None, verbose_name='summarized message ids')),
-                ('first_order', models.PositiveIntegerField(help_text='Its number.', verbose_name='first message')),
-                ('last_order', models.PositiveIntegerField(help_text='Its number.', verbose_name='last message')),
-                ('range_start', models.DateTimeField(help_text='When the earliest message was written.', verbose_name='range start')),
-                ('range_end', models.DateTimeField(help_text='When the latest message was written.', verbose_name='range end')),
-                ('digest', models.TextField(blank=True, verbose_name='digest')),
-                ('chapter', models.TextField(blank=True, verbose_name='chapter')),
-                ('skill_id', models.CharField(max_length=64, verbose_name='skill id')),
-                ('model', models.CharField(blank=True, max_length=128, verbose_name='model')),
-                ('is_extractive', models.BooleanField(default=False, help_text="Made of the messages' own words, without a chat model.", verbose_name='excerpts only')),
-                ('sources_deleted', models.BooleanField(default=False, help_text='Its messages were deleted (DELETE_SUMMARIZED_MESSAGES).', verbose_name='sources deleted')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
+                (
+                    "summary_metadata_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="summary id",
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                (
+                    "summarized_message_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(),
+                        size=None,
+                        verbose_name="summarized message ids",
+                    ),
+                ),
+                (
+                    "first_order",
+                    models.PositiveIntegerField(
+                        help_text="Its number.", verbose_name="first message"
+                    ),
+                ),
+                (
+                    "last_order",
+                    models.PositiveIntegerField(
+                        help_text="Its number.", verbose_name="last message"
+                    ),
+                ),
+                (
+                    "range_start",
+                    models.DateTimeField(
+                        help_text="When the earliest message was written.",
+                        verbose_name="range start",
+                    ),
+                ),
+                (
+                    "range_end",
+                    models.DateTimeField(
+                        help_text="When the latest message was written.", verbose_name="range end"
+                    ),
+                ),
+                ("digest", models.TextField(blank=True, verbose_name="digest")),
+                ("chapter", models.TextField(blank=True, verbose_name="chapter")),
+                ("skill_id", models.CharField(max_length=64, verbose_name="skill id")),
+                ("model", models.CharField(blank=True, max_length=128, verbose_name="model")),
+                (
+                    "is_extractive",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Made of the messages' own words, without a chat model.",
+                        verbose_name="excerpts only",
+                    ),
+                ),
+                (
+                    "sources_deleted",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES).",
+                        verbose_name="sources deleted",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                (
+                    "session",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="summarizations",
+                        to="sessions_app.chatsession",
+                        verbose_name="session",
+                    ),
+                ),
+                (
+                    "summary_message",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="summarization",
+                        to="sessions_app.message",
+                        verbose_name="summary message",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'summary',
-                'verbose_name_plural': 'summaries',
-                'ordering': ['session', 'number'],
+                "verbose_name": "summary",
+                "verbose_name_plural": "summaries",
+                "ordering": ["session", "number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("session", "number"), name="summary_number_once_a_session"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("session", "first_order"), name="messages_summed_up_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("first_order__lte", models.F("last_order"))),
+                        name="summary_range_in_order",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TranscriptBatch',
+            name="TranscriptBatch",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='number')),
-                ('digest', models.CharField(max_length=64, verbose_name='digest')),
-                ('messages', models.PositiveIntegerField(help_text='Number of messages.', verbose_name='messages')),
-                ('backup', models.CharField(max_length=64, verbose_name='backup')),
-                ('saved_at', models.DateTimeField(verbose_name='saved at')),
-                ('cleaned_at', models.DateTimeField(blank=True, null=True, verbose_name='cleaned at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="number")),
+                ("digest", models.CharField(max_length=64, verbose_name="digest")),
+                (
+                    "messages",
+                    models.PositiveIntegerField(
+                        help_text="Number of messages.", verbose_name="messages"
+                    ),
+                ),
+                ("backup", models.CharField(max_length=64, verbose_name="backup")),
+                ("saved_at", models.DateTimeField(verbose_name="saved at")),
+                (
+                    "cleaned_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="cleaned at"),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="transcript_batches",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "session",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="transcript_batches",
+                        to="sessions_app.chatsession",
+                        verbose_name="session",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'transcript batch',
-                'verbose_name_plural': 'transcript batches',
-                'ordering': ['-id'],
+                "verbose_name": "transcript batch",
+                "verbose_name_plural": "transcript batches",
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("cleaned_at__isnull", True)),
+                        fields=["chat", "number"],
+                        name="transcripts_to_clean_up",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Assignment',
+            name="Assignment",
             fields=[
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='assignment', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('assigned_at', models.DateTimeField(verbose_name='assigned at')),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="assignment",
+                        serialize=False,
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                ("assigned_at", models.DateTimeField(verbose_name="assigned at")),
+                (
+                    "assignee",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="assignee",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'assignment',
-                'verbose_name_plural': 'assignments',
+                "verbose_name": "assignment",
+                "verbose_name_plural": "assignments",
             },
         ),
         migrations.CreateModel(
-            name='ChatActivity',
+            name="ChatActivity",
             fields=[
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='activity', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('last_at', models.DateTimeField(verbose_name='last at')),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="activity",
+                        serialize=False,
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                ("last_at", models.DateTimeField(verbose_name="last at")),
             ],
             options={
-                'verbose_name': 'chat activity',
-                'verbose_name_plural': 'chat activities',
+                "verbose_name": "chat activity",
+                "verbose_name_plural": "chat activities",
+                "indexes": [
+                    models.Index(fields=["-last_at", "-chat"], name="chats_by_activity"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ChatPause',
+            name="ChatPause",
             fields=[
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='pause', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('since', models.DateTimeField(default=django.utils.timezone.now, verbose_name='since')),
-                ('until', models.DateTimeField(blank=True, null=True, verbose_name='until')),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="pause",
+                        serialize=False,
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "since",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="since"),
+                ),
+                ("until", models.DateTimeField(blank=True, null=True, verbose_name="until")),
+                (
+                    "paused_by",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="Removed with the account.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="paused by",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'chat pause',
-                'verbose_name_plural': 'chat pauses',
-                'default_permissions': (),
+                "verbose_name": "chat pause",
+                "verbose_name_plural": "chat pauses",
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
-            name='ReviewedMark',
+            name="ReviewedMark",
             fields=[
-                ('began_at', models.DateTimeField(verbose_name='began at')),
-                ('session_key', models.UUIDField(verbose_name='session key')),
-                ('order_num', models.PositiveIntegerField(verbose_name='number of the message')),
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='reviewed', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('reviewed_at', models.DateTimeField(verbose_name='reviewed at')),
+                ("began_at", models.DateTimeField(verbose_name="began at")),
+                ("session_key", models.UUIDField(verbose_name="session key")),
+                ("order_num", models.PositiveIntegerField(verbose_name="number of the message")),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="reviewed",
+                        serialize=False,
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                ("reviewed_at", models.DateTimeField(verbose_name="reviewed at")),
+                (
+                    "reviewed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="reviewed by",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'review marker',
-                'verbose_name_plural': 'review markers',
+                "verbose_name": "review marker",
+                "verbose_name_plural": "review markers",
             },
         ),
         migrations.CreateModel(
-            name='Snooze',
+            name="Snooze",
             fields=[
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='snooze', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('since', models.DateTimeField(verbose_name='since')),
-                ('until', models.DateTimeField(verbose_name='until')),
-                ('snoozed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='snoozed by')),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="snooze",
+                        serialize=False,
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                ("since", models.DateTimeField(verbose_name="since")),
+                ("until", models.DateTimeField(verbose_name="until")),
+                (
+                    "snoozed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="snoozed by",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'snooze',
-                'verbose_name_plural': 'snoozes',
-                'default_permissions': (),
-            },
-        ),
-        migrations.AddIndex(
-            model_name='chat',
-            index=models.Index(fields=['-updated_at'], name='sessions_ap_updated_cc95d2_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='chat',
-            index=models.Index(fields=['-created_at', '-id'], name='sessions_ap_created_da9c81_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='assistantprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('id', 1)), name='one_assistant_profile'),
-        ),
-        migrations.AddField(
-            model_name='bookmark',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='bookmarks', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='bookmark',
-            name='user',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user'),
-        ),
-        migrations.CreateModel(
-            name='CardWork',
-            fields=[
-                ('session', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card_work', serialize=False, to='sessions_app.chatsession', verbose_name='session')),
-                ('token', models.UUIDField(default=uuid.uuid4, verbose_name='token')),
-                ('due_at', models.DateTimeField(verbose_name='due at')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-            ],
-            options={
-                'verbose_name': 'card work',
-                'verbose_name_plural': 'card work',
+                "verbose_name": "snooze",
+                "verbose_name_plural": "snoozes",
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
-            name='SummaryWork',
+            name="CardWork",
             fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('session', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='summary_work', serialize=False, to='sessions_app.chatsession', verbose_name='session')),
-                ('due', models.BooleanField(default=False, verbose_name='due')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-                ('not_before', models.DateTimeField(blank=True, null=True, verbose_name='not before')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
+                (
+                    "session",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="card_work",
+                        serialize=False,
+                        to="sessions_app.chatsession",
+                        verbose_name="session",
+                    ),
+                ),
+                ("token", models.UUIDField(default=uuid.uuid4, verbose_name="token")),
+                ("due_at", models.DateTimeField(verbose_name="due at")),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
             ],
             options={
-                'verbose_name': 'summary work',
-                'verbose_name_plural': 'summary work',
-            },
-        ),
-        migrations.AddField(
-            model_name='chatsession',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='chataddress',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='addresses', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='chatlabel',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chat_labels', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.CreateModel(
-            name='ExtractionWork',
-            fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='extraction', serialize=False, to='sessions_app.turn', verbose_name='answer')),
-                ('due', models.BooleanField(default=True, verbose_name='due')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-                ('not_before', models.DateTimeField(blank=True, null=True, verbose_name='not before')),
-                ('done_at', models.DateTimeField(blank=True, null=True, verbose_name='done at')),
-                ('outcome', models.CharField(blank=True, max_length=255, verbose_name='outcome')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
-            ],
-            options={
-                'verbose_name': 'extraction work',
-                'verbose_name_plural': 'extraction work',
+                "verbose_name": "card work",
+                "verbose_name_plural": "card work",
+                "indexes": [
+                    models.Index(fields=["due_at"], name="cards_due"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MediaFile',
+            name="SummaryWork",
             fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('media_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='media id')),
-                ('state', models.CharField(choices=[('pending', 'being fetched'), ('stored', 'stored'), ('refused', 'refused'), ('failed', 'failed'), ('removed', 'removed')], default='pending', max_length=16, verbose_name='state')),
-                ('content_type', models.CharField(blank=True, max_length=128, verbose_name='content type')),
-                ('size', models.PositiveIntegerField(default=0, verbose_name='size')),
-                ('sha256', models.CharField(blank=True, max_length=64, verbose_name='SHA-256')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-                ('not_before', models.DateTimeField(blank=True, null=True, verbose_name='not before')),
-                ('error_code', models.CharField(blank=True, max_length=32, verbose_name='error')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
-                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='media_file', to='sessions_app.message', verbose_name='message')),
-                ('turn', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='unstored_file', to='sessions_app.turn', verbose_name='answer')),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "session",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="summary_work",
+                        serialize=False,
+                        to="sessions_app.chatsession",
+                        verbose_name="session",
+                    ),
+                ),
+                ("due", models.BooleanField(default=False, verbose_name="due")),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
+                (
+                    "not_before",
+                    models.DateTimeField(blank=True, null=True, verbose_name="not before"),
+                ),
+                ("error", models.TextField(blank=True, verbose_name="error")),
             ],
             options={
-                'verbose_name': 'media file',
-                'verbose_name_plural': 'media files',
-                'default_permissions': (),
-            },
-        ),
-        migrations.AddConstraint(
-            model_name='mediafile',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'stored', 'refused', 'failed', 'removed'])), name='media_state_known'),
-        ),
-        migrations.AddIndex(
-            model_name='mediafile',
-            index=models.Index(condition=models.Q(('state', 'pending')), fields=['created_at'], name='media_to_fetch'),
-        ),
-        migrations.AddIndex(
-            model_name='mediafile',
-            index=models.Index(condition=models.Q(('state', 'stored')), fields=['created_at'], name='media_kept'),
-        ),
-        migrations.AddIndex(
-            model_name='mediafile',
-            index=models.Index(condition=models.Q(('message__isnull', True), ('turn__isnull', True)), fields=['media_id'], name='media_to_remove'),
-        ),
-        migrations.CreateModel(
-            name='TurnReplay',
-            fields=[
-                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='replay', serialize=False, to='sessions_app.turn', verbose_name='answer')),
-                ('prompt', models.JSONField(blank=True, default=list, verbose_name='prompt')),
-                ('recalled', models.JSONField(blank=True, default=list, verbose_name='recalled')),
-                ('shown', models.JSONField(blank=True, default=list, verbose_name='shown')),
-                ('left_out', models.JSONField(blank=True, default=dict, verbose_name='left out')),
-                ('model', models.CharField(blank=True, max_length=128, verbose_name='model')),
-                ('prompt_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='prompt tokens')),
-                ('completion_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='completion tokens')),
-                ('timings', models.JSONField(blank=True, default=dict, verbose_name='timings')),
-            ],
-            options={
-                'verbose_name': 'replay',
-                'verbose_name_plural': 'replays',
-                'default_permissions': (),
-            },
-        ),
-        migrations.AddField(
-            model_name='turn',
-            name='chat',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='turn',
-            name='session',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='sessions_app.chatsession', verbose_name='session'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetreceipt',
-            index=models.Index(fields=['object_id'], name='sessions_ap_object__adc805_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetreceipt',
-            index=models.Index(fields=['-forgotten_at', '-id'], name='sessions_ap_forgott_2b0a94_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetreceipt',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document', 'memory_document'])), name='forgotten_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetreceipt',
-            constraint=models.CheckConstraint(condition=models.Q(('requester__in', ['', 'person', 'representative', 'business', 'authority'])), name='receipt_requester_known'),
-        ),
-        migrations.AddField(
-            model_name='forgetitem',
-            name='receipt',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='item', to='sessions_app.forgetreceipt', verbose_name='receipt'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetrun',
-            index=models.Index(fields=['-created_at', '-run_id'], name='sessions_ap_created_b2c0fd_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetrun',
-            index=models.Index(condition=models.Q(('state__in', ('waiting', 'running'))), fields=['run_id'], name='forget_runs_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetrun',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['draft', 'waiting', 'running', 'done'])), name='forget_run_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetrun',
-            constraint=models.CheckConstraint(condition=models.Q(('requester__in', ['', 'person', 'representative', 'business', 'authority'])), name='forget_run_requester_known'),
-        ),
-        migrations.AddField(
-            model_name='forgetitem',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='sessions_app.forgetrun', verbose_name='run'),
-        ),
-        migrations.AddField(
-            model_name='inbounddelivery',
-            name='chat',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='deliveries', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddConstraint(
-            model_name='label',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='label_once', violation_error_message='There is a label of this name already.'),
-        ),
-        migrations.AddConstraint(
-            model_name='label',
-            constraint=models.CheckConstraint(condition=models.Q(('colour__in', ['green', 'blue', 'violet', 'red', 'amber', 'grey'])), name='label_colour_known'),
-        ),
-        migrations.AddField(
-            model_name='chatlabel',
-            name='label',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chat_labels', to='sessions_app.label', verbose_name='label'),
-        ),
-        migrations.AddField(
-            model_name='turn',
-            name='message',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='turn', to='sessions_app.message', verbose_name='message'),
-        ),
-        migrations.AddField(
-            model_name='turn',
-            name='reply',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replied_turn', to='sessions_app.message', verbose_name='reply'),
-        ),
-        migrations.AddField(
-            model_name='message',
-            name='answers',
-            field=models.OneToOneField(blank=True, help_text='The message that this one replies to.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='answer', to='sessions_app.message', verbose_name='in reply to'),
-        ),
-        migrations.AddField(
-            model_name='message',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='message',
-            name='session',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='sessions_app.chatsession', verbose_name='session'),
-        ),
-        migrations.AddField(
-            model_name='inbounddelivery',
-            name='message',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='deliveries', to='sessions_app.message', verbose_name='message'),
-        ),
-        migrations.AddField(
-            model_name='bookmark',
-            name='message',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='bookmarks', to='sessions_app.message', verbose_name='message'),
-        ),
-        migrations.AddField(
-            model_name='messageembedding',
-            name='message',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='embeddings', to='sessions_app.message', verbose_name='message'),
-        ),
-        migrations.AddField(
-            model_name='note',
-            name='author',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='author'),
-        ),
-        migrations.AddField(
-            model_name='note',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='note',
-            name='message',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='notes', to='sessions_app.message', verbose_name='message'),
-        ),
-        migrations.AddField(
-            model_name='outboundpart',
-            name='turn',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='sessions_app.turn', verbose_name='answer'),
-        ),
-        migrations.AddField(
-            model_name='readmark',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='read_marks', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='readmark',
-            name='user',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user'),
-        ),
-        migrations.AddField(
-            model_name='summarizationmetadata',
-            name='session',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='summarizations', to='sessions_app.chatsession', verbose_name='session'),
-        ),
-        migrations.AddField(
-            model_name='summarizationmetadata',
-            name='summary_message',
-            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='summarization', to='sessions_app.message', verbose_name='summary message'),
-        ),
-        migrations.AddField(
-            model_name='transcriptbatch',
-            name='chat',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='transcript_batches', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddField(
-            model_name='transcriptbatch',
-            name='session',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='transcript_batches', to='sessions_app.chatsession', verbose_name='session'),
-        ),
-        migrations.AddField(
-            model_name='assignment',
-            name='assignee',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='assignee'),
-        ),
-        migrations.AddIndex(
-            model_name='chatactivity',
-            index=models.Index(fields=['-last_at', '-chat'], name='chats_by_activity'),
-        ),
-        migrations.AddField(
-            model_name='chatpause',
-            name='paused_by',
-            field=models.ForeignKey(blank=True, help_text='Removed with the account.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='paused by'),
-        ),
-        migrations.AddField(
-            model_name='reviewedmark',
-            name='reviewed_by',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='reviewed by'),
-        ),
-        migrations.AddIndex(
-            model_name='cardwork',
-            index=models.Index(fields=['due_at'], name='cards_due'),
-        ),
-        migrations.AddIndex(
-            model_name='summarywork',
-            index=models.Index(condition=models.Q(('due', True)), fields=['session'], name='summaries_due'),
-        ),
-        migrations.AddIndex(
-            model_name='chatsession',
-            index=models.Index(fields=['chat', '-created_at'], name='sessions_ap_chat_id_d85449_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='chatsession',
-            index=models.Index(fields=['-last_active'], name='sessions_ap_last_ac_7d1a34_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='chatsession',
-            index=models.Index(fields=['-created_at', '-session_id'], name='sessions_ap_created_eff1a3_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='chatsession',
-            index=models.Index(condition=models.Q(('status', 'active')), fields=['last_active'], name='sessions_to_expire'),
-        ),
-        migrations.AddIndex(
-            model_name='chatsession',
-            index=models.Index(condition=models.Q(('status', 'expired')), fields=['expired_at'], name='sessions_to_archive'),
-        ),
-        migrations.AddIndex(
-            model_name='chatsession',
-            index=models.Index(condition=models.Q(('vectors_requested_at__isnull', False)), fields=['vectors_requested_at'], name='sessions_with_vectors_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='chatsession',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'active')), fields=('chat',), name='one_active_session_a_chat'),
-        ),
-        migrations.AddConstraint(
-            model_name='chatsession',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['active', 'expired', 'archived'])), name='session_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='chatsession',
-            constraint=models.CheckConstraint(condition=models.Q(('window_start__gte', 1)), name='session_window_from_one'),
-        ),
-        migrations.AddConstraint(
-            model_name='chatsession',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expired_at__isnull', True), ('status', 'active')), models.Q(('expired_at__isnull', False), models.Q(('status', 'active'), _negated=True)), _connector='OR'), name='ended_sessions_have_an_end'),
-        ),
-        migrations.AddIndex(
-            model_name='chataddress',
-            index=models.Index(fields=['address'], name='sessions_ap_address_749d85_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='chataddress',
-            index=models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Reverse('address'), name='text_pattern_ops'), name='addresses_by_ending'),
-        ),
-        migrations.AddConstraint(
-            model_name='chataddress',
-            constraint=models.UniqueConstraint(fields=('provider', 'address'), name='address_once_a_provider'),
-        ),
-        migrations.AddIndex(
-            model_name='extractionwork',
-            index=models.Index(condition=models.Q(('due', True)), fields=['turn'], name='extractions_due'),
-        ),
-        migrations.AddField(
-            model_name='turnreplay',
-            name='summary',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sessions_app.message', verbose_name='summary'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetitem',
-            constraint=models.UniqueConstraint(fields=('run', 'number'), name='forget_item_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetitem',
-            constraint=models.UniqueConstraint(fields=('run', 'kind', 'object_id'), name='forget_item_once_a_run'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetitem',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'forgotten', 'gone', 'moved', 'found', 'failed'])), name='forget_item_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='forgetitem',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document', 'memory_document'])), name='forget_item_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='chatlabel',
-            constraint=models.UniqueConstraint(fields=('chat', 'label'), name='label_once_a_chat'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(condition=models.Q(('state__in', ('pending', 'running', 'replied'))), fields=['chat', 'id'], name='turns_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(condition=models.Q(('state', 'sending')), fields=['id'], name='turns_sending'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(condition=models.Q(('state__in', ('failed', 'unconfirmed'))), fields=['chat', 'id'], include=('state', 'finished_at', 'created_at'), name='turns_gone_wrong'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(fields=['chat', '-id'], name='turns_of_chat'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(fields=['created_at'], name='turns_by_time'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(fields=['chat', 'created_at'], name='turns_of_chat_by_time'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(condition=models.Q(('by_hand', True)), fields=['-id'], name='turns_by_hand'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(fields=['provider'], name='turns_by_provider'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(models.OrderBy(django.db.models.expressions.CombinedExpression(models.F('finished_at'), '-', models.F('created_at')), descending=True), condition=models.Q(('state', 'sent')), name='turns_by_duration'),
-        ),
-        migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(condition=models.Q(('state__in', ('unconfirmed', 'missed', 'refused', 'merged', 'held', 'cancelled', 'failed'))), fields=['state', '-id'], name='turns_unusual'),
-        ),
-        migrations.AddConstraint(
-            model_name='turn',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'running', 'replied', 'sending', 'sent', 'unconfirmed', 'missed', 'refused', 'merged', 'held', 'cancelled', 'failed'])), name='turn_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='turn',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'running')), fields=('chat',), name='one_running_turn_a_chat'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['chat', 'session', 'order_num'], name='sessions_ap_chat_id_61c8c6_idx'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['-received_at', '-order_num'], name='messages_by_time'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['chat', 'received_at'], name='messages_of_chat_by_time'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['provider', 'role'], name='messages_by_provider'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['role'], name='messages_by_role'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.indexes.OpClass(models.F('terms'), name='array_ops'), name='messages_by_word'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetreceipt',
-            index=models.Index(condition=models.Q(('chat_id__isnull', False)), fields=['chat_id', '-id'], name='receipts_of_chat'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetreceipt',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['person_keys'], name='receipts_of_person'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetreceipt',
-            index=models.Index(condition=models.Q(('call_key', ''), _negated=True), fields=['call_key'], name='receipts_of_call'),
-        ),
-        migrations.AddIndex(
-            model_name='forgetreceipt',
-            index=models.Index(condition=models.Q(('request_number', ''), _negated=True), fields=['request_number'], name='receipts_of_request'),
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(condition=models.Q(('role', 'summary')), fields=['session', '-order_num'], name='summaries_of_session'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(fields=('session', 'order_num'), name='order_num_once_a_session'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(condition=models.Q(('provider_message_id__isnull', False)), fields=('provider', 'number_id', 'provider_message_id'), name='provider_message_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(('order_num__gte', 1)), name='order_num_from_one'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ['user', 'assistant', 'system', 'tool', 'summary'])), name='message_role_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(('revoked_at__isnull', True), models.Q(('content', ''), ('history', [])), _connector='OR'), name='revoked_text_is_gone'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(condition=models.Q(('subject_id', ''), _negated=True), fields=['subject_id'], name='deliveries_by_subject'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(condition=models.Q(('raw__isnull', False)), fields=['received_at'], name='deliveries_with_raw'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(condition=models.Q(('retry_at__isnull', False)), fields=['retry_at'], name='deliveries_to_retry'),
-        ),
-        migrations.AddIndex(
-            model_name='inbounddelivery',
-            index=models.Index(condition=models.Q(('outcome__startswith', 'not processed: ')), fields=['-id'], name='deliveries_unprocessed'),
-        ),
-        migrations.AddConstraint(
-            model_name='inbounddelivery',
-            constraint=models.UniqueConstraint(fields=('provider', 'delivery_key'), name='delivered_event_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='bookmark',
-            constraint=models.UniqueConstraint(condition=models.Q(('message__isnull', True)), fields=('user', 'chat'), name='one_bookmark_a_chat'),
-        ),
-        migrations.AddConstraint(
-            model_name='bookmark',
-            constraint=models.UniqueConstraint(condition=models.Q(('message__isnull', False)), fields=('user', 'message'), name='one_bookmark_a_message'),
-        ),
-        migrations.AddConstraint(
-            model_name='messageembedding',
-            constraint=models.UniqueConstraint(fields=('message', 'model'), name='message_vector_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='messageembedding',
-            constraint=models.CheckConstraint(condition=django.db.models.lookups.GreaterThan(models.Func('vector', function='vector_norm', output_field=models.FloatField()), 0.0), name='message_vector_not_zero'),
-        ),
-        migrations.AddIndex(
-            model_name='note',
-            index=models.Index(fields=['chat', '-created_at'], name='notes_of_a_chat'),
-        ),
-        migrations.AddConstraint(
-            model_name='outboundpart',
-            constraint=models.UniqueConstraint(fields=('turn', 'number'), name='part_number_once_a_turn'),
-        ),
-        migrations.AddConstraint(
-            model_name='outboundpart',
-            constraint=models.UniqueConstraint(condition=models.Q(('provider_message_id__isnull', False)), fields=('provider', 'number_id', 'provider_message_id'), name='sent_part_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='outboundpart',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'sending', 'sent', 'unconfirmed', 'failed'])), name='part_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='readmark',
-            constraint=models.UniqueConstraint(fields=('user', 'chat'), name='one_read_mark_a_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='summarizationmetadata',
-            constraint=models.UniqueConstraint(fields=('session', 'number'), name='summary_number_once_a_session'),
-        ),
-        migrations.AddConstraint(
-            model_name='summarizationmetadata',
-            constraint=models.UniqueConstraint(fields=('session', 'first_order'), name='messages_summed_up_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='summarizationmetadata',
-            constraint=models.CheckConstraint(condition=models.Q(('first_order__lte', models.F('last_order'))), name='summary_range_in_order'),
-        ),
-        migrations.AddIndex(
-            model_name='transcriptbatch',
-            index=models.Index(condition=models.Q(('cleaned_at__isnull', True)), fields=['chat', 'number'], name='transcripts_to_clean_up'),
-        ),
-        migrations.AddIndex(
-            model_name='turnreplay',
-            index=models.Index(condition=models.Q(('model', ''), _negated=True), fields=['model', '-turn'], name='turns_by_model'),
-        ),
-        migrations.AddIndex(
-            model_name='turnreplay',
-            index=django.contrib.postgres.indexes.GinIndex(models.Func(models.F('recalled'), models.F('shown'), template="(jsonb_path_query_array(recalled, '$[*].id') || shown)"), name='turns_telling'),
-        ),
-        migrations.CreateModel(
-            name='ChatAccess',
-            fields=[
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='access', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('standing', models.CharField(blank=True, choices=[('', 'not decided'), ('allowed', 'allowed'), ('blocked', 'blocked')], default='', max_length=8, verbose_name='standing')),
-                ('reason', models.CharField(blank=True, choices=[('', 'no reason'), ('client', 'a client'), ('spam', 'spam'), ('abuse', 'abuse'), ('cost', 'writes too much'), ('other', 'another reason')], default='', max_length=8, verbose_name='reason')),
-                ('decided_at', models.DateTimeField(blank=True, null=True, verbose_name='decided at')),
-                ('opted_out_at', models.DateTimeField(blank=True, null=True, verbose_name='opted out at')),
-                ('noticed_turn', models.BigIntegerField(null=True, verbose_name='answer with the privacy notice')),
-                ('hour_began_at', models.DateTimeField(blank=True, null=True, verbose_name='start of the hour')),
-                ('hour_messages', models.PositiveIntegerField(default=0, verbose_name='messages this hour')),
-                ('hour_commands', models.PositiveIntegerField(default=0, verbose_name='commands this hour')),
-                ('hour_told', models.BooleanField(default=False, verbose_name='notified this hour')),
-            ],
-            options={
-                'verbose_name': 'chat access',
-                'verbose_name_plural': 'chat access',
-                'default_permissions': (),
+                "verbose_name": "summary work",
+                "verbose_name_plural": "summary work",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("due", True)), fields=["session"], name="summaries_due"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='UsageDay',
+            name="ExtractionWork",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('day', models.DateField(verbose_name='day')),
-                ('is_owner', models.BooleanField(default=False, verbose_name='by the owner')),
-                ('model_calls', models.PositiveIntegerField(default=0, verbose_name='model calls')),
-                ('prompt_tokens', models.PositiveBigIntegerField(default=0, verbose_name='prompt tokens')),
-                ('completion_tokens', models.PositiveBigIntegerField(default=0, verbose_name='completion tokens')),
-                ('cost', models.DecimalField(decimal_places=8, default=0, max_digits=16, verbose_name='cost')),
-                ('reached', models.CharField(blank=True, max_length=32, verbose_name='reached limit')),
-                ('reached_at', models.DateTimeField(blank=True, null=True, verbose_name='reached at')),
-                ('told_turn', models.BigIntegerField(null=True, verbose_name='answer with the limit notice')),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "turn",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="extraction",
+                        serialize=False,
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
+                ("due", models.BooleanField(default=True, verbose_name="due")),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
+                (
+                    "not_before",
+                    models.DateTimeField(blank=True, null=True, verbose_name="not before"),
+                ),
+                ("done_at", models.DateTimeField(blank=True, null=True, verbose_name="done at")),
+                ("outcome", models.CharField(blank=True, max_length=255, verbose_name="outcome")),
+                ("error", models.TextField(blank=True, verbose_name="error")),
             ],
             options={
-                'verbose_name': 'daily usage',
-                'verbose_name_plural': 'daily usage',
-                'default_permissions': (),
-            },
-        ),
-        migrations.AddField(
-            model_name='chataccess',
-            name='decided_by',
-            field=models.ForeignKey(blank=True, help_text='Removed with the account.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='decided by'),
-        ),
-        migrations.AddField(
-            model_name='usageday',
-            name='chat',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='usage', to='sessions_app.chat', verbose_name='chat'),
-        ),
-        migrations.AddIndex(
-            model_name='chataccess',
-            index=models.Index(condition=models.Q(('standing', ''), _negated=True), fields=['standing'], name='chats_with_a_standing'),
-        ),
-        migrations.AddIndex(
-            model_name='chataccess',
-            index=models.Index(condition=models.Q(('opted_out_at__isnull', False)), fields=['opted_out_at'], name='chats_opted_out'),
-        ),
-        migrations.AddConstraint(
-            model_name='chataccess',
-            constraint=models.CheckConstraint(condition=models.Q(('standing__in', ['', 'allowed', 'blocked'])), name='chat_standing_known'),
-        ),
-        migrations.AddIndex(
-            model_name='usageday',
-            index=models.Index(fields=['day'], name='usage_by_day'),
-        ),
-        migrations.AddConstraint(
-            model_name='usageday',
-            constraint=models.UniqueConstraint(fields=('chat', 'day'), name='usage_once_a_day'),
-        ),
-        migrations.CreateModel(
-            name='AnswerTrial',
-            fields=[
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True, verbose_name='lease token')),
-                ('lease_owner', models.CharField(blank=True, editable=False, max_length=255, verbose_name='lease owner')),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='lease until')),
-                ('trial_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='trial id')),
-                ('state', models.CharField(choices=[('waiting', 'Being made'), ('done', 'Made'), ('failed', 'Failed')], default='waiting', max_length=8, verbose_name='state')),
-                ('model', models.CharField(max_length=128, verbose_name='model')),
-                ('memories', models.CharField(choices=[('then', 'as recalled then'), ('now', 'as recalled now'), ('none', 'none'), ('chosen', 'the ticked ones')], max_length=8, verbose_name='memories')),
-                ('instructions', models.CharField(choices=[('then', 'as then'), ('now', 'by the profile as it is now'), ('edited', 'edited for this trial')], max_length=8, verbose_name='instructions')),
-                ('chosen', models.JSONField(blank=True, default=list, verbose_name='chosen texts')),
-                ('system_text', models.TextField(blank=True, verbose_name='instruction text')),
-                ('text', models.TextField(blank=True, verbose_name='text')),
-                ('recalled', models.JSONField(blank=True, default=list, verbose_name='recalled')),
-                ('answered_by', models.CharField(blank=True, max_length=128, verbose_name='answered by')),
-                ('prompt_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='prompt tokens')),
-                ('completion_tokens', models.PositiveIntegerField(blank=True, null=True, verbose_name='completion tokens')),
-                ('unseen_pictures', models.PositiveSmallIntegerField(default=0, verbose_name='pictures it was not shown')),
-                ('took_ms', models.PositiveIntegerField(blank=True, null=True, verbose_name='took (ms)')),
-                ('attempts', models.PositiveIntegerField(default=0, verbose_name='attempts')),
-                ('error', models.TextField(blank=True, verbose_name='error')),
-                ('user_name', models.CharField(max_length=150, verbose_name='user name')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='finished at')),
-                ('turn', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trials', to='sessions_app.turn', verbose_name='answer')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
-            ],
-            options={
-                'verbose_name': 'answer trial',
-                'verbose_name_plural': 'answer trials',
-                'ordering': ['created_at'],
-                'default_permissions': (),
-                'indexes': [models.Index(fields=['turn', 'created_at'], name='trials_of_answer'), models.Index(fields=['created_at'], name='trials_by_time'), django.contrib.postgres.indexes.GinIndex(models.Func(models.F('recalled'), template="(jsonb_path_query_array(recalled, '$[*].id'))"), name='trials_telling')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'done', 'failed'])), name='trial_state_known'), models.UniqueConstraint(condition=models.Q(('state', 'waiting')), fields=('turn',), name='one_waiting_trial_an_answer')],
+                "verbose_name": "extraction work",
+                "verbose_name_plural": "extraction work",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("due", True)), fields=["turn"], name="extractions_due"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AnswerResolved',
+            name="MediaFile",
             fields=[
-                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='resolved', serialize=False, to='sessions_app.turn', verbose_name='answer')),
-                ('resolved_at', models.DateTimeField(verbose_name='resolved at')),
-                ('resolved_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='resolved by')),
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "media_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="media id",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "being fetched"),
+                            ("stored", "stored"),
+                            ("refused", "refused"),
+                            ("failed", "failed"),
+                            ("removed", "removed"),
+                        ],
+                        default="pending",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "content_type",
+                    models.CharField(blank=True, max_length=128, verbose_name="content type"),
+                ),
+                ("size", models.PositiveIntegerField(default=0, verbose_name="size")),
+                ("sha256", models.CharField(blank=True, max_length=64, verbose_name="SHA-256")),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
+                (
+                    "not_before",
+                    models.DateTimeField(blank=True, null=True, verbose_name="not before"),
+                ),
+                ("error_code", models.CharField(blank=True, max_length=32, verbose_name="error")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="created at"
+                    ),
+                ),
+                (
+                    "message",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="media_file",
+                        to="sessions_app.message",
+                        verbose_name="message",
+                    ),
+                ),
+                (
+                    "turn",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="unstored_file",
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'resolved answer',
-                'verbose_name_plural': 'resolved answers',
-                'default_permissions': (),
+                "verbose_name": "media file",
+                "verbose_name_plural": "media files",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "pending")),
+                        fields=["created_at"],
+                        name="media_to_fetch",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "stored")),
+                        fields=["created_at"],
+                        name="media_kept",
+                    ),
+                    models.Index(
+                        condition=models.Q(("message__isnull", True), ("turn__isnull", True)),
+                        fields=["media_id"],
+                        name="media_to_remove",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["pending", "stored", "refused", "failed", "removed"])
+                        ),
+                        name="media_state_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AnswerRating',
+            name="TurnReplay",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('user_name', models.CharField(max_length=150, verbose_name='user name')),
-                ('is_good', models.BooleanField(verbose_name='good')),
-                ('reason', models.CharField(blank=True, choices=[('wrong', 'It says something wrong'), ('outdated', 'It was right once'), ('unknown', "It doesn't know what it should"), ('beside', "It doesn't answer the question"), ('tells', "It tells what it shouldn't"), ('tone', 'The tone or the language is wrong'), ('person', 'A person should have answered')], max_length=16, verbose_name='reason')),
-                ('is_open', models.BooleanField(verbose_name='open')),
-                ('rated_at', models.DateTimeField(verbose_name='rated at')),
-                ('turn', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='sessions_app.turn', verbose_name='answer')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                (
+                    "turn",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="replay",
+                        serialize=False,
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
+                ("prompt", models.JSONField(blank=True, default=list, verbose_name="prompt")),
+                ("recalled", models.JSONField(blank=True, default=list, verbose_name="recalled")),
+                ("shown", models.JSONField(blank=True, default=list, verbose_name="shown")),
+                ("left_out", models.JSONField(blank=True, default=dict, verbose_name="left out")),
+                ("model", models.CharField(blank=True, max_length=128, verbose_name="model")),
+                (
+                    "prompt_tokens",
+                    models.PositiveIntegerField(
+                        blank=True, null=True, verbose_name="prompt tokens"
+                    ),
+                ),
+                (
+                    "completion_tokens",
+                    models.PositiveIntegerField(
+                        blank=True, null=True, verbose_name="completion tokens"
+                    ),
+                ),
+                ("timings", models.JSONField(blank=True, default=dict, verbose_name="timings")),
+                (
+                    "summary",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="sessions_app.message",
+                        verbose_name="summary",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'answer rating',
-                'verbose_name_plural': 'answer ratings',
-                'ordering': ['rated_at', 'id'],
-                'default_permissions': (),
-                'indexes': [models.Index(condition=models.Q(('is_open', True)), fields=['-turn'], name='ratings_open'), models.Index(fields=['is_good', '-turn'], name='ratings_by_kind')],
-                'constraints': [models.UniqueConstraint(fields=('turn', 'user'), name='one_rating_a_user'), models.CheckConstraint(condition=models.Q(('reason__in', ['', 'wrong', 'outdated', 'unknown', 'beside', 'tells', 'tone', 'person'])), name='rating_reason_known'), models.CheckConstraint(condition=models.Q(('is_good', False), models.Q(('is_open', False), ('reason', '')), _connector='OR'), name='good_is_not_open')],
+                "verbose_name": "replay",
+                "verbose_name_plural": "replays",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("model", ""), _negated=True),
+                        fields=["model", "-turn"],
+                        name="turns_by_model",
+                    ),
+                    django.contrib.postgres.indexes.GinIndex(
+                        models.Func(
+                            models.F("recalled"),
+                            models.F("shown"),
+                            template="(jsonb_path_query_array(recalled, '$[*].id') || shown)",
+                        ),
+                        name="turns_telling",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ContactMerge',
+            name="ChatAccess",
             fields=[
-                ('merge_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False, verbose_name='merge id')),
-                ('gone_id', models.UUIDField(unique=True, verbose_name='merged chat')),
-                ('merged_at', models.DateTimeField(verbose_name='merged at')),
-                ('merged_by', models.CharField(max_length=150, verbose_name='merged by')),
-                ('gone', models.JSONField(default=dict, verbose_name='merged contact before the merge')),
-                ('kept', models.JSONField(default=dict, verbose_name='remaining contact before the merge')),
-                ('rows', models.JSONField(default=dict, verbose_name='moved records')),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='merges', to='sessions_app.chat', verbose_name='chat')),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="access",
+                        serialize=False,
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+                (
+                    "standing",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not decided"),
+                            ("allowed", "allowed"),
+                            ("blocked", "blocked"),
+                        ],
+                        default="",
+                        max_length=8,
+                        verbose_name="standing",
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "no reason"),
+                            ("client", "a client"),
+                            ("spam", "spam"),
+                            ("abuse", "abuse"),
+                            ("cost", "writes too much"),
+                            ("other", "another reason"),
+                        ],
+                        default="",
+                        max_length=8,
+                        verbose_name="reason",
+                    ),
+                ),
+                (
+                    "decided_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="decided at"),
+                ),
+                (
+                    "opted_out_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="opted out at"),
+                ),
+                (
+                    "noticed_turn",
+                    models.BigIntegerField(
+                        null=True, verbose_name="answer with the privacy notice"
+                    ),
+                ),
+                (
+                    "hour_began_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="start of the hour"),
+                ),
+                (
+                    "hour_messages",
+                    models.PositiveIntegerField(default=0, verbose_name="messages this hour"),
+                ),
+                (
+                    "hour_commands",
+                    models.PositiveIntegerField(default=0, verbose_name="commands this hour"),
+                ),
+                (
+                    "hour_told",
+                    models.BooleanField(default=False, verbose_name="notified this hour"),
+                ),
+                (
+                    "decided_by",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="Removed with the account.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="decided by",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'contact merge',
-                'verbose_name_plural': 'contact merges',
-                'ordering': ['-merged_at', 'merge_id'],
-                'default_permissions': (),
+                "verbose_name": "chat access",
+                "verbose_name_plural": "chat access",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("standing", ""), _negated=True),
+                        fields=["standing"],
+                        name="chats_with_a_standing",
+                    ),
+                    models.Index(
+                        condition=models.Q(("opted_out_at__isnull", False)),
+                        fields=["opted_out_at"],
+                        name="chats_opted_out",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("standing__in", ["", "allowed", "blocked"])),
+                        name="chat_standing_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UsageDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField(verbose_name="day")),
+                ("is_owner", models.BooleanField(default=False, verbose_name="by the owner")),
+                ("model_calls", models.PositiveIntegerField(default=0, verbose_name="model calls")),
+                (
+                    "prompt_tokens",
+                    models.PositiveBigIntegerField(default=0, verbose_name="prompt tokens"),
+                ),
+                (
+                    "completion_tokens",
+                    models.PositiveBigIntegerField(default=0, verbose_name="completion tokens"),
+                ),
+                (
+                    "cost",
+                    models.DecimalField(
+                        decimal_places=8, default=0, max_digits=16, verbose_name="cost"
+                    ),
+                ),
+                (
+                    "reached",
+                    models.CharField(blank=True, max_length=32, verbose_name="reached limit"),
+                ),
+                (
+                    "reached_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="reached at"),
+                ),
+                (
+                    "told_turn",
+                    models.BigIntegerField(null=True, verbose_name="answer with the limit notice"),
+                ),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="usage",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "daily usage",
+                "verbose_name_plural": "daily usage",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["day"], name="usage_by_day"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("chat", "day"), name="usage_once_a_day"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AnswerTrial",
+            fields=[
+                (
+                    "lease_token",
+                    models.UUIDField(
+                        blank=True, editable=False, null=True, verbose_name="lease token"
+                    ),
+                ),
+                (
+                    "lease_owner",
+                    models.CharField(
+                        blank=True, editable=False, max_length=255, verbose_name="lease owner"
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="lease until"
+                    ),
+                ),
+                (
+                    "trial_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="trial id",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "Being made"), ("done", "Made"), ("failed", "Failed")],
+                        default="waiting",
+                        max_length=8,
+                        verbose_name="state",
+                    ),
+                ),
+                ("model", models.CharField(max_length=128, verbose_name="model")),
+                (
+                    "memories",
+                    models.CharField(
+                        choices=[
+                            ("then", "as recalled then"),
+                            ("now", "as recalled now"),
+                            ("none", "none"),
+                            ("chosen", "the ticked ones"),
+                        ],
+                        max_length=8,
+                        verbose_name="memories",
+                    ),
+                ),
+                (
+                    "instructions",
+                    models.CharField(
+                        choices=[
+                            ("then", "as then"),
+                            ("now", "by the profile as it is now"),
+                            ("edited", "edited for this trial"),
+                        ],
+                        max_length=8,
+                        verbose_name="instructions",
+                    ),
+                ),
+                ("chosen", models.JSONField(blank=True, default=list, verbose_name="chosen texts")),
+                ("system_text", models.TextField(blank=True, verbose_name="instruction text")),
+                ("text", models.TextField(blank=True, verbose_name="text")),
+                ("recalled", models.JSONField(blank=True, default=list, verbose_name="recalled")),
+                (
+                    "answered_by",
+                    models.CharField(blank=True, max_length=128, verbose_name="answered by"),
+                ),
+                (
+                    "prompt_tokens",
+                    models.PositiveIntegerField(
+                        blank=True, null=True, verbose_name="prompt tokens"
+                    ),
+                ),
+                (
+                    "completion_tokens",
+                    models.PositiveIntegerField(
+                        blank=True, null=True, verbose_name="completion tokens"
+                    ),
+                ),
+                (
+                    "unseen_pictures",
+                    models.PositiveSmallIntegerField(
+                        default=0, verbose_name="pictures it was not shown"
+                    ),
+                ),
+                (
+                    "took_ms",
+                    models.PositiveIntegerField(blank=True, null=True, verbose_name="took (ms)"),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, verbose_name="attempts")),
+                ("error", models.TextField(blank=True, verbose_name="error")),
+                ("user_name", models.CharField(max_length=150, verbose_name="user name")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                (
+                    "finished_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="finished at"),
+                ),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="trials",
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "answer trial",
+                "verbose_name_plural": "answer trials",
+                "ordering": ["created_at"],
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["turn", "created_at"], name="trials_of_answer"),
+                    models.Index(fields=["created_at"], name="trials_by_time"),
+                    django.contrib.postgres.indexes.GinIndex(
+                        models.Func(
+                            models.F("recalled"),
+                            template="(jsonb_path_query_array(recalled, '$[*].id'))",
+                        ),
+                        name="trials_telling",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["waiting", "done", "failed"])),
+                        name="trial_state_known",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "waiting")),
+                        fields=("turn",),
+                        name="one_waiting_trial_an_answer",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AnswerResolved",
+            fields=[
+                (
+                    "turn",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="resolved",
+                        serialize=False,
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
+                ("resolved_at", models.DateTimeField(verbose_name="resolved at")),
+                (
+                    "resolved_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="resolved by",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "resolved answer",
+                "verbose_name_plural": "resolved answers",
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="AnswerRating",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("user_name", models.CharField(max_length=150, verbose_name="user name")),
+                ("is_good", models.BooleanField(verbose_name="good")),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("wrong", "It says something wrong"),
+                            ("outdated", "It was right once"),
+                            ("unknown", "It doesn't know what it should"),
+                            ("beside", "It doesn't answer the question"),
+                            ("tells", "It tells what it shouldn't"),
+                            ("tone", "The tone or the language is wrong"),
+                            ("person", "A person should have answered"),
+                        ],
+                        max_length=16,
+                        verbose_name="reason",
+                    ),
+                ),
+                ("is_open", models.BooleanField(verbose_name="open")),
+                ("rated_at", models.DateTimeField(verbose_name="rated at")),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="ratings",
+                        to="sessions_app.turn",
+                        verbose_name="answer",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "answer rating",
+                "verbose_name_plural": "answer ratings",
+                "ordering": ["rated_at", "id"],
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("is_open", True)), fields=["-turn"], name="ratings_open"
+                    ),
+                    models.Index(fields=["is_good", "-turn"], name="ratings_by_kind"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("turn", "user"), name="one_rating_a_user"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "reason__in",
+                                [
+                                    "",
+                                    "wrong",
+                                    "outdated",
+                                    "unknown",
+                                    "beside",
+                                    "tells",
+                                    "tone",
+                                    "person",
+                                ],
+                            )
+                        ),
+                        name="rating_reason_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_good", False),
+                            models.Q(("is_open", False), ("reason", "")),
+                            _connector="OR",
+                        ),
+                        name="good_is_not_open",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ContactMerge",
+            fields=[
+                (
+                    "merge_id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="merge id",
+                    ),
+                ),
+                ("gone_id", models.UUIDField(unique=True, verbose_name="merged chat")),
+                ("merged_at", models.DateTimeField(verbose_name="merged at")),
+                ("merged_by", models.CharField(max_length=150, verbose_name="merged by")),
+                (
+                    "gone",
+                    models.JSONField(default=dict, verbose_name="merged contact before the merge"),
+                ),
+                (
+                    "kept",
+                    models.JSONField(
+                        default=dict, verbose_name="remaining contact before the merge"
+                    ),
+                ),
+                ("rows", models.JSONField(default=dict, verbose_name="moved records")),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="merges",
+                        to="sessions_app.chat",
+                        verbose_name="chat",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "contact merge",
+                "verbose_name_plural": "contact merges",
+                "ordering": ["-merged_at", "merge_id"],
+                "default_permissions": (),
             },
         ),
         migrations.RunSQL(CHANGES, NO_CHANGES),

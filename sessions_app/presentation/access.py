@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NoReturn
 
 from django.conf import settings
+from django.db.models import Q
 from rest_framework.exceptions import NotFound, PermissionDenied
 
+from memories_app.models import Visibility
 from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from sessions_app.conversations.facade import chat_at
@@ -69,6 +71,17 @@ def chat_or_own(caller: Caller, whatsapp_chat: str | None) -> str:
 
 def no_chat(whatsapp_chat: str) -> NoReturn:
     raise NotFound(f"There is no chat {whatsapp_chat[:100]}.")
+
+
+def memories_in_reach(caller: Caller) -> Q:
+    """Return the condition on memories, or on documents, that the caller may access.
+
+    A bound token acts for the people who write in its chats. What only the owner sees is beyond
+    its reach, also in the owner's own chat.
+    """
+    if not caller.is_bound:
+        return Q()
+    return caller.reach() & ~Q(visibility=Visibility.OWNER)
 
 
 def refuse_beyond_chats(caller: Caller, visibility: str) -> None:

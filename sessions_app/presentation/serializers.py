@@ -13,7 +13,14 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from memoryproject.foundation.rest_kit.serializers import Moment, Object, Strict, Text
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Items,
+    Moment,
+    Object,
+    Strict,
+    Text,
+)
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
@@ -205,7 +212,7 @@ OF_ITS_FORM = ("tool_calls", "tool_call_id", "name", "content_parts")
 
 
 class NewMessageSerializer(Strict):
-    role = serializers.ChoiceField(Role.choices)
+    role = Choice(Role.choices)
     content = Content(
         required=False,
         help_text=(
@@ -230,7 +237,7 @@ class NewMessageSerializer(Strict):
         max_length=MAX_ADDRESS_LENGTH,
         help_text="To whom it was written, in any form. Default: empty.",
     )
-    tool_calls = serializers.ListField(
+    tool_calls = Items(
         child=ToolCallSerializer(),
         required=False,
         allow_null=True,
@@ -265,7 +272,7 @@ class NewMessageSerializer(Strict):
 
 
 class NewMessagesSerializer(Strict):
-    messages = serializers.ListField(
+    messages = Items(
         child=NewMessageSerializer(),
         min_length=1,
         max_length=MAX_MESSAGES,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from memoryproject.foundation.process.private_folders import file_make, folder_sync
 from sessions_app.transcript_files.check import BatchFile, ChangedError, Progress, file_again
 from sessions_app.transcript_files.errors import FaultError
 from sessions_app.transcript_files.transcript_folder import BatchFolder
@@ -90,7 +91,7 @@ class Backups:
         for path in self._named(names):
             files += sum(1 for file in path.iterdir() if file.name != MANIFEST)
             shutil.rmtree(path)
-            _sync(self.root)
+            folder_sync(self.root)
         return files
 
     def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
@@ -105,7 +106,7 @@ class Backups:
                 (path / name).unlink()
             if found:
                 _leave_out(path / MANIFEST, set(found))
-                _sync(path)
+                folder_sync(path)
             gone += len(found)
         return gone
 
@@ -140,18 +141,18 @@ class Backups:
         try:
             for done, file in enumerate(files):
                 progress(BACKING_UP, done, len(files))
-                _write_file(part / file.name, file_again(folder=folder, file=file))
+                file_make(part / file.name, file_again(folder=folder, file=file))
             progress(BACKING_UP, len(files), len(files))
             manifest = {"files": [_entry(file) for file in files]}
-            _write_file(part / MANIFEST, json.dumps(manifest, indent=1).encode())
-            _sync(part)
+            file_make(part / MANIFEST, json.dumps(manifest, indent=1).encode())
+            folder_sync(part)
             _verify(part, files, progress)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
         place = self.root / name
         part.rename(place)
-        _sync(self.root)
+        folder_sync(self.root)
         return place
 
 
@@ -175,14 +176,6 @@ def _entry(file: BatchFile) -> dict[str, Any]:
     return {"name": file.name, "size": file.size, "sha256": file.sha256}
 
 
-def _write_file(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
-
-
 def _verify(path: Path, files: Sequence[BatchFile], progress: Progress) -> None:
     """Read all copies back. Raises BackupError and OSError."""
     written = json.loads((path / MANIFEST).read_bytes())["files"]
@@ -201,14 +194,6 @@ def _sha256(path: Path) -> str:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _made_at(path: Path, *, default: datetime) -> datetime:
@@ -239,5 +224,5 @@ def _leave_out(manifest: Path, names: set[str]) -> None:
     ]
     fresh = manifest.with_name(f".{MANIFEST}")
     fresh.unlink(missing_ok=True)
-    _write_file(fresh, json.dumps({"files": kept}, indent=1).encode())
+    file_make(fresh, json.dumps({"files": kept}, indent=1).encode())
     os.replace(fresh, manifest)

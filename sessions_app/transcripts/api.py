@@ -41,10 +41,10 @@ from sessions_app.transcripts.dependencies import build_save_dependencies, trans
 from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
 from sessions_app.transcripts.target import Target
 from sessions_app.transcripts.transcript_serializers import (
-    SavedSerializer,
-    TextSerializer,
+    SavedTranscriptSerializer,
     TranscriptSerializer,
-    ValidationSerializer,
+    TranscriptTextSerializer,
+    TranscriptValidationSerializer,
 )
 
 TEXT = "User: When does TestCorp pay?\nAssistant: In 30 days.\n"
@@ -124,13 +124,13 @@ class TextView(ApiView):
     max_body_bytes = MAX_FILE_SIZE + MEGABYTE
     bodies = {
         "text/plain": OpenApiTypes.STR,
-        "application/json": TextSerializer,
+        "application/json": TranscriptTextSerializer,
     }
 
     def given(self) -> dict[str, Any]:
         """Return the fields of the body, which is plain text or a JSON object."""
         if not str(self.request.content_type).startswith("text/plain"):
-            return self.body(TextSerializer)
+            return self.body(TranscriptTextSerializer)
         # No parser reads an empty body.
         return {"text": self.request.data or "", "append": False}
 
@@ -195,7 +195,7 @@ class ValidateTranscriptView(TextView):
             "what is stored there. Nothing is stored. 200 also where it isn't valid."
         ),
         request=TextView.bodies,
-        responses=ValidationSerializer,
+        responses=TranscriptValidationSerializer,
         examples=[
             OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
             OpenApiExample(
@@ -267,7 +267,7 @@ class TranscriptsView(TextView):
         ),
         request=TextView.bodies,
         parameters=[location(201)],
-        responses={201: SavedSerializer, 200: SavedSerializer},
+        responses={201: SavedTranscriptSerializer, 200: SavedTranscriptSerializer},
         examples=[
             OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
             OpenApiExample(

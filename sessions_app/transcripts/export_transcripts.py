@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
-from memoryproject.foundation.process.private_folders import folder_make
+from memoryproject.foundation.process.private_folders import file_make, folder_make
 from sessions_app.backup.facade import name_file
 from sessions_app.transcript_files.facade import (
     ASSISTANT,
@@ -35,7 +35,6 @@ from sessions_app.transcripts.conversation_queries import Conversation, conversa
 
 WRITING = "Writing"
 MESSAGES_A_BATCH = 100
-OWNER_ONLY = 0o600
 _PART = re.compile(r"\.chat_memory_batch_[0-9]+\.txt\.part")
 
 
@@ -109,7 +108,7 @@ def _write(
             for number, text in enumerate(_batches(conversation, size, exported), start=1):
                 part = path / f".{batch_name(number)}.part"
                 parts.append(part)
-                _write_file(part, text)
+                file_make(part, text)
                 progress(WRITING, min(exported.messages, total), total)
         progress(WRITING, total, total)
         for number in range(len(parts), 0, -1):
@@ -161,14 +160,6 @@ def left_out_at(row: Row[str], reason: str) -> dict[str, Any]:
         "reason": reason,
         "what": REASONS[reason],
     }
-
-
-def _write_file(path: Path, text: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _remove(paths: list[Path]) -> None:

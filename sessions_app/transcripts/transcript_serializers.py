@@ -13,7 +13,7 @@ from sessions_app.transcripts.target import DEFAULT_CHAT
 MAX_OVERLAP = 10**9
 
 
-class TextSerializer(Strict):
+class TranscriptTextSerializer(Strict):
     text = Text(allow_blank=True, help_text="User: … and Assistant: … in turn, byte for byte.")
     whatsapp_chat = WhatsAppChat(
         required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
@@ -33,7 +33,7 @@ class TextSerializer(Strict):
         return attrs
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
+class TranscriptProblemSerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField(
         allow_null=True, help_text="The line of the text, from 1; null: none in particular."
     )
@@ -43,10 +43,10 @@ class ProblemSerializer(serializers.Serializer[Any]):
     mend = serializers.CharField(help_text="How to correct it.")
 
 
-class ValidationSerializer(serializers.Serializer[Any]):
+class TranscriptValidationSerializer(serializers.Serializer[Any]):
     valid = serializers.BooleanField(help_text="Whether a save would accept the text.")
     messages = serializers.IntegerField(help_text="How many the text holds.")
-    problems = ProblemSerializer(
+    problems = TranscriptProblemSerializer(
         many=True, help_text="The first 100 of them; empty where it is valid."
     )
     further = serializers.IntegerField(help_text="Problems beyond those that are told.")
@@ -55,7 +55,7 @@ class ValidationSerializer(serializers.Serializer[Any]):
     )
 
 
-class SavedSerializer(serializers.Serializer[Any]):
+class SavedTranscriptSerializer(serializers.Serializer[Any]):
     whatsapp_chat = serializers.CharField(
         help_text="The chat that they were saved in, in the stored form of its id."
     )
@@ -68,7 +68,7 @@ class SavedSerializer(serializers.Serializer[Any]):
     )
 
 
-class LeftOutSerializer(serializers.Serializer[Any]):
+class LeftOutMessageSerializer(serializers.Serializer[Any]):
     session_id = serializers.UUIDField(help_text="The session of the message.")
     order_num = serializers.IntegerField(help_text="Its place in the session, from 1.")
     message_id = serializers.UUIDField(help_text="The id of the message.")
@@ -82,6 +82,6 @@ class LeftOutSerializer(serializers.Serializer[Any]):
 class TranscriptSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="User: … and Assistant: … in turn, byte for byte.")
     messages = serializers.IntegerField(help_text="How many the text holds.")
-    left_out = LeftOutSerializer(
+    left_out = LeftOutMessageSerializer(
         many=True, help_text="The messages that a transcript can't represent; empty: none."
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 JSON = "application/json"
 ROOT = "/api/v1/"
@@ -38,6 +40,11 @@ class Api:
     def post(self, path: str, body: Any = None, **headers: str) -> Any:
         return self.call("POST", path, {} if body is None else body, **headers)
 
+    def upload(self, content: bytes, name: str, fields: Any = None, **headers: str) -> Any:
+        """Send a file as a form with these other fields."""
+        form = form_of(content, name, fields)
+        return self.call("POST", "files/", form, Content_Type=MULTIPART_CONTENT, **headers)
+
     def delete(self, path: str, **headers: str) -> Any:
         return self.call("DELETE", path, **headers)
 
@@ -51,6 +58,12 @@ class Api:
             found += answer.json()["results"]
             following = answer.json()["next"]
         return found
+
+
+def form_of(content: bytes, name: str, fields: Any = None) -> bytes:
+    """A form with a file, by MULTIPART_CONTENT."""
+    file = SimpleUploadedFile(name, content)
+    return encode_multipart(BOUNDARY, {"file": file, **(fields or {})})
 
 
 def error_of(answer: Any, status: int) -> dict[str, Any]:

@@ -24,6 +24,8 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-memories-export": {"GET": "read"},
     "api-memories-import": {"POST": "write"},
     "api-memory": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
+    "api-files": {"GET": "read", "POST": "write"},
+    "api-file": {"GET": "read", "DELETE": "forget"},
     "api-receipts": {"GET": "read"},
     "api-receipt": {"GET": "read"},
     # Any scope: it asks for nothing that is stored.

@@ -261,3 +261,43 @@ def test_whatever_bytes_come_are_answered_and_never_500(
     for path in POSTS:
         answer = api.call("POST", path.format(id=session_id), raw)
         assert answer.status_code < 500, answer.content
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "attr", "detail"),
+    [
+        (
+            *("memories/recall/", {"query": "x", "sources": ["memory"]}, "sources.0"),
+            '"memory" is not one of memories, messages.',
+        ),
+        (
+            *("memories/recall/", {"query": "x", "tags": "payments"}, "tags"),
+            "It must be a JSON list, not a text.",
+        ),
+        (
+            "memories/batch/",
+            {"memories": {}},
+            "memories",
+            "It must be a JSON list, not a JSON object.",
+        ),
+        (
+            *("memories/", {"content": "x", "visibility": "all"}, "visibility"),
+            '"all" is not one of owner, chat, public.',
+        ),
+    ],
+)
+def test_an_error_says_what_would_be_right(
+    path: str, body: Any, attr: str, detail: str, api: Api
+) -> None:
+    error = error_of(api.post(path, body), 400)
+    assert (error["attr"], error["detail"]) == (attr, detail)
+
+
+def test_the_error_of_a_filter_lists_its_values(api: Api) -> None:
+    wrong = {
+        "sessions/?status=asleep": '"asleep" is not one of active, expired, archived.',
+        "memories/?visibility=all": '"all" is not one of owner, chat, public.',
+        "audit/?actor_kind=zz": '"zz" is not one of staff, api, person, command, system.',
+    }
+    for path, detail in wrong.items():
+        assert error_of(api.get(path), 400)["detail"] == detail

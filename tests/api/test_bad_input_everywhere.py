@@ -20,7 +20,11 @@ from tests.api.test_scopes import CALLS, ROUTES
 pytestmark = pytest.mark.django_db
 
 CHAT = "15550100123@c.us"
-WITH_BODY = [(name, method) for name, method in CALLS if method in ("POST", "PUT", "PATCH")]
+# Takes a form, and nothing else: tests/api/test_files.py.
+FORM = "api-files"
+WITH_BODY = [
+    (name, method) for name, method in CALLS if method in ("POST", "PUT", "PATCH") and name != FORM
+]
 LISTS = sorted(
     name for name in SCOPE_OF if hasattr(getattr(ROUTES[name][1], "view_class", None), "ordering")
 )
@@ -54,12 +58,13 @@ def ids(api: Api) -> dict[str, str]:
         **{"range_start": message.timestamp, "range_end": message.timestamp},
         created_at=message.timestamp,
     )
+    file = api.upload(b"We open at 9", "hours.txt").json()
     api.call("PUT", "documents/decisions/use-postgres/", b'{"decision": "Use PostgreSQL"}')
     return {
         **{"whatsapp_chat": CHAT, "session_id": said["session_id"], "turn_id": said["turn_id"]},
         "message_id": said["message_id"],
         **{"memory_id": memory, "receipt_id": receipt},
-        **{"summary_metadata_id": str(summary.pk)},
+        **{"summary_metadata_id": str(summary.pk), "document_id": file["document_id"]},
         **{"category": "decisions", "identifier": "use-postgres"},
     }
 
@@ -185,7 +190,7 @@ def test_what_is_no_id_is_not_there(name: str, method: str, api: Api, ids: dict[
     body = b"" if method == "GET" else b"{}"
     for kind, key in re.findall(r"<(\w+):(\w+)>", ROUTES[name][0]):
         wrongs = ["a%00b"]
-        if kind == "uuid":
+        if kind == "id":
             wrongs += ["x", "1", "0b0e7c1e-3f5a-4c7e-9d52", "%00", "%FF", "9" * 3000, "..%2F"]
         for wrong in wrongs:
             error_of(api.call(method, address(name, {**ids, key: wrong}), body), 404)
@@ -206,5 +211,5 @@ def test_every_address_tells_what_it_takes_and_refuses_other_methods(
 
 def test_the_lists_are_those_that_there_are() -> None:
     told: Any = {"api-sessions", "api-session-messages", "api-chats", "api-memories"}
-    rest = {"api-audit", "api-documents", "api-receipts", "api-session-summaries"}
+    rest = {"api-audit", "api-documents", "api-files", "api-receipts", "api-session-summaries"}
     assert set(LISTS) == told | rest

@@ -200,6 +200,8 @@ def test_receipts_are_found_by_the_person_also_after_the_chat_is_erased(
     api.delete(f"memories/{other.pk}/")
     found = api.get(f"receipts/?whatsapp_chat={CLIENT}").json()["results"]
     assert found == receipts[::-1]
+    for spelled in ("15550100123", "%2B15550100123@C.US", "15550100123@s.whatsapp.net"):
+        assert api.get(f"receipts/?whatsapp_chat={spelled}").json()["results"] == found, spelled
     (only,) = api.get(f"receipts/?whatsapp_chat={OTHER_CLIENT}").json()["results"]
     assert only["object_id"] == str(other.pk)
     kinds = api.get(f"receipts/?whatsapp_chat={CLIENT}&kind=chat").json()["results"]

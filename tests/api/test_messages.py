@@ -55,7 +55,7 @@ def test_messages_are_stored_in_order_and_read_as_they_were_given(api: Api, path
     assert (stored[2]["sender"], stored[2]["recipient"]) == ("s", "r")
     assert stored[2]["received_at"].endswith("Z")
     assert stored[2]["was_received"] is True
-    assert api.get(path).json() == {"results": stored, "next": None, "previous": None}
+    assert api.get(path).json()["results"] == stored
 
 
 def test_a_message_is_written_as_its_fields_say(api: Api, path: str) -> None:

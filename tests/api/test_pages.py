@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Chat, ChatSession, Message
-from tests.api.calling import Api
+from tests.api.calling import Api, error_of
 from tests.api.test_sessions import CLIENT, opened
 from tests.plans import plans_of, rows_scanned_in_sequence
 
@@ -131,6 +132,22 @@ def test_a_walk_goes_back_as_it_came(api: Api) -> None:
     assert pages[0]["previous"] is None
 
 
+def test_a_walk_by_cursors_sees_everything_once_and_goes_back(api: Api) -> None:
+    run(CHATS, 95)
+    pages = [api.get("chats/?limit=10").json()]
+    while cursor := pages[-1]["next_cursor"]:
+        pages.append(api.get(f"chats/?limit=10&cursor={cursor}").json())
+    seen = [row["object_id"] for page in pages for row in page["results"]]
+    assert sorted(seen) == sorted(str(key) for key in Chat.objects.values_list("pk", flat=True))
+    for page, following in zip(pages, pages[1:], strict=False):
+        back = api.get(f"chats/?limit=10&cursor={following['previous_cursor']}").json()
+        assert back["results"] == page["results"]
+    assert pages[0]["previous_cursor"] is None
+    for way in ("next", "previous"):
+        (given,) = parse_qs(urlsplit(pages[1][way]).query)["cursor"]
+        assert given == pages[1][f"{way}_cursor"]
+
+
 def test_a_walk_ends_where_more_rows_share_one_time_than_a_page_holds(api: Api) -> None:
     run(CHATS, 2_500)
     Chat.objects.update(created_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
@@ -146,5 +163,15 @@ def test_a_walk_ends_where_more_rows_share_one_time_than_a_page_holds(api: Api) 
 
 
 def test_a_list_of_nothing_has_no_other_pages(api: Api) -> None:
-    assert api.get("chats/").json() == {"results": [], "next": None, "previous": None}
+    ways = {"next": None, "previous": None, "next_cursor": None, "previous_cursor": None}
+    assert api.get("chats/").json() == {"results": [], **ways}
     assert not Message.objects.exists()
+
+
+def test_a_cursor_of_another_list_is_refused(api: Api) -> None:
+    run(CHATS, 3)
+    cursor = api.get("chats/?limit=1").json()["next_cursor"]
+    assert api.get(f"chats/?limit=1&cursor={cursor}").status_code == 200
+    for other in ("sessions/", "memories/", "receipts/", "audit/", "files/", "documents/"):
+        refused = error_of(api.get(f"{other}?cursor={cursor}"), 400)
+        assert (refused["code"], refused["attr"]) == ("invalid_cursor", "cursor"), other

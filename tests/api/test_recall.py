@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -227,3 +228,68 @@ def test_values_may_be_objects(api: Api) -> None:
     question = {"query": "Where is the van?", "min_similarity": 0}
     wanted = {**question, "metadata": {"place": {"city": "Haifa"}, "in": "stock"}}
     assert len(api.post("memories/recall/", wanted).json()["results"]) == 1
+
+
+DANA = "Dana wants net 30"
+
+
+def with_tag(api: Api) -> None:
+    remember(api, DANA, tags=["Payments"])
+
+
+def tagged_later(api: Api) -> None:
+    key = remember(api, DANA)
+    assert api.call("PATCH", f"memories/{key}/", {"tags": ["Payments"]}).status_code == 200
+
+
+def tagged_by_a_mention(api: Api) -> None:
+    remember(api, DANA, tags=["clients"])
+    again = api.post("memories/", {"content": DANA, "tags": ["Payments"]})
+    assert (again.status_code, again.json()["merged"]) == (200, ["tags"])
+
+
+def rewritten(api: Api) -> None:
+    key = remember(api, "Dana wants cash", tags=["Payments"])
+    assert api.call("PATCH", f"memories/{key}/", {"content": DANA}).status_code == 200
+
+
+def imported(api: Api) -> None:
+    line = json.dumps({"content": DANA, "visibility": "owner", "tags": ["Payments"]}).encode()
+    assert api.call("POST", "memories/import/", line).json()["created"] == 1
+
+
+@pytest.mark.parametrize(
+    "store", [with_tag, tagged_later, tagged_by_a_mention, rewritten, imported]
+)
+def test_a_memory_is_found_by_the_words_of_its_tags(store: Callable[[Api], None], api: Api) -> None:
+    remember(api, "The plumber comes on Tuesday")
+    remember(api, "Oranges are in season", tags=["fruit"])
+    store(api)
+    assert contents(recalled(api, "payment")) == [DANA]
+    assert contents(recalled(api, "What payments are there?")) == [DANA]
+    assert [row["content"] for row in api.walk("memories/?text=payment")] == [DANA]
+    assert contents(recalled(api, "fruit")) == ["Oranges are in season"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_tag_that_is_taken_away_finds_nothing_any_more(api: Api) -> None:
+    """Also where the process holds the scope in memory."""
+    key = remember(api, DANA)
+    assert recalled(api, "payment") == []
+    for tags, found in (
+        (["Payments"], [DANA]),
+        (["clients"], []),
+        (["payments"], [DANA]),
+        ([], []),
+    ):
+        assert api.call("PATCH", f"memories/{key}/", {"tags": tags}).status_code == 200
+        assert contents(recalled(api, "payment")) == found
+
+
+def test_a_tag_that_the_text_says_already_changes_no_score(api: Api) -> None:
+    remember(api, "Payment of TestCorp is due on Monday")
+    (plain,) = recalled(api, "When is the payment of TestCorp due?")
+    path = f"memories/{plain['memory_id']}/"
+    assert api.call("PATCH", path, {"tags": ["payment", "TestCorp"]}).status_code == 200
+    (tagged,) = recalled(api, "When is the payment of TestCorp due?")
+    assert tagged["score"] == plain["score"]

@@ -7,29 +7,33 @@ are: a new page is looked at here as soon as it stands there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Literal
 
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Error, Page
 
-from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.browser.visit import MEASURED, ROW, Visit, is_long, serious
+from tests.staff.expected import LISTS
 from tests.staff.furnish import rows
 from tests.staff.test_every_role import tries
 
-# Each element as axe sees it: fields by their names and labels, because axe looks for those, and
-# with colours and size, for the contrast. Classes that only name a model or a field say nothing.
-ELEMENTS = """
-() => [...document.querySelectorAll("body, body *")].map((one) => {
-    const seen = getComputedStyle(one);
-    const names = [...one.classList].filter((name) => !/^(app|model|field|column)-/.test(name));
-    return [
-        one.tagName, names.join(" "), one.getAttribute("role"), one.type,
-        one.type === "hidden" ? "" : one.name, one.labels && one.labels.length,
-        seen.color, seen.backgroundColor, seen.fontSize,
-    ].join();
-})
+PHONE, HEIGHT = 390, 844
+# What a page is like at a width, all at once: each question is a way to the browser and back.
+SEEN = f"""
+() => {{
+    const root = document.documentElement;
+    const frames = [...document.querySelectorAll(".list-frame")];
+    return {{
+        width: innerWidth,
+        sideways: root.scrollWidth > root.clientWidth,
+        frame: frames.some((frame) => frame.scrollWidth > frame.clientWidth),
+        taken: window.taken === true,
+        rows: ({MEASURED})([...document.querySelectorAll("{ROW}")]),
+    }};
+}}
 """
 # Charts follow the width of the window some frames later; a page that doesn't fit by then never
 # does.
@@ -42,15 +46,60 @@ async () => {
     return root.scrollWidth <= root.clientWidth;
 }
 """
+# The histories of all rows are one template's: those of some texts that people write are enough.
+HISTORY = re.compile(r"/history/$")
+HISTORIES = ("/sessions_app/chat/", "/sessions_app/label/", "/memories_app/memory/")
 
 
 @dataclass(frozen=True)
 class Look:
-    """How pages are looked at: the last of the widths is the one that axe sees them at."""
+    """How pages are looked at. ``axe``: the width that axe sees them at; ``other``: the width that
+    they have to fit, too. ``lists``: whether the lists have to fit by themselves, and their rows
+    have two lines on a phone."""
 
-    widths: tuple[int, int]
+    axe: int
+    other: int
     scheme: Literal["light", "dark"]
     language: str
+    lists: bool = False
+
+
+@dataclass
+class Walk:
+    """A walk through all pages. Axe, which takes longest, looks at no page whose kinds of elements
+    are all ``known``."""
+
+    page: Page
+    how: Look
+    known: set[str] = field(default_factory=set)
+    pages: list[str] = field(default_factory=list)
+    rows: int = 0
+
+    def look(self) -> list[str]:
+        """What is wrong with the page that is open, at both widths: first at the one of the page
+        before, because changing it takes a while."""
+        wrong = self._look_here()
+        assert self.page.viewport_size is not None
+        at_first = self.page.viewport_size["width"]
+        then = self.how.axe if at_first == self.how.other else self.how.other
+        self.page.set_viewport_size({"width": then, "height": HEIGHT})
+        return wrong + self._look_here()
+
+    def _look_here(self) -> list[str]:
+        seen = self.page.evaluate(SEEN)
+        width, wrong = seen["width"], []
+        if seen["sideways"] and not fits_soon(self.page):
+            wrong.append(f"it is wider than the screen of {width}")
+        if seen["taken"]:
+            wrong.append("what somebody wrote was run")
+        if self.how.lists and seen["frame"] and width != PHONE:
+            wrong.append("its list is wider than the screen")
+        if self.how.lists and width == PHONE:
+            self.rows += len(seen["rows"])
+            wrong += [f"a row isn't of two lines: {row}" for row in seen["rows"] if is_long(row)]
+        if width == self.how.axe:
+            wrong += serious(self.page, self.known)
+        return wrong
 
 
 def addresses() -> list[str]:
@@ -74,19 +123,8 @@ def opened(page: Page, address: str) -> bool:
     if answer.status != 200 or answer.request.redirected_from is not None:
         return False
     # What isn't a whole page is a part of one, which a script asks for.
-    return answer.headers["content-type"].startswith("text/html") and b"<html" in answer.body()
-
-
-def look(page: Page, widths: tuple[int, int]) -> list[str]:
-    """What is wrong with the page that is open, at these widths."""
-    wrong = []
-    for width in widths:
-        page.set_viewport_size({"width": width, "height": 844})
-        if is_scrolled_sideways(page) and not fits_soon(page):
-            wrong.append(f"it is wider than the screen of {width}")
-    if page.evaluate("window.taken === true"):
-        wrong.append("what somebody wrote was run")
-    return wrong
+    is_whole = "document.doctype !== null"
+    return answer.headers["content-type"].startswith("text/html") and bool(page.evaluate(is_whole))
 
 
 def fits_soon(page: Page) -> bool:
@@ -96,29 +134,24 @@ def fits_soon(page: Page) -> bool:
 
 
 def look_at_all(visit: Visit, how: Look) -> list[str]:
-    """What is wrong with any page. Axe looks at the elements that are new to it: it takes longer
-    than everything else, and all pages of histories, say, are of the same elements."""
+    """What is wrong with any page."""
     cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": how.language, "url": visit.url}
     visit.page.context.add_cookies([cookie])  # type: ignore[list-item]
-    visit.page.emulate_media(color_scheme=how.scheme)
+    visit.page.emulate_media(color_scheme=how.scheme, reduced_motion="reduce")
+    visit.page.set_viewport_size({"width": how.axe, "height": HEIGHT})
+    walk = Walk(visit.page, how)
     wrong: list[str] = []
-    page = visit.page
-    known: set[str] = set()
-    pages: list[str] = []
     # A part of a page names no icon, and the browser asks for the usual one.
     others = ["/favicon.ico"]
     for address in addresses():
-        if not opened(page, address):
+        if HISTORY.search(address) and not any(each in address for each in HISTORIES):
+            continue
+        if not opened(visit.page, address):
             others.append(address)
             continue
-        pages.append(address)
-        found = look(page, how.widths)
-        elements: list[str] = page.evaluate(ELEMENTS)
-        new = {each: place for place, each in enumerate(elements) if each not in known}
-        if new:
-            found += serious(page, sorted(new.values()))
-        known |= set(new)
-        wrong += [f"{address}: {each}" for each in found]
-    assert len(pages) > 80
+        walk.pages.append(address)
+        wrong += [f"{address}: {each}" for each in walk.look()]
+    assert len(walk.pages) > 80
+    assert not how.lists or walk.rows > len(LISTS) / 2
     # A trouble may be told when the next page is open; each names what it is about.
     return wrong + [each for each in visit.troubles() if not each.endswith(tuple(others))]

@@ -1,4 +1,4 @@
-"""Every page of the admin in Hebrew, dark; at last on a narrow screen, and with texts that would
+"""Every page of the admin in Hebrew, dark, as axe sees it on a narrow screen; with texts that would
 like to be more than text. A file of its own: it takes as long as the English one, beside it."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Label
-from tests.browser.every_page import Look, look_at_all
+from tests.browser.every_page import PHONE, Look, look_at_all
 from tests.browser.visit import Visit
 from tests.staff.furnish import furnish
 from tests.world import CLIENT, World
@@ -34,7 +34,7 @@ def test_what_people_write_stays_text_on_every_page(
     furnish(world)
     Chat.objects.update(client_name=HOSTILE[:200])
     Label.objects.update(name=HOSTILE[:40])
-    wrong = look_at_all(visit, Look((1280, 390), "dark", "he"))
+    wrong = look_at_all(visit, Look(PHONE, 1280, "dark", "he"))
     assert not wrong, "\n".join(wrong)
     staff.goto("/admin/")
     assert staff.evaluate("document.documentElement.lang") == "he"

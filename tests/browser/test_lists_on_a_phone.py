@@ -1,76 +1,21 @@
-"""Every list of the admin on a phone: a row is two lines, which open what it is about."""
+"""Lists of the admin on a phone: a row is two lines, which open what it is about. That each list's
+rows are, test_every_page.py sees."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import CannedReply
-from tests.browser.visit import is_scrolled_sideways
-from tests.staff.expected import LISTS
-from tests.staff.furnish import furnish
+from tests.browser.visit import MEASURED, ROW, is_long
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE = {"width": 390, "height": 844}
-TWO_LINES = 76
-ROW = "#result_list tbody tr"
-# Of each row: its height; whether its title is in sight, beside the time and not below it; and how
-# many cells a screen reader would read without their column's name, which is the text before them.
-MEASURED = """
-rows => rows.map(row => {
-    const cells = [...row.cells].filter(cell => cell.querySelector(".action-select") === null);
-    const shown = cells.filter(cell => getComputedStyle(cell).display !== "none");
-    const frame = row.getBoundingClientRect();
-    const name = row.querySelector("th.row-title > a") ?? row.querySelector(".row-title");
-    const title = name.getBoundingClientRect();
-    const time = row.querySelector(".row-time")?.getBoundingClientRect() ?? { left: frame.right };
-    return {
-        height: frame.height,
-        titled: title.height > 10 && title.top >= frame.top && title.right <= time.left,
-        unnamed: shown.filter(cell => {
-            const name = getComputedStyle(cell, "::before");
-            return name.display === "none" || !name.content.includes(cell.dataset.label);
-        }).length,
-    };
-})
-"""
-
-
-def measured(page: Page) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = page.locator(ROW).evaluate_all(MEASURED)
-    return rows
-
-
-def addresses() -> list[str]:
-    # The admin's lists are registered by the first request.
-    Client().get("/admin/")
-    # The list of chats is the inbox, which is a page of its own.
-    names = [name.replace(".", "_") for name in LISTS if name != "sessions_app.chat"]
-    return [reverse(f"admin:{name}_changelist") for name in names]
-
-
-def test_every_list_has_two_lines_a_row(staff: Page, world: World) -> None:
-    furnish(world)
-    long = "a long message " * 40
-    world.say(CLIENT, long + "שורה ארוכה מאוד " * 40)
-    staff.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    wrong, seen = [], 0
-    for address in addresses():
-        staff.goto(address)
-        if is_scrolled_sideways(staff):
-            wrong.append(f"{address} is wider than the screen")
-        for row in measured(staff):
-            seen += 1
-            if row["height"] > TWO_LINES or not row["titled"] or row["unnamed"]:
-                wrong.append(f"{address}: {row}")
-    assert not wrong, "\n".join(wrong)
-    assert seen > len(addresses()) / 2
 
 
 def test_costs_have_two_lines_a_row(staff: Page, world: World, settings: Any) -> None:
@@ -85,10 +30,7 @@ def test_costs_have_two_lines_a_row(staff: Page, world: World, settings: Any) ->
         assert not is_wider, table.inner_text()
     rows = staff.locator(".costs tbody tr")
     expect(rows).to_have_count(9)
-    for row in rows.evaluate_all(MEASURED):
-        assert row["height"] <= TWO_LINES
-        assert row["titled"]
-        assert not row["unnamed"]
+    assert not [row for row in rows.evaluate_all(MEASURED) if is_long(row)]
     today = rows.first
     expect(today.locator(".row-time")).to_contain_text("USD")
     expect(today.get_by_role("cell", name="Prompt: ")).to_be_visible()
@@ -133,16 +75,6 @@ def test_a_touch_opens_the_row_and_the_box_chooses_it(staff: Page, world: World)
     row.click(position={"x": 340, "y": 48})
     expect(staff.locator("h1")).not_to_have_text("Messages")
     assert "/change/" in staff.url
-
-
-def test_no_list_is_wider_than_a_small_laptop(staff: Page, world: World) -> None:
-    furnish(world)
-    world.say(CLIENT, "/remember The invoice goes to Hannah, who pays it within thirty days")
-    staff.set_viewport_size({"width": 1280, "height": 800})
-    wider = "frames => frames.some(frame => frame.scrollWidth > frame.clientWidth)"
-    for address in addresses():
-        staff.goto(address)
-        assert not staff.locator(".list-frame").evaluate_all(wider), address
 
 
 def test_a_wide_screen_has_a_table(staff: Page, world: World) -> None:

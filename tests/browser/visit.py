@@ -12,6 +12,30 @@ from playwright.sync_api import Page, Request, Response
 # wide and light, and narrow and dark anyway.
 SCREENS = ((1280, "dark"), (390, "light"))
 
+# A list's row of two lines is at most as high.
+TWO_LINES = 76
+ROW = "#result_list tbody tr"
+# Of each row: its height; whether its title is in sight, beside the time and not below it; and how
+# many cells a screen reader would read without their column's name, which is the text before them.
+MEASURED = """
+rows => rows.map(row => {
+    const cells = [...row.cells].filter(cell => cell.querySelector(".action-select") === null);
+    const shown = cells.filter(cell => getComputedStyle(cell).display !== "none");
+    const frame = row.getBoundingClientRect();
+    const name = row.querySelector("th.row-title > a") ?? row.querySelector(".row-title");
+    const title = name.getBoundingClientRect();
+    const time = row.querySelector(".row-time")?.getBoundingClientRect() ?? { left: frame.right };
+    return {
+        height: frame.height,
+        titled: title.height > 10 && title.top >= frame.top && title.right <= time.left,
+        unnamed: shown.filter(cell => {
+            const name = getComputedStyle(cell, "::before");
+            return name.display === "none" || !name.content.includes(cell.dataset.label);
+        }).length,
+    };
+})
+"""
+
 
 @dataclass
 class Visit:
@@ -53,6 +77,11 @@ def is_scrolled_sideways(page: Page) -> bool:
     )
 
 
+def is_long(row: dict[str, Any]) -> bool:
+    """Whether a row of a list, as MEASURED, is anything but two lines with all that names it."""
+    return row["height"] > TWO_LINES or not row["titled"] or bool(row["unnamed"])
+
+
 def style(page: Page, selector: str, name: str) -> str:
     """A property of the first such element, as the browser computed it."""
     value = page.locator(selector).first.evaluate(
@@ -61,21 +90,59 @@ def style(page: Page, selector: str, name: str) -> str:
     return str(value)
 
 
-# All that it finds right would be told, too, node by node.
+# Each kind of element as axe sees it, with the place of the first: by what names it, because axe
+# looks for that, and for the contrast with its size, its colours and those behind it. Classes that
+# only name a model or a field say nothing.
+KINDS = """
+() => {
+    const places = {}, behind = new Map([[document.documentElement, ["", 1]]]);
+    const naming = ["aria-label", "aria-labelledby", "title", "alt"];
+    document.querySelectorAll("body, body *").forEach((one, place) => {
+        const seen = getComputedStyle(one);
+        const names = [...one.classList].filter((name) => !/^(app|model|field|column)-/.test(name));
+        const own = seen.backgroundColor, [above, opacity] = behind.get(one.parentElement);
+        const ground = own.startsWith("rgba") ? (/, 0\\)$/.test(own) ? above : own + above) : own;
+        behind.set(one, [ground, opacity * seen.opacity]);
+        const kind = [
+            one.tagName, names.join(" "), one.getAttribute("role"), one.type,
+            one.matches("a, button, th") && !one.textContent.trim(),
+            one.labels && one.labels.length, ...naming.map((each) => one.hasAttribute(each)),
+            seen.color, ...behind.get(one), seen.backgroundImage, seen.fontSize, seen.fontWeight,
+        ].join();
+        places[kind] ??= place;
+    });
+    return places;
+}
+"""
+# Contrasts take most of the time: only those of the elements at these places are looked at. All
+# that is right would be told, too, node by node; and all styles would be read for a rule that isn't
+# asked for.
 AXE = """
 (places) => {
     const all = document.querySelectorAll("body, body *");
-    const context = places ? { include: places.map((place) => all[place]) } : document;
-    return axe.run(context, { resultTypes: ["violations"] }).then((found) => found.violations);
+    all.forEach((one) => one.removeAttribute("data-contrast"));
+    places.forEach((place) => all[place].setAttribute("data-contrast", ""));
+    axe.configure({ rules: [{ id: "color-contrast", selector: "[data-contrast]" }] });
+    const how = { resultTypes: ["violations"], preload: { assets: ["media"] } };
+    return axe.run(document, how).then((found) => found.violations);
 }
 """
 
 
-def serious(page: Page, places: list[int] | None = None) -> list[str]:
-    """What axe-core finds that keeps people from using the page, and where: in all of it, or in
-    the elements at these places among all below the body, with what they hold."""
-    page.evaluate(AXE_SCRIPT)
-    found: list[Any] = page.evaluate(AXE, places)
+def serious(page: Page, known: set[str] | None = None) -> list[str]:
+    """What axe-core finds that keeps people from using the page, and where. Contrasts are looked
+    at once for each kind of element. ``known``: the kinds that were seen on other pages, to which
+    those of this one are added; a page without a new one isn't looked at."""
+    kinds: dict[str, int] = page.evaluate(KINDS)
+    new = kinds.keys() - (known or set())
+    if known is not None:
+        known |= new
+    if not new:
+        return []
+    # Half a megabyte.
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found: list[Any] = page.evaluate(AXE, sorted(kinds[each] for each in new))
     return [
         f"{each['id']}: {node['html'][:200]}"
         for each in found

@@ -1,4 +1,4 @@
-"""One of several processes that recall without a pause, whatever happens to the embeddings.
+"""One of several processes that recall again and again, whatever happens to the embeddings.
 
 Run as ``python -m tests.embedding.reader FOLDER FIRST LAST MODEL``: asks for the facts of those
 numbers until a file named "stop" is in the folder, then prints how many answers the old model
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ import django
 OPENAI = "openai:text-embedding-3-small"
 OLD = "wordllama-256"
 EXACT = 1e-3
+# What else goes on at the same time needs the processors, too.
+PAUSE_SECONDS = 0.03
 ADDED_LATER = "added later"
 
 
@@ -49,6 +52,7 @@ def main(folder: Path, first: int, last: int, new: str) -> dict[str, int]:
         assert len(result.hits) == 5, result.hits
         seen[model_of(asked, result.hits, new)] += 1
         number = first + (number + 1 - first) % (last - first)
+        time.sleep(PAUSE_SECONDS)
     return dict(seen)
 
 

@@ -15,7 +15,7 @@ from tests.loopback.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.processes
 
-COUNT = 800
+COUNT = 400
 
 
 @contextmanager

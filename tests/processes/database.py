@@ -72,11 +72,9 @@ class Database:
     def tables_with(self, text: str) -> list[str]:
         """The tables of which a row, in any column, holds this text."""
         names = self.rows("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
-        return [
-            table["name"]
+        each = " UNION ALL ".join(
+            f"SELECT '{table['name']}' AS name WHERE EXISTS"
+            f' (SELECT 1 FROM "{table["name"]}" found WHERE found::text LIKE %s)'
             for table in names
-            if self.rows(
-                f'SELECT 1 FROM "{table["name"]}" found WHERE found::text LIKE %s LIMIT 1',
-                f"%{text}%",
-            )
-        ]
+        )
+        return [found["name"] for found in self.rows(each, *[f"%{text}%"] * len(names))]

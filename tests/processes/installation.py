@@ -36,8 +36,8 @@ from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
 
 COMMAND_SECONDS = 120
-# The processes of the lane that answers: four workers, the pusher and the monitor.
-ANSWERING = 6
+# The workers of all lanes.
+WORKERS = 10
 # Where a run of the tests shares what it made.
 SHARED_FOLDER = "TESTS_SHARED_FOLDER"
 PREPARE = """
@@ -95,9 +95,16 @@ class Installation:
         self, *arguments: str, seconds: float = COMMAND_SECONDS, **environment: str
     ) -> Ended:
         """Run a command of manage.py that may fail, or take longer than usual."""
+        return self._command_server().run(arguments, environment, seconds)
+
+    def start_command(self, *arguments: str) -> psutil.Process:
+        """Start a command of manage.py, which prints where the servers do."""
+        return self._start(sys.executable, "manage.py", *arguments)
+
+    def _command_server(self) -> CommandServer:
         if self._commands is None:
             self._commands = CommandServer(self.environment)
-        return self._commands.run(arguments, environment, seconds)
+        return self._commands
 
     def start(self) -> None:
         """Web server and workers, up when this returns."""
@@ -141,9 +148,18 @@ class Installation:
         self.programs[name] = self._start(*program.full_command, **program.environment)
 
     def start_workers(self) -> None:
-        self.workers = self._start(sys.executable, "manage.py", "qcluster")
+        self.workers = self.start_lanes()
+
+    def start_lanes(self, *names: str) -> psutil.Process:
+        """Start the workers of these lanes, by default of all; whoever calls ends them."""
+        chosen = [f"--name={name}" for name in names]
+        return self._start(sys.executable, "manage.py", "qcluster", *chosen)
 
     def _start(self, *command: str, **environment: str) -> psutil.Process:
+        """Start a program. Web servers and workers, which are started again and again, are forked
+        where they have the environment of the commands; `make run` starts them as they are."""
+        if not environment and ("manage.py" in command or "gunicorn" in command):
+            return psutil.Process(self._command_server().start(command[1:], self.console))
         with self.console.open("ab") as output:
             return psutil.Popen(
                 command,
@@ -165,19 +181,16 @@ class Installation:
         except httpx.HTTPError:
             return 0
 
-    def sentinel(self) -> psutil.Process:
-        """The process that spawns the answering workers and spawns them again."""
-        return wait_until(self._whole_sentinels, "four workers answer")[0]
+    def all_workers(self) -> list[psutil.Process]:
+        """The workers, once all are there: those that were killed are on their way back."""
+        workers = self.workers
+        assert workers is not None
 
-    def _whole_sentinels(self) -> list[psutil.Process]:
-        """Those with as many processes as only the lane of answers has, once all are there."""
-        assert self.workers is not None
-        found = []
-        for lane in self.workers.children():
-            # A lane may be ended just now.
-            with suppress(psutil.NoSuchProcess):
-                found += [each for each in lane.children() if len(each.children()) == ANSWERING]
-        return found
+        def whole() -> list[psutil.Process]:
+            living = [each for leader in workers.children() for each in children(leader)]
+            return living if len(living) == WORKERS else []
+
+        return wait_until(whole, "all workers are there")
 
     def kill_workers(self) -> None:
         """kill -9 of the whole cluster."""
@@ -202,13 +215,14 @@ class Installation:
 
     def stop_processes(self) -> None:
         """End web server and workers, whatever state they are in."""
-        if self._commands is not None:
-            self._commands.stop()
-            self._commands = None
         for process in (self.workers, self.web, *self.programs.values()):
             if process is not None:
                 kill(family(process))
                 process.wait()
+        # Last: it is the parent of those.
+        if self._commands is not None:
+            self._commands.stop()
+            self._commands = None
 
     def stop(self) -> None:
         """End all that was started."""
@@ -269,6 +283,11 @@ def family(process: psutil.Process) -> list[psutil.Process]:
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    """The children that run; none if the process is gone."""
+    return [each for each in family(process)[1:] if is_alive(each)]
 
 
 def kill(processes: list[psutil.Process]) -> None:

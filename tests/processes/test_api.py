@@ -168,6 +168,38 @@ def test_events_come_while_the_model_is_still_at_work(call: Caller, live: Stage)
     assert done["reply"] == "answer to: held for events"
 
 
+def test_files_for_new_chats_come_at_once_and_are_read_by_workers(
+    call: Caller, live: Stage
+) -> None:
+    phones = [f"{new_phone()}@c.us" for _ in range(6)]
+
+    def upload(number: int, phone: str) -> httpx.Response:
+        file = (f"{number}.txt", f"Room {number} of {phone} has two beds.".encode())
+        return plain_http.post(
+            f"{call.root}files/",
+            files={"file": file},
+            data={"whatsapp_chat": phone},
+            headers=call.headers,
+            timeout=PATIENCE,
+        )
+
+    with ThreadPoolExecutor(12) as pool:
+        # Twelve at a time for one chat, and each file twice.
+        sent = [pool.submit(upload, number % 6, phone) for phone in phones for number in range(12)]
+        answers = [each.result() for each in sent]
+    assert sorted(answer.status_code for answer in answers) == [200] * 36 + [201] * 36
+    ids = {answer.json()["document_id"] for answer in answers}
+    assert len(ids) == 36
+
+    def are_read() -> bool:
+        listed = plain_http.get(
+            f"{call.root}files/?state=ready&limit=1000", headers=call.headers, timeout=PATIENCE
+        )
+        return ids <= {row["document_id"] for row in listed.json()["results"]}
+
+    wait_until(are_read, "all files are read", seconds=PATIENCE)
+
+
 def test_readers_walk_on_while_writers_write(call: Caller, live: Stage) -> None:
     phone = f"{new_phone()}@c.us"
     session = call.post("sessions/", {"whatsapp_chat": phone}).json()["session_id"]

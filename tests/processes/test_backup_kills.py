@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.processes.command_server import REPOSITORY
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
+KEY = {"BACKUP_KEY": "of both"}
 MESSAGES = 60_000
 FILL = f"""
 INSERT INTO sessions_app_chat (id, whatsapp_chat, provider, number_id, is_group, client_name,
@@ -43,70 +40,53 @@ COPYING = (
 )
 
 
-@dataclass(frozen=True)
-class Recovered:
-    """A full installation, and an empty one to restore into."""
-
-    full: Installation
-    empty: Installation
-    archive: Path
-
-    def database(self, installation: Installation) -> Database:
-        return Database(installation.data_dir)
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation with many messages, which no test changes."""
+    with prepared(tmp_path_factory.mktemp("full") / "it", **KEY) as made:
+        Database(made.data_dir).rows(FILL)
+        yield made
 
 
 @pytest.fixture
-def recovered(tmp_path: Path) -> Iterator[Recovered]:
-    key = {"BACKUP_KEY": "of both"}
-    with prepared(tmp_path / "full", **key) as full, prepared(tmp_path / "empty", **key) as empty:
-        yield Recovered(full, empty, tmp_path / "all.zip")
+def empty(tmp_path: Path) -> Iterator[Installation]:
+    """One to restore into."""
+    with prepared(tmp_path / "empty", **KEY) as made:
+        yield made
 
 
-def start(installation: Installation, *arguments: str) -> psutil.Popen:
-    return psutil.Popen(
-        [sys.executable, "manage.py", *arguments],
-        cwd=REPOSITORY,
-        env=installation.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def kill_while_copying(database: Database, process: psutil.Popen, command: str) -> None:
-    """kill -9 as soon as PostgreSQL is seen copying."""
+def kill_while_copying(installation: Installation, words: Sequence[str], command: str) -> None:
+    """kill -9 of manage.py with these words, as soon as PostgreSQL is seen copying."""
+    database = Database(installation.data_dir)
+    process = installation.start_command(*words)
     wait_until(
-        lambda: database.rows(COPYING, command) or process.poll() is not None,
+        lambda: database.rows(COPYING, command) or not is_alive(process),
         "the rows are being copied",
         longest_pause=0.01,
     )
-    assert process.poll() is None, "it was over before it could be killed"
+    assert is_alive(process), "it was over before it could be killed"
     kill([process])
-    process.wait()
     wait_until(lambda: not database.rows(COPYING, command), "PostgreSQL gives up the copy")
 
 
 def test_a_killed_restore_leaves_the_database_empty_and_a_second_one_succeeds(
-    recovered: Recovered,
+    full: Installation, empty: Installation, tmp_path: Path
 ) -> None:
-    full, empty = map(recovered.database, (recovered.full, recovered.empty))
-    full.rows(FILL)
-    before = full.rows(CONTENT)
-    recovered.full.manage("backup", str(recovered.archive))
-
-    process = start(recovered.empty, "restore", str(recovered.archive), "--without-keys")
-    kill_while_copying(empty, process, "COPY FROM")
+    archive = str(tmp_path / "all.zip")
+    full.manage("backup", archive)
+    restore = ("restore", archive, "--without-keys")
+    kill_while_copying(empty, restore, "COPY FROM")
+    restored = Database(empty.data_dir)
     for table in ("sessions_app_chat", "sessions_app_message"):
-        assert empty.rows(f"SELECT count(*) AS rows FROM {table}") == [{"rows": 0}]
+        assert restored.rows(f"SELECT count(*) AS rows FROM {table}") == [{"rows": 0}]
 
-    recovered.empty.manage("restore", str(recovered.archive), "--without-keys")
-    assert empty.rows(CONTENT) == before
+    empty.manage(*restore)
+    assert restored.rows(CONTENT) == Database(full.data_dir).rows(CONTENT)
 
 
-def test_a_killed_backup_leaves_no_file_under_its_name(recovered: Recovered) -> None:
-    full = recovered.database(recovered.full)
-    full.rows(FILL)
-    process = start(recovered.full, "backup", str(recovered.archive))
-    kill_while_copying(full, process, "COPY TO")
-    assert not recovered.archive.exists()
-    recovered.full.manage("backup", str(recovered.archive))
-    recovered.full.manage("backup", str(recovered.archive), "--verify")
+def test_a_killed_backup_leaves_no_file_under_its_name(full: Installation, tmp_path: Path) -> None:
+    archive = tmp_path / "all.zip"
+    kill_while_copying(full, ("backup", str(archive)), "COPY TO")
+    assert not archive.exists()
+    full.manage("backup", str(archive))
+    full.manage("backup", str(archive), "--verify")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.processes.conftest import everything
@@ -40,33 +42,38 @@ def jump(live: Stage, seconds: int) -> None:
     live.database.rows(MOVE.format(seconds=-seconds))
 
 
-@pytest.mark.parametrize("seconds", [3_600, -3_600], ids=["forward", "back"])
-def test_answers_go_on_and_none_is_sent_twice(seconds: int) -> None:
-    with stage(run=everything) as live:
-        live.installation.manage("install_schedules")
-        known, queued, new = (new_phone() for _ in range(3))
-        live.post.say(known, "before it")
-        live.wait_for_answers(known, 1)
-        hold = live.openai.hold_chat("during it")
-        busy = [new_phone() for _ in range(WORKERS)]
-        for phone in busy:
-            live.post.say(phone, "during it")
-        wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
-        live.post.say(queued, "queued before it")
-        live.post.say(known, "queued behind others")
+@pytest.fixture(scope="module")
+def scheduled() -> Iterator[Stage]:
+    """A stage of its own, with schedules: no other test's times are to move."""
+    with stage(run=everything) as started:
+        started.installation.manage("install_schedules")
+        yield started
 
-        jump(live, seconds)
-        live.post.say(new, "after it")
-        hold.release()
-        for phone in busy:
-            assert live.wait_for_answers(phone, 1) == ["answer to: during it"]
-        assert live.wait_for_answers(queued, 1) == ["answer to: queued before it"]
-        assert live.wait_for_answers(new, 1) == ["answer to: after it"]
-        assert live.wait_for_answers(known, 2)[1] == "answer to: queued behind others"
-        late = "SELECT name FROM django_q_schedule WHERE next_run > now() + interval '2 minutes'"
-        wait_until(
-            lambda: not live.database.rows(f"{late} AND minutes = 1"), "the schedules run again"
-        )
-        # Nothing was answered again by those that were taken for dead.
-        for phone in [*busy, queued, new]:
-            assert len(live.graph.texts_to(phone)) == 1
+
+@pytest.mark.parametrize("seconds", [3_600, -3_600], ids=["forward", "back"])
+def test_answers_go_on_and_none_is_sent_twice(scheduled: Stage, seconds: int) -> None:
+    live = scheduled
+    known, queued, new = (new_phone() for _ in range(3))
+    live.post.say(known, "before it")
+    live.wait_for_answers(known, 1)
+    hold = live.openai.hold_chat("during it")
+    busy = [new_phone() for _ in range(WORKERS)]
+    for phone in busy:
+        live.post.say(phone, "during it")
+    wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
+    live.post.say(queued, "queued before it")
+    live.post.say(known, "queued behind others")
+
+    jump(live, seconds)
+    live.post.say(new, "after it")
+    hold.release()
+    for phone in busy:
+        assert live.wait_for_answers(phone, 1) == ["answer to: during it"]
+    assert live.wait_for_answers(queued, 1) == ["answer to: queued before it"]
+    assert live.wait_for_answers(new, 1) == ["answer to: after it"]
+    assert live.wait_for_answers(known, 2)[1] == "answer to: queued behind others"
+    late = "SELECT name FROM django_q_schedule WHERE next_run > now() + interval '2 minutes'"
+    wait_until(lambda: not live.database.rows(f"{late} AND minutes = 1"), "the schedules run again")
+    # Nothing was answered again by those that were taken for dead.
+    for phone in [*busy, queued, new]:
+        assert len(live.graph.texts_to(phone)) == 1

@@ -154,7 +154,7 @@ def test_killed_while_its_vectors_are_made(live: Stage) -> None:
 
 def reading_worker(live: Stage) -> tuple[psutil.Process, psutil.Process] | None:
     """The worker that reads a document now, and its child that does."""
-    for worker in live.installation.sentinel().children():
+    for worker in live.installation.all_workers():
         for child in worker.children():
             if CHILD in child.cmdline():
                 return worker, child

@@ -11,6 +11,7 @@ from functools import partial
 import psutil
 import pytest
 
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.processes.installation import kill
 from tests.processes.posting import cloud_value, new_phone
 from tests.processes.stage import Stage
@@ -152,14 +153,10 @@ def test_killed_inside_the_send_and_never_confirmed(live: Stage) -> None:
     assert live.database.states(f"{phone}@c.us") == ["sent", "sent"]
 
 
-def test_each_process_of_an_idle_cluster_can_be_killed(live: Stage) -> None:
+def test_each_idle_worker_can_be_killed(live: Stage) -> None:
+    """One of each lane is asking for jobs then, the others wait for their turn."""
     phone = new_phone()
-    # Workers that an earlier test killed may still be on their way back.
-    children = live.installation.sentinel().children
-    wait_until(lambda: len(children()) == 6, "four workers, the pusher and the monitor")
-    members = children()
-
-    for number, member in enumerate(members, start=1):
+    for number, member in enumerate(live.installation.all_workers(), start=1):
         kill([member])
         live.post.say(phone, f"after kill {number}")
         wanted = [f"answer to: after kill {each}" for each in range(1, number + 1)]
@@ -167,36 +164,51 @@ def test_each_process_of_an_idle_cluster_can_be_killed(live: Stage) -> None:
 
 
 def test_workers_killed_when_their_job_ends_are_replaced(live: Stage) -> None:
-    """They are then returning their result, which the monitor and the sentinel wait for."""
+    """They are then storing the result of their job."""
     phone = new_phone()
     for number in range(1, 7):
         hold = live.openai.hold_chat(f"its end {number}")
         live.post.say(phone, f"its end {number}")
         wait_until(partial(getattr, hold, "reached"), "the model is asked")
-        turns = live.database.turns(f"{phone}@c.us")
-        owner = next(turn["lease_owner"] for turn in turns if turn["lease_token"])
+        # A worker that was killed after the answer may have left its lease on an earlier turn.
+        owner = live.database.turns(f"{phone}@c.us")[-1]["lease_owner"]
         worker = psutil.Process(int(owner.split(":")[1]))
         hold.release()
         wanted = [f"answer to: its end {each}" for each in range(1, number + 1)]
         assert live.wait_for_answers(phone, number) == wanted
         kill([worker])
-    children = live.installation.sentinel().children
-    wait_until(lambda: len(children()) == 6, "four workers, the pusher and the monitor")
+    assert live.installation.all_workers()
 
 
-def test_the_sentinel_of_a_lane_is_killed(live: Stage) -> None:
-    phone = new_phone()
-    sentinel = live.installation.sentinel()
-    orphans = sentinel.children()
+@pytest.mark.parametrize("killed", ["first process", "leader"])
+def test_orphans_finish_their_job_and_end(live: Stage, killed: str) -> None:
+    phone, other = new_phone(), new_phone()
+    text = f"orphaned by the {killed}"
+    orphans = live.installation.all_workers()
+    hold = live.openai.hold_chat(text)
+    live.post.say(phone, text)
+    wait_until(lambda: hold.reached, "the model is asked")
 
-    kill([sentinel])
-    # Its workers end, too: one that was sending then would leave a turn whose fate is unknown.
-    _, alive = psutil.wait_procs(orphans, timeout=60)
-    live.post.say(phone, "without a sentinel")
+    first = live.installation.workers
+    assert first is not None
+    (leader,) = first.children()
+    kill([first if killed == "first process" else leader])
+    (owner,) = (turn["lease_owner"] for turn in live.database.turns(f"{phone}@c.us"))
+    wait_until(
+        lambda: [str(each.pid) for each in orphans if is_alive(each)] == [owner.split(":")[1]],
+        "all but the one at work have ended",
+    )
+    if killed == "first process":
+        first.wait()
+        live.installation.start_workers()
+    live.post.say(other, "to the next ones")
+    assert live.wait_for_answers(other, 1) == ["answer to: to the next ones"]
+    hold.release()
 
-    assert not alive
-    assert live.wait_for_answers(phone, 1) == ["answer to: without a sentinel"]
-    assert live.installation.sentinel().pid != sentinel.pid
+    assert live.wait_for_answers(phone, 1) == [f"answer to: {text}"]
+    wait_until(
+        lambda: not any(map(is_alive, (leader, *orphans))), "the orphans and their leader are gone"
+    )
 
 
 def test_the_whole_cluster_is_killed_and_started_again(live: Stage) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import psutil
+import signal
+
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -12,7 +13,6 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
     stop_postmaster,
 )
-from memoryproject.foundation.process.lanes import LANES
 from tests.processes import plain_http
 from tests.processes.conftest import everything
 from tests.processes.installation import family, kill
@@ -63,55 +63,45 @@ def test_a_question_waits_behind_no_command_of_its_chat(live: Stage) -> None:
     assert [answer.startswith("answer to:") for answer in answers] == [False, True, False, True]
 
 
-def test_a_lane_that_is_killed_is_started_again(live: Stage) -> None:
-    workers = live.installation.workers
-    assert workers is not None
-    wait_until(lambda: len(workers.children()) == len(LANES), "all lanes have started")
-    before = family(workers)[1:]
-    for lane in workers.children():
-        kill([lane])
-    # A worker that outlives its lane for a moment must not get a message: it may be killed while
-    # it sends the answer.
-    wait_until(
-        lambda: (
-            not any(map(is_alive, before))
-            and list(map(is_alive, workers.children())) == [True] * len(LANES)
-        ),
-        "all lanes have started again",
-    )
-    live.installation.wait_until_ready()
+def test_the_workers_of_all_lanes_are_killed_and_replaced(live: Stage) -> None:
+    before = live.installation.all_workers()
+    kill(before)
     phone = new_phone()
     live.post.say(phone, "/help")
     live.post.say(phone, "after the kill")
     assert live.wait_for_answers(phone, 2)[1] == "answer to: after the kill"
+    after = live.installation.all_workers()
+    assert not {each.pid for each in before} & {each.pid for each in after}
 
 
-def test_the_lanes_end_with_the_process_that_started_them(live: Stage) -> None:
-    workers = live.installation.workers
-    assert workers is not None
-    wait_until(lambda: len(workers.children()) == len(LANES), "all lanes have started")
-    members = family(workers)[1:]
-    kill([workers])
-    workers.wait()
-    wait_until(lambda: not any(is_alive(member) for member in members), "the lanes have ended")
-    live.installation.start_workers()
-    live.installation.wait_until_ready()
+def test_a_lane_that_runs_alone_does_its_own_jobs_and_stops_when_told(live: Stage) -> None:
+    """Ctrl-C: its workers finish what they have."""
+    installation = live.installation
+    installation.kill_workers()
+    answers = installation.start_lanes("memory")
+    quick, slow = new_phone(), new_phone()
+    hold = live.openai.hold_chat("before Ctrl-C")
+    live.post.say(quick, "/help")
+    live.post.say(slow, "before Ctrl-C")
+    wait_until(lambda: hold.reached, "the model is asked")
+    # The first process, the leader, and four workers.
+    wait_until(lambda: len(family(answers)) == 6, "nothing else runs")
+    members = family(answers)
 
+    for member in members:
+        member.send_signal(signal.SIGINT)
+    wait_until(lambda: len(family(answers)) == 3, "only the worker with a job is left")
+    hold.release()
+    answers.wait()
 
-def test_a_lane_ends_whose_parent_ended_before_it_looked(live: Stage) -> None:
-    """A kill at the moment of the fork."""
-    gone = psutil.Popen(["true"])
-    gone.wait()
-    live.installation.manage(
-        "shell",
-        "-c",
-        "from memoryproject.foundation.process.lane_processes import run_lane\n"
-        "import os\n"
-        "if os.fork() == 0:\n"
-        f"    run_lane('schedules', {gone.pid})\n"
-        "    os._exit(0)\n"
-        "os.wait()",
-    )
+    assert live.wait_for_answers(slow, 1) == ["answer to: before Ctrl-C"]
+    assert not any(map(is_alive, members))
+    assert live.graph.texts_to(quick) == []
+    commands = installation.start_lanes("commands")
+    (help_text,) = live.wait_for_answers(quick, 1)
+    assert "/remember" in help_text
+    kill(family(commands))
+    commands.wait()
 
 
 def test_a_restart_of_the_database_delays_an_answer_only_shortly(live: Stage) -> None:

@@ -27,9 +27,7 @@ def forgetful() -> Iterator[Stage]:
 
 def assert_nothing_stays(forgetful: Stage, marker: str) -> None:
     wait_until(
-        lambda: not forgetful.database.tables_with(marker),
-        f"no row holds {marker}: {forgetful.database.tables_with(marker)}",
-        seconds=10,
+        lambda: not forgetful.database.tables_with(marker), f"no row holds {marker}", seconds=10
     )
     assert marker not in forgetful.installation.output()
     for table in STORES:

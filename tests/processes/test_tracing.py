@@ -106,8 +106,8 @@ def test_the_processes_that_fork_have_no_thread(traced: Stage, collector: Collec
     traced.wait_for_answers(phone, 1)
     wait_for_job(collector, traced, phone)
 
-    forking = [traced.installation.web, traced.installation.workers, traced.installation.sentinel()]
-    assert [process and process.num_threads() for process in forking] == [1, 1, 1]
+    forking = [traced.installation.web, traced.installation.workers]
+    assert [process and process.num_threads() for process in forking] == [1, 1]
 
 
 def test_a_request_has_the_id_of_the_proxy(traced: Stage, collector: Collector) -> None:

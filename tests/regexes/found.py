@@ -18,6 +18,7 @@ AT_THE_BEGINNING = {"match", "fullmatch"}
 READING = AT_THE_BEGINNING | {"search", "findall", "finditer"}
 METHODS = READING | {"sub", "subn", "split"}
 FUNCTIONS = METHODS | {"compile"}
+USED = re.compile(rf"\.\s*(?:{'|'.join(sorted(FUNCTIONS))})\b")
 
 
 @dataclass(frozen=True)
@@ -38,20 +39,52 @@ class Found:
         return not self.methods <= AT_THE_BEGINNING
 
 
+@dataclass(frozen=True)
+class Uses:
+    """What a module has to do with patterns: its calls of ``re``, each with its function and the
+    name that its value gets; and the names on which it calls a pattern's method."""
+
+    calls: list[tuple[ast.Call, str, str]]
+    named: set[tuple[str, str]]
+
+
 @cache
-def parsed() -> dict[str, ast.Module]:
+def uses() -> dict[str, Uses]:
+    """Return the uses of each module. Its tree isn't kept: only a part of it is looked at."""
     files = [
         path
         for package in PACKAGES
         for path in sorted((PROJECT / package).rglob("*.py"))
         if "migrations" not in path.parts
     ]
+    sources = {path: path.read_text(encoding="utf-8") for path in files}
     return {
         ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): (
-            ast.parse(path.read_text(encoding="utf-8"))
+            _uses(ast.parse(source))
         )
-        for path in files
+        for path, source in sources.items()
+        # Every use has the name of a method or of a function after a dot.
+        if USED.search(source)
     }
+
+
+def _uses(tree: ast.Module) -> Uses:
+    names: dict[int, str] = {}
+    found = Uses([], set())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            names[id(node.value)] = node.targets[0].id
+        elif isinstance(node, ast.Attribute) and node.attr in METHODS:
+            owner = node.value
+            name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+            found.named.add((name, node.attr))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            is_of_re = isinstance(owner, ast.Name) and owner.id == "re" and bool(node.args)
+            if is_of_re and node.func.attr in FUNCTIONS:
+                # An assignment is met before what it assigns.
+                found.calls.append((node, node.func.attr, names.get(id(node), "")))
+    return found
 
 
 @cache
@@ -62,20 +95,17 @@ def methods_by_name() -> dict[tuple[str, str], set[str]]:
     the module "".
     """
     found: dict[tuple[str, str], set[str]] = {}
-    for module, tree in parsed().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in METHODS:
-                owner = node.value
-                name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
-                own = module if name.startswith("_") else ""
-                found.setdefault((own, name), set()).add(node.attr)
+    for module, used in uses().items():
+        for name, method in used.named:
+            own = module if name.startswith("_") else ""
+            found.setdefault((own, name), set()).add(method)
     return found
 
 
 @cache
 def all_found() -> list[Found]:
     """Return the patterns that are written somewhere, and those that modules keep in a table."""
-    written = list(_written())
+    written = _written()
     known = {each.pattern for each in written}
     return written + [each for each in _kept() if each.pattern not in known]
 
@@ -98,21 +128,13 @@ def _patterns_in(value: Any, depth: int) -> Iterator[re.Pattern[str]]:
             yield from _patterns_in(each, depth - 1)
 
 
-def _written() -> Iterator[Found]:
-    for module, tree in parsed().items():
-        names = {
-            id(node.value): node.targets[0].id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        }
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                continue
-            owner = node.func.value
-            if not (isinstance(owner, ast.Name) and owner.id == "re" and node.args):
-                continue
-            if node.func.attr in FUNCTIONS:
-                yield _found(module, node, node.func.attr, names.get(id(node), ""))
+@cache
+def _written() -> list[Found]:
+    return [
+        _found(module, node, function, name)
+        for module, used in uses().items()
+        for node, function, name in used.calls
+    ]
 
 
 def _found(module: str, node: ast.Call, function: str, name: str) -> Found:

@@ -40,6 +40,8 @@ LETTERS = [
     letter if letter in QUICK else pytest.param(letter, marks=pytest.mark.slow) for letter in ROLES
 ]
 GENERIC = ("changelist", "add", "change", "delete", "history")
+# Of these pages of a list; a change asks for more by POST.
+SAME_RIGHT = ("_changelist", "_add", "_delete", "_history")
 WRITES = re.compile(r'^\s*(INSERT INTO|UPDATE|DELETE FROM) "?(?!audit_|django_session)(\w+)', re.I)
 
 
@@ -110,6 +112,13 @@ def tries(keys: dict[str, Any]) -> Iterator[Try]:
         yield Try("POST", name, address, page.post, dict(page.data))
 
 
+def is_known_by_get(letter: str, one: Try) -> bool:
+    """Whether this is a POST to a page of a list by a role that GET let in, where one right is
+    asked for both: the superuser alone gets the same page once more."""
+    is_same = one.name.endswith(SAME_RIGHT) and one.name not in PAGES
+    return one.method == "POST" and is_same and one.may is not None and letter in one.may
+
+
 def is_refused(answer: Any, name: str) -> bool:
     if answer.status_code == 302 and answer.url.startswith("/admin/login/"):
         return True
@@ -178,8 +187,8 @@ def furnished(module_rows: None) -> None:
 @pytest.mark.parametrize("letter", LETTERS)
 def test_a_role_tries_every_address(furnished: None, letter: str) -> None:
     client, _ = role_client(letter)
-    keys = rows()
-    wrong = [found for one in tries(keys) if (found := judged(client, letter, one))]
+    tried = [one for one in tries(rows()) if letter == "S" or not is_known_by_get(letter, one)]
+    wrong = [found for one in tried if (found := judged(client, letter, one))]
     assert not wrong, "\n" + "\n".join(wrong)
 
 

@@ -32,6 +32,14 @@ def test_a_handshake_with_another_token_is_refused(client: Client, token: str) -
     assert client.get(CLOUD, {**HANDSHAKE, "hub.verify_token": token}).status_code == 403
 
 
+@pytest.mark.parametrize("mode", ["", "unsubscribe", "SUBSCRIBE"])
+def test_a_handshake_that_asks_for_something_else_is_refused(client: Client, mode: str) -> None:
+    asked = {**HANDSHAKE, "hub.mode": mode, "hub.verify_token": "test-verify-token"}
+    answer = client.get(CLOUD, asked)
+    assert answer.status_code == 403
+    assert b"1158201444" not in answer.content
+
+
 def test_a_handshake_is_refused_while_no_token_is_set(client: Client, settings: Any) -> None:
     settings.WHATSAPP_CLOUD_VERIFY_TOKEN = ""
     assert client.get(CLOUD, {**HANDSHAKE, "hub.verify_token": ""}).status_code == 403

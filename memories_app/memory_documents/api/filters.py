@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 from memories_app.memory_document_format.facade import CATEGORIES, MemoryDocumentNameError, Pattern
 from memories_app.memory_documents.api.serializers import AGE, moment_or_age
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.rest_kit.filters import TruthFilter
+from memoryproject.foundation.rest_kit.filters import ChoiceFilter, TruthFilter
 
 
 class SinceFormField(forms.CharField):
@@ -51,7 +51,7 @@ class PatternFilter(django_filters.Filter):  # type: ignore[misc]
 
 
 class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
-    category = django_filters.ChoiceFilter(
+    category = ChoiceFilter(
         choices=[(each, each) for each in CATEGORIES], help_text=", ".join(CATEGORIES)
     )
     pattern = PatternFilter(

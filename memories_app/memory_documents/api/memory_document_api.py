@@ -24,11 +24,11 @@ from memories_app.memory_documents.api import examples
 from memories_app.memory_documents.api.filters import DocumentFilters
 from memories_app.memory_documents.api.raw_json import RawJson
 from memories_app.memory_documents.api.serializers import (
-    ArchivedSerializer,
+    ArchivedDocumentSerializer,
     CleanupSerializer,
-    DocumentSerializer,
-    FoundSerializer,
-    RemovedSerializer,
+    MemoryDocumentEntrySerializer,
+    MemoryDocumentSerializer,
+    RemovedDocumentsSerializer,
 )
 from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.memory_documents.store_protocol import CREATED, Kept, Key
@@ -118,7 +118,7 @@ class DocumentsView(ListView):
     staff_rights = {"GET": ["memories_app.view_memorydocument"]}
     bound_tokens = False
     queryset = MemoryDocument.objects.all()
-    serializer_class = FoundSerializer
+    serializer_class = MemoryDocumentEntrySerializer
     filterset_class = DocumentFilters
     ordering = ("category", "name")
 
@@ -156,7 +156,7 @@ class DocumentView(DocumentsApi):
         operation_id="documents_get",
         summary="One memory document",
         parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
-        responses={200: DocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        responses={200: MemoryDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
         examples=[answered("A document", examples.DOCUMENT)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
@@ -186,7 +186,7 @@ class DocumentView(DocumentsApi):
         ),
         parameters=[*PLACE, SESSION, IF_MATCH, ONLY_NEW, etag(200, 201), location(200, 201)],
         request=OpenApiTypes.OBJECT,
-        responses={201: DocumentSerializer, 200: DocumentSerializer},
+        responses={201: MemoryDocumentSerializer, 200: MemoryDocumentSerializer},
         examples=[
             sent("A decision", examples.DOCUMENT["content"]),
             answered("Created", examples.DOCUMENT, status=201),
@@ -233,7 +233,7 @@ class DocumentArchiveView(DocumentsApi):
         summary="Move a memory document to the archive",
         parameters=PLACE,
         request=None,
-        responses=ArchivedSerializer,
+        responses=ArchivedDocumentSerializer,
         examples=[answered("Archived", examples.ARCHIVED)],
     )
     @idempotent(atomic=True)
@@ -254,7 +254,7 @@ class DocumentCleanupView(DocumentsApi):
         operation_id="documents_cleanup",
         summary="Remove memory documents that were last saved long ago",
         request=CleanupSerializer,
-        responses=RemovedSerializer,
+        responses=RemovedDocumentsSerializer,
         examples=[
             sent("A week", {"category": "context", "older_than": "7d"}),
             answered("Removed", {"removed": 1, "names": ["2026-01-02-feature-auth"]}),

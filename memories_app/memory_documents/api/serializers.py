@@ -11,7 +11,12 @@ from rest_framework import serializers
 
 from memories_app.memory_document_format.facade import CATEGORIES, read_duration
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Moment,
+    Strict,
+    Text,
+)
 
 # The limit for clients; longer input is accepted if it is a valid time.
 AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
@@ -29,7 +34,7 @@ class Duration(Text):
             raise serializers.ValidationError(f"{error}.") from None
 
 
-class FoundSerializer(serializers.Serializer[MemoryDocument]):
+class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
     """The fields of a document in lists."""
 
     category = serializers.ChoiceField(CATEGORIES)
@@ -48,14 +53,14 @@ class FoundSerializer(serializers.Serializer[MemoryDocument]):
         return row.archived_at is not None
 
 
-class DocumentSerializer(serializers.Serializer[Any]):
+class MemoryDocumentSerializer(serializers.Serializer[Any]):
     """A document, exactly as it is stored."""
 
     meta = serializers.DictField(help_text="created, category, summary, and more.")
     content = serializers.DictField(help_text="By its category; unknown fields are kept.")
 
 
-class ArchivedSerializer(serializers.Serializer[Any]):
+class ArchivedDocumentSerializer(serializers.Serializer[Any]):
     """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
@@ -69,11 +74,11 @@ class ArchivedSerializer(serializers.Serializer[Any]):
 
 
 class CleanupSerializer(Strict):
-    category = serializers.ChoiceField(CATEGORIES)
+    category = Choice(CATEGORIES)
     older_than = Duration(help_text="7d, 24h, 2w or 30m.")
 
 
-class RemovedSerializer(serializers.Serializer[Any]):
+class RemovedDocumentsSerializer(serializers.Serializer[Any]):
     removed = serializers.IntegerField(help_text="How many documents were removed.")
     names = serializers.ListField(
         child=serializers.CharField(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
@@ -13,7 +15,18 @@ class ReadOnlyAdmin(StaffAdmin):
     """Doesn't allow adding, changing or deleting.
 
     An edit would separate a record from the data derived from it.
+
+    ``find_rows``: returns the rows of a list that a search finds. Without it Django searches.
     """
+
+    find_rows: ClassVar[Callable[..., QuerySet[Any]] | None] = None
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if self.find_rows is None:
+            return super().get_search_results(request, queryset, search_term)
+        return self.find_rows(queryset, search_term), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -17,16 +17,15 @@ class AuditConfig(AppConfig):
     verbose_name = _("Audit")
 
     def ready(self) -> None:
-        from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
-
         from memoryproject.foundation.audit import logins  # noqa: PLC0415 imports models
+        from memoryproject.foundation.process.lanes import workers_changed  # noqa: PLC0415 apps must be loaded first
 
         logins.connect()
-        post_spawn.connect(_note_settings_at_start, dispatch_uid="note_settings_at_start")
+        workers_changed.connect(_note_settings_at_start, dispatch_uid="note_settings_at_start")
 
 
 def _note_settings_at_start(**_: Any) -> None:
-    """Record changed settings. Workers start with every server; the first of them records."""
+    """Record changed settings. Workers start with every server."""
     from memoryproject.foundation.audit.tasks import note_settings  # noqa: PLC0415 imports models
 
     try:

@@ -1,6 +1,6 @@
 """django-q2's brokers, with heartbeats that outlast a moment of high load.
 
-A cluster reports each second. The stock brokers forget a report after three, so that a machine
+A lane reports every other second. The stock brokers forget a report after three, so that a machine
 under load seems to have no workers; and each reader writes the list of clusters back, which can
 undo what a cluster has just added.
 """

@@ -1,7 +1,9 @@
-"""Run the lanes of background work as child processes of one process.
+"""Run the workers of all lanes: ten processes, one that leads them, and the first one.
 
-The children are forked, so that they share the memory of what was imported. A lane that ends is
-started again; when this process ends, the lanes end.
+All are forked, so that they share the memory of what was imported. The leader replaces workers that
+end. The first process does nothing but fork another leader if it ends: importing everything again
+would take seconds, and more on a busy machine. Workers whose leader is gone end after their jobs,
+and so do all if the first process is gone.
 """
 
 from __future__ import annotations
@@ -11,123 +13,273 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from types import FrameType
 
-from django.db import Error, connection, connections
+from django.db import Error, connections
 from django.utils import timezone
-from django_q.cluster import Cluster
+from django_q.brokers import get_broker
 from django_q.conf import Conf
+from django_q.scheduler import scheduler
+from django_q.status import Stat
+from django_q.worker import worker
 
 from memoryproject.foundation.process.future_times import future_times_repair
-from memoryproject.foundation.process.lanes import SCHEDULES, cluster_id, lane_settings
+from memoryproject.foundation.process.job_queue import JobResults, JobSource, JobTimer
+from memoryproject.foundation.process.lanes import (
+    SCHEDULES,
+    cluster_id,
+    lane_settings,
+    workers_changed,
+)
 
 logger = logging.getLogger(__name__)
 
+FORK = multiprocessing.get_context("fork")
+# The longest time until a signal to stop is noticed.
 LOOK_SECONDS = 0.5
-# A lane that ends at once is started again after 1, 2, 4 … seconds.
-MAX_RESTART_SECONDS = 30.0
-STEADY_SECONDS = 60.0
-REPAIR_SECONDS = 30.0
+# A worker that ends at once is not replaced more often than this.
+RESTART_SECONDS = 1.0
+BEAT_SECONDS = 2.0
+SCHEDULE_SECONDS = 30.0
+STOPPING = {signal.SIGTERM, signal.SIGINT}
+# django-q2's states of a timer.
+OVERDUE, RECYCLED = 0, -2
 
 
 @dataclass
-class Lane:
-    """A running lane. ``wait``: seconds before its next start. ``due_at``: its next start."""
+class Place:
+    """The place of one worker."""
 
-    name: str
     process: ForkProcess | None = None
-    started_at: float = 0.0
-    due_at: float = 0.0
-    wait: float = 1.0
+    timer: JobTimer = field(default_factory=JobTimer)
+    started_at: float = float("-inf")
 
 
-class LaneProcesses:
-    """Keeps the lanes running until SIGTERM or SIGINT."""
+class Lane:
+    """A lane with its workers. django-q2's Stat reads the attributes without a comment here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.jobs = JobSource(partial(get_broker, name))
+        self.places = [Place() for _ in range(lane_settings(name)["workers"])]
+        self.is_stopping = False
+
+        self.pid = os.getpid()
+        self.parent_pid = None
+        self.cluster_id = cluster_id(name)
+        self.broker = get_broker(name)
+        self.tob = timezone.now()
+        self.reincarnations = 0
+        self.monitor = None
+        self.pusher = None
+
+    @property
+    def pool(self) -> list[ForkProcess]:
+        return [place.process for place in self.places if place.process is not None]
+
+    def status(self) -> str:
+        if self.is_stopping:
+            return Conf.STOPPING if self.pool else Conf.STOPPED
+        is_working = any(place.timer.value >= 0 for place in self.places)
+        return Conf.WORKING if is_working else Conf.IDLE
+
+    def stop(self) -> None:
+        """Let the workers end after their jobs."""
+        self.is_stopping = True
+        self.jobs.stop()
+
+    def tend(self) -> bool:
+        """Replace workers that ended or whose time is over. Return whether one left its job."""
+        has_left_jobs = False
+        for place in self.places:
+            if place.process is not None:
+                if place.timer.value == OVERDUE:
+                    place.process.kill()
+                if place.process.is_alive():
+                    continue
+                has_left_jobs |= self._clear(place, place.process)
+            if not self.is_stopping and time.monotonic() - place.started_at >= RESTART_SECONDS:
+                self._start_worker(place)
+        return has_left_jobs
+
+    def _clear(self, place: Place, process: ForkProcess) -> bool:
+        """Note the end of a worker. Return whether it may have left a job."""
+        is_expected = place.timer.value == RECYCLED or self.is_stopping
+        if not is_expected:
+            logger.error(
+                "A worker of the lane %s ended (%s) and is replaced.", self.name, process.exitcode
+            )
+        process.close()
+        place.process = None
+        self.reincarnations += 1
+        return not is_expected
+
+    def _start_worker(self, place: Place) -> None:
+        place.timer = JobTimer()
+        place.started_at = time.monotonic()
+        place.process = _fork(work, self.name, self.jobs, place.timer)
+
+
+class FirstProcess:
+    """Keeps a leader running until SIGTERM or SIGINT."""
 
     def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._is_stopping = False
+        self._leader: ForkProcess | None = None
+
+    def run(self) -> None:
+        """Run the lanes; return when they have ended."""
+        for number in STOPPING:
+            signal.signal(number, self._stop)
+        while not self._is_stopping:
+            self._leader = _fork(lead, self._names, os.getpid(), daemon=False)
+            if self._is_stopping:
+                # The signal came before the process was known.
+                self._leader.terminate()
+            self._leader.join()
+            if not self._is_stopping:
+                logger.error(
+                    "The workers' leader ended (%s) and is replaced.", self._leader.exitcode
+                )
+                time.sleep(RESTART_SECONDS)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._is_stopping = True
+        if self._leader is not None:
+            self._leader.terminate()
+
+
+class Leader:
+    """Keeps the workers of the lanes running until SIGTERM, or until its parent is gone."""
+
+    def __init__(self, names: Sequence[str], parent: int) -> None:
+        self._parent = parent
+        # There are no queues whose sizes a heartbeat could say.
+        Conf.QSIZE = False
         self._lanes = [Lane(name) for name in names]
-        self._stopping = False
+        self._is_stopping = False
+        self._sweeper: ForkProcess | None = None
+        # Another group of workers may have been killed before.
+        self._is_sweep_due = True
+        self._beat_at = time.monotonic()
+        self._schedules_at = time.monotonic() + SCHEDULE_SECONDS
 
     def run(self) -> None:
         """Run the lanes; return when they have ended."""
         signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGINT, self._stop)
-        connections.close_all()
-        while not self._stopping:
-            for lane in self._lanes:
-                self._tend(lane)
-            time.sleep(LOOK_SECONDS)
+        while not self._is_stopping and os.getppid() == self._parent:
+            self._tend()
+            self._sweep()
+            self._beat()
+            self._look_at_clock()
+            self._wait()
         for lane in self._lanes:
-            if lane.process is not None:
-                lane.process.join()
+            lane.stop()
+        self._beat_at = time.monotonic()
+        while any(lane.pool for lane in self._lanes):
+            self._beat()
+            self._wait()
+            self._tend()
+        for lane in self._lanes:
+            Stat(lane).save()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        self._stopping = True
+        self._is_stopping = True
+
+    def _tend(self) -> None:
         for lane in self._lanes:
-            if lane.process is not None and lane.process.pid:
-                with suppress(ProcessLookupError):
-                    os.kill(lane.process.pid, signal.SIGTERM)
+            self._is_sweep_due |= lane.tend()
 
-    def _tend(self, lane: Lane) -> None:
-        """Start the lane, or start it again where it has ended."""
+    def _sweep(self) -> None:
+        """Let a process of its own say that workers started: what it loads ends with it."""
+        if self._sweeper is not None and not self._sweeper.is_alive():
+            self._sweeper.close()
+            self._sweeper = None
+        if self._is_sweep_due and self._sweeper is None:
+            self._is_sweep_due = False
+            self._sweeper = _fork(send_changed)
+
+    def _beat(self) -> None:
+        """Store the heartbeats. django-q2 logs where it can't."""
         now = time.monotonic()
-        if lane.process is not None:
-            if lane.process.is_alive():
-                return
-            self._clear(lane, lane.process, now)
-        if now < lane.due_at or self._stopping:
+        if now >= self._beat_at:
+            self._beat_at = now + BEAT_SECONDS
+            for lane in self._lanes:
+                Stat(lane).save()
+
+    def _look_at_clock(self) -> None:
+        """Put the jobs of due schedules into the queues."""
+        now = time.monotonic()
+        if now < self._schedules_at:
             return
-        context = multiprocessing.get_context("fork")
-        lane.process = context.Process(
-            target=run_lane, args=(lane.name, os.getpid()), name=f"lane {lane.name}"
-        )
-        lane.process.start()
-        lane.started_at = now
-        if self._stopping:
-            # The signal came before the process was known.
-            self._stop(signal.SIGTERM, None)
+        self._schedules_at = now + SCHEDULE_SECONDS
+        for lane in self._lanes:
+            use_lane(lane.name)
+            if lane.name == SCHEDULES:
+                _times_repair()
+            scheduler(broker=lane.broker)
 
-    def _clear(self, lane: Lane, process: ForkProcess, now: float) -> None:
-        """End what is left of a lane that has ended, and set the time of its next start."""
-        logger.error(
-            "The workers of the lane %s ended (%s) and are started again.",
-            lane.name,
-            process.exitcode,
-        )
-        if process.pid:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.close()
-        lane.process = None
-        steady = now - lane.started_at > STEADY_SECONDS
-        lane.wait = 1.0 if steady else min(lane.wait * 2, MAX_RESTART_SECONDS)
-        lane.due_at = now + lane.wait
+    def _wait(self) -> None:
+        """Wait until a process ends, but not long."""
+        wait([process.sentinel for process in self._processes()], LOOK_SECONDS)
+
+    def _processes(self) -> Iterator[ForkProcess]:
+        for lane in self._lanes:
+            yield from lane.pool
+        if self._sweeper is not None:
+            yield self._sweeper
 
 
-def run_lane(name: str, parent: int) -> None:
-    """Run one lane's cluster in this process until it is stopped or its parent process ends.
+def lead(names: Sequence[str], parent: int) -> None:
+    Leader(names, parent).run()
 
-    ``parent``: the parent's process id, which may have ended before this process looks. The
-    processes of a lane are a group of their own, so that all of them can be ended together.
-    """
-    os.setsid()
+
+def work(name: str, jobs: JobSource, timer: JobTimer) -> None:
+    """Do the jobs of a lane until there are to be no more."""
     use_lane(name)
-    cluster = Cluster()
-    cluster.cluster_id = cluster_id(name)
-    cluster.start()
-    repair_at = time.monotonic()
-    while cluster.sentinel is not None and cluster.sentinel.is_alive():
-        if os.getppid() != parent:
-            cluster.stop()
-            return
-        if name == SCHEDULES and time.monotonic() >= repair_at:
-            _times_repair()
-            repair_at = time.monotonic() + REPAIR_SECONDS
-        time.sleep(LOOK_SECONDS)
+    worker(jobs, JobResults(get_broker(name)), timer, Conf.TIMEOUT)
+
+
+def send_changed() -> None:
+    workers_changed.send(sender=Leader)
+
+
+def use_lane(name: str) -> None:
+    """Let django-q2 work on the lane in this process.
+
+    It reads its settings once, when it is imported; these are the ones that differ.
+    """
+    chosen = lane_settings(name)
+    Conf.CLUSTER_NAME = name
+    Conf.TIMEOUT = chosen["timeout"]
+    Conf.RETRY = chosen["retry"]
+    Conf.POLL = chosen["poll"]
+
+
+def _fork(target: Callable[..., object], *arguments: object, daemon: bool = True) -> ForkProcess:
+    """Start a child process. ``daemon``: it has no children, and ends with this one's errors."""
+    # Two processes must not share a connection.
+    connections.close_all()
+    process = FORK.Process(target=_run_child, args=(target, arguments), daemon=daemon)
+    # A signal that the child got before it has handlers of its own would be lost.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    process.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    return process
+
+
+def _run_child(target: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    # Ctrl-C reaches all processes of a terminal; the parent tells its children when to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    target(*arguments)
 
 
 def _times_repair() -> None:
@@ -136,18 +288,4 @@ def _times_repair() -> None:
         future_times_repair(timezone.now())
     except Error:
         logger.warning("The times of jobs could not be looked at.", exc_info=True)
-        connection.close()
-
-
-def use_lane(name: str) -> None:
-    """Let django-q2's clusters of this process work on the lane.
-
-    django-q2 reads its settings once, when it is imported; these are the ones that differ.
-    """
-    chosen = lane_settings(name)
-    Conf.CLUSTER_NAME = name
-    Conf.WORKERS = chosen["workers"]
-    Conf.QUEUE_LIMIT = chosen["queue_limit"]
-    Conf.TIMEOUT = chosen["timeout"]
-    Conf.RETRY = chosen["retry"]
-    Conf.POLL = chosen["poll"]
+        connections.close_all()

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.dispatch import Signal
 from django_q.brokers import Broker, get_broker
 from django_q.tasks import async_task
 
@@ -26,6 +27,10 @@ SCHEDULES = "schedules"
 BACKGROUND = "background"
 
 LANES = (ANSWERS, COMMANDS, SCHEDULES, BACKGROUND)
+
+# Sent after the workers started, and after one of them was replaced that may have left a job; once
+# and not by each worker. The process that sends it ends with it.
+workers_changed = Signal()
 
 
 def enqueue(

@@ -1,4 +1,4 @@
-"""Make folders that only their owner can open, and let what they list survive a power cut."""
+"""Make folders and files that only their owner can open, and let them survive a power cut."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER_MODE = 0o700
+FILE_MODE = 0o600
 
 
 def folder_make(path: Path) -> None:
@@ -27,3 +28,12 @@ def folder_sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def file_make(path: Path, contents: bytes) -> None:
+    """Write a file that doesn't exist yet, with mode 600, to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(contents)
+        file.flush()
+        os.fsync(descriptor)

@@ -88,11 +88,29 @@ def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
     body: bytes = stream.read(most + 1)
     if len(body) > most:
         drain(stream)
-        raise BodyTooLarge(f"The body is larger than {most // MEGABYTE} MB, the most taken here.")
+        raise _too_large(most)
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ParseError(f"The body is not UTF-8: byte {error.start} can't be read.") from None
+
+
+def limited_blocks(stream: Any, most: int, *, spare: int = 0) -> Iterator[bytes]:
+    """Yield the body in blocks. Raises BodyTooLarge above so many bytes.
+
+    ``spare``: as many more are taken, for what is around the ``most`` that callers are told.
+    """
+    size = 0
+    while block := stream.read(MEGABYTE):
+        size += len(block)
+        if size > most + spare:
+            drain(stream)
+            raise _too_large(most)
+        yield block
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"The body is larger than {most // MEGABYTE} MB, the most taken here.")
 
 
 def is_chunked(request: HttpRequest) -> bool:

@@ -33,8 +33,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "Sessions, messages, memories, cards, transcripts and documents of a memory server for "
         "WhatsApp assistants.\n\n"
         "`Authorization: Bearer …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
-        "Z. Lists come in pages: follow `next`. Errors have one shape. POSTs that create take "
-        "`Idempotency-Key`."
+        "Z. Lists come in pages: follow `next`, or give `next_cursor` as `cursor`. Errors have one "
+        "shape. POSTs that create take `Idempotency-Key`."
     ),
     "VERSION": "1",
     "LICENSE": {"name": "MIT"},
@@ -46,6 +46,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         {"name": "memories", "description": "Facts: stored, changed, recalled, forgotten."},
         {"name": "transcripts", "description": "Texts of conversations, checked and saved."},
         {"name": "documents", "description": "Memory documents by category and name."},
+        {"name": "files", "description": "PDF, Word and text files, read into memories."},
         {"name": "receipts", "description": "What was forgotten, and the proof of it."},
         {"name": "audit", "description": "Who did what, in a log that shows any edit."},
         {"name": "me", "description": "What the caller may do."},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -39,14 +40,27 @@ class TruthFormField(forms.Field):
         raise forms.ValidationError("It is true or false.", "invalid")
 
 
+def listing(choices: Sequence[tuple[str, Any]]) -> dict[str, str]:
+    """Return the error for another value, which lists the choices."""
+    known = ", ".join(name for name, _ in choices)
+    return {"invalid_choice": f'"%(value)s" is not one of {known}.'}
+
+
+class ChoiceFilter(django_filters.ChoiceFilter):  # type: ignore[misc]
+    """A parameter with one of some values."""
+
+    def __init__(self, *, choices: Sequence[tuple[str, Any]], **kwargs: Any) -> None:
+        super().__init__(choices=choices, error_messages=listing(choices), **kwargs)
+
+
 class ChoicesFilter(django_filters.MultipleChoiceFilter):  # type: ignore[misc]
     """A parameter that may be given several times: rows with one of its values.
 
     The view names it in ``repeatable``.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, distinct=False, **kwargs)
+    def __init__(self, *, choices: Sequence[tuple[str, Any]], **kwargs: Any) -> None:
+        super().__init__(choices=choices, error_messages=listing(choices), distinct=False, **kwargs)
 
 
 @extend_schema_field(OpenApiTypes.DATETIME)

@@ -12,7 +12,7 @@ from django.http.request import UnreadablePostError
 from drf_standardized_errors.formatter import ExceptionFormatter
 from drf_standardized_errors.handler import ExceptionHandler
 from drf_standardized_errors.types import Error
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.exceptions import APIException, ParseError, UnsupportedMediaType
 
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, Unavailable
@@ -42,6 +42,9 @@ class OneShape(ExceptionHandler):
             return ParseError("The body was cut off.")
         if isinstance(exc, SuspiciousOperation):
             return ParseError("The request can't be understood.")
+        if isinstance(exc, UnsupportedMediaType):
+            taken = " or ".join(parser.media_type for parser in self.context["view"].parser_classes)
+            return UnsupportedMediaType("", f"{exc.detail} Send {taken}.")
         if isinstance(exc, OperationalError | InterfaceError):
             return exc if self._disk_is_full(exc) else Unavailable()
         converted: Exception = super().convert_known_exceptions(exc)

@@ -48,6 +48,7 @@ class CursorPages(BasePagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
         self._ordering: Sequence[str] = view.ordering
+        self._list: str = queryset.model._meta.label_lower
         limit = limit_of(request, default=getattr(view, "default_limit", DEFAULT_LIMIT))
         cursor = self._decode(request.query_params.get("cursor"), queryset)
         rows = queryset.order_by(*self._ordering)
@@ -70,12 +71,21 @@ class CursorPages(BasePagination):
         return Response({"results": data, **self.links()})
 
     def links(self) -> dict[str, str | None]:
-        """Return the URLs of the next and the previous page; None where there is none."""
-        if not self._page:
-            return {"next": None, "previous": None}
+        """Return the URLs and cursors of the next and the previous page; None where there is none.
+
+        A URL is for clients that follow it. A cursor is for those whose operations take no
+        addresses, such as generated ones.
+        """
+        following = before = None
+        if self._page and self._next:
+            following = self._cursor(self._page[-1], backwards=False)
+        if self._page and self._previous:
+            before = self._cursor(self._page[0], backwards=True)
         return {
-            "next": self._link(self._page[-1], backwards=False) if self._next else None,
-            "previous": self._link(self._page[0], backwards=True) if self._previous else None,
+            "next": self._link(following),
+            "previous": self._link(before),
+            "next_cursor": following,
+            "previous_cursor": before,
         }
 
     def _beyond(self, cursor: Cursor) -> Q:
@@ -90,10 +100,14 @@ class CursorPages(BasePagination):
         tie = Q(**{first: start, f"{others[0]}__{way}": rest[0]})
         return Q(**{f"{first}__{way}e": start}) & (Q(**{f"{first}__{way}": start}) | tie)
 
-    def _link(self, row: Any, *, backwards: bool) -> str:
+    def _cursor(self, row: Any, *, backwards: bool) -> str:
         values = [_plain(getattr(row, name.lstrip("-"))) for name in self._ordering]
-        text = json.dumps([values, backwards], separators=(",", ":"))
-        cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        text = json.dumps([self._list, values, backwards], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    def _link(self, cursor: str | None) -> str | None:
+        if cursor is None:
+            return None
         return str(replace_query_param(remove_query_param(self._url, "cursor"), "cursor", cursor))
 
     def _decode(self, text: str | None, queryset: QuerySet[Any]) -> Cursor | None:
@@ -101,7 +115,9 @@ class CursorPages(BasePagination):
             return None
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-            values, backwards = json.loads(base64.urlsafe_b64decode(padded))
+            of_list, values, backwards = json.loads(base64.urlsafe_b64decode(padded))
+            if of_list != self._list:
+                raise ValueError(text)
             names = [name.lstrip("-") for name in self._ordering]
             fields = [queryset.model._meta.get_field(_own(queryset, name)) for name in names]
             pairs = zip(fields, values, strict=True)
@@ -109,7 +125,7 @@ class CursorPages(BasePagination):
             if any(value is None for value in position):
                 raise ValueError(text)
         except (ValueError, TypeError, ValidationError, FieldDoesNotExist, RecursionError):
-            detail = "It is no cursor of this list: follow `next` and `previous` as they are."
+            detail = "It is no cursor of this list: give one that it returned, as it is."
             raise refuse(detail, code="invalid_cursor", attr="cursor") from None
         return Cursor(position, bool(backwards))
 
@@ -118,28 +134,29 @@ class CursorPages(BasePagination):
         # For examples the generator passes a mark in place of a schema.
         if isinstance(schema, dict):
             rows = {**schema, "description": "The rows of this page; it may be empty."}
-        link = {"type": "string", "nullable": True, "format": "uri", "example": None}
+        text = {"type": "string", "nullable": True, "example": None}
+        link = {**text, "format": "uri"}
+        pages = {
+            "next": (link, "The address of the next page; null on the last one."),
+            "previous": (link, "The address of the page before; null where there is none."),
+            "next_cursor": (text, "The `cursor` of the next page; null on the last one."),
+            "previous_cursor": (text, "The `cursor` of the page before; null where there is none."),
+        }
         return {
             "type": "object",
-            "required": ["results", "next", "previous"],
+            "required": ["results", *pages],
             "properties": {
                 "results": rows,
-                "next": {
-                    **link,
-                    "description": "The address of the next page; null on the last one.",
-                },
-                "previous": {
-                    **link,
-                    "description": "The address of the page before; null where there is none.",
-                },
+                **{name: {**kind, "description": what} for name, (kind, what) in pages.items()},
             },
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         default = getattr(view, "default_limit", DEFAULT_LIMIT)
         number = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": default}
+        place = {"type": "string", "minLength": 1}
         return [
-            _parameter("cursor", "From `next` or `previous`.", {"type": "string", "minLength": 1}),
+            _parameter("cursor", "`next_cursor` or `previous_cursor` of a page.", place),
             _parameter("limit", "How many a page holds at most.", number),
         ]
 

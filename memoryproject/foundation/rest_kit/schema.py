@@ -13,7 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from memoryproject.foundation.rest_kit.answers import Refusal, refusals
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
-from memoryproject.foundation.rest_kit.serializers import ErrorsSerializer, Strict
+from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
 from memoryproject.foundation.rest_kit.throttles import HEADERS
 from memoryproject.foundation.rest_kit.views import ListView
 
@@ -51,6 +51,8 @@ class Schema(AutoSchema):
         parameters: list[Any] = super()._get_parameters()
         for each in parameters:
             schema = each["schema"]
+            # A column's label for staff, after which generated clients would name the type.
+            schema.pop("title", None)
             if each["in"] == "query" and schema.get("type") == "string" and len(schema) == 1:
                 each["schema"] = {"type": "string", "minLength": 1}
             if not each.get("description"):
@@ -110,7 +112,7 @@ class Schema(AutoSchema):
     def _refused(self, code: str, refused: Sequence[Refusal]) -> dict[str, Any]:
         """Return the shape of errors, with an example of each meaning."""
         found = self._get_response_for_code(  # type: ignore[no-untyped-call]
-            ErrorsSerializer, code, ["application/json"]
+            ErrorResponseSerializer, code, ["application/json"]
         )
         found["description"] = " ".join(each.meaning for each in refused)
         examples = {each.code: {"value": each.example()} for each in refused}

@@ -101,6 +101,26 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class Choice(serializers.ChoiceField):
+    """One of some texts; the error lists them."""
+
+    def __init__(self, choices: Any, **kwargs: Any) -> None:
+        super().__init__(choices, **kwargs)
+        known = ", ".join(map(str, self.choices))
+        self.error_messages["invalid_choice"] = f'"{{input}}" is not one of {known}.'
+
+
+class Items(serializers.ListField):
+    """A JSON list. Errors speak of JSON, not of Python."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if not isinstance(data, list):
+            raise serializers.ValidationError(
+                f"It must be a JSON list, not {json_kind(data)}.", code="not_a_list"
+            )
+        return list(super().to_internal_value(data))
+
+
 class Number(serializers.FloatField):
     """A JSON number; a text that looks like a number isn't accepted."""
 
@@ -161,7 +181,7 @@ class Moment(serializers.DateTimeField):
             self.fail("range")
 
 
-class ErrorSerializer(serializers.Serializer[Any]):
+class ApiErrorSerializer(serializers.Serializer[Any]):
     """One error in the request or its processing."""
 
     code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
@@ -171,8 +191,8 @@ class ErrorSerializer(serializers.Serializer[Any]):
     )
 
 
-class ErrorsSerializer(serializers.Serializer[Any]):
+class ErrorResponseSerializer(serializers.Serializer[Any]):
     """The shape of all error responses."""
 
     type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
-    errors = ErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]
+    errors = ApiErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]

@@ -30,7 +30,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from memoryproject.foundation.process.lane_processes import LaneProcesses  # noqa: PLC0415 slow
+        from memoryproject.foundation.process.lane_processes import FirstProcess  # noqa: PLC0415 slow
         from memoryproject.preloading import preload_workers, prepare_fork  # noqa: PLC0415 slow
 
         # The lanes are forked: they share what is loaded by now.
@@ -38,4 +38,4 @@ class Command(BaseCommand):
         prepare_fork()
         # django-q2's own way to name a cluster would change the lanes of this process's children.
         os.environ.pop("Q_CLUSTER_NAME", None)
-        LaneProcesses(options["name"] or LANES).run()
+        FirstProcess(options["name"] or LANES).run()

@@ -43,6 +43,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     row_title = "short_text"
     csv_columns: ClassVar[Any] = {"short_text": "whole_text"}
     list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
+    find_rows = staticmethod(messages_found)
     search_fields = ("content",)
     search_help_text = gettext_lazy(
         "Words in any language and any form, an address or number, or a whole id. A part of a word "
@@ -108,11 +109,6 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
         page = self.admin_site.admin_view(media_page)
         name = "sessions_app_message_media"
         return [path("<uuid:message_id>/media/", page, name=name), *super().get_urls()]
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
-    ) -> tuple[QuerySet[Message], bool]:
-        return messages_found(queryset, search_term), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         base = super().get_changelist(request, **kwargs)
@@ -205,6 +201,7 @@ def _is_one_session(request: HttpRequest) -> bool:
 class MessageEmbeddingAdmin(ReadOnlyAdmin):
     list_display = ("message", "model")
     list_filter = ("model",)
+    find_rows = staticmethod(vectors_found)
     search_fields = ("message",)
     search_help_text = gettext_lazy("As messages are found; those of the newest 2,000 that fit.")
     sortable_by = ()
@@ -213,8 +210,3 @@ class MessageEmbeddingAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MessageEmbedding]:
         return super().get_queryset(request).defer("vector", "message__terms")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[MessageEmbedding], search_term: str
-    ) -> tuple[QuerySet[MessageEmbedding], bool]:
-        return vectors_found(queryset, search_term), False

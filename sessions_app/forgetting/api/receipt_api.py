@@ -10,7 +10,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.filters import MomentFilter
+from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.write_receipt import receipts_of
@@ -28,9 +28,7 @@ class ReceiptFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
         method="of_chat", help_text="Of this chat and what came from it, also if it is erased."
     )
-    kind = django_filters.ChoiceFilter(
-        choices=ForgottenKind.choices, help_text="What was forgotten."
-    )
+    kind = ChoiceFilter(choices=ForgottenKind.choices, help_text="What was forgotten.")
     since = MomentFilter(field_name="forgotten_at", lookup_expr="gte", help_text="Then or later.")
 
     class Meta:

@@ -20,7 +20,7 @@ from memoryproject.foundation.rest_kit.renderers import EventStream, Json
 from memoryproject.foundation.rest_kit.scopes import WRITE
 from memoryproject.foundation.rest_kit.views import ApiView
 from memoryproject.foundation.rest_kit.waiting_calls import PlacedIterator, waiting_calls
-from sessions_app.inbound.api.chat_serializers import AnswerSerializer, AskSerializer, answer_of
+from sessions_app.inbound.api.chat_serializers import AskSerializer, ChatAnswerSerializer, answer_of
 from sessions_app.inbound.api.event_stream import answer_events
 from sessions_app.inbound.api.message_scopes import required_scopes
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -95,7 +95,10 @@ class AskView(ApiView):
         operation_id="chat",
         summary="Say something and get the answer",
         request=AskSerializer,
-        responses={(200, "application/json"): AnswerSerializer, (200, "text/event-stream"): EVENT},
+        responses={
+            (200, "application/json"): ChatAnswerSerializer,
+            (200, "text/event-stream"): EVENT,
+        },
         examples=[
             sent("A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}),
             answered("The answer", examples.ANSWER, media_type="application/json"),

@@ -28,7 +28,7 @@ class AskSerializer(Strict):
     stream = Truth(default=False, help_text="Answer with server-sent events instead.")
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
+class ChatAnswerSerializer(serializers.Serializer[Any]):
     """One whole turn. Where memory is off the ids are null."""
 
     reply = serializers.CharField(help_text="The whole text of the answer.")
@@ -51,7 +51,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 def answer_of(talk: Talk) -> dict[str, Any]:
-    """Return a turn's answer in the form of AnswerSerializer."""
+    """Return a turn's answer in the form of ChatAnswerSerializer."""
     turn = talk.turn
     answer = {
         "reply": talk.reply,
@@ -59,7 +59,7 @@ def answer_of(talk: Talk) -> dict[str, Any]:
         "reply_message_id": turn.reply_id,
         "memories": TurnReplay.of(turn).recalled,
     }
-    return dict(AnswerSerializer(answer).data)
+    return dict(ChatAnswerSerializer(answer).data)
 
 
 def accepted_of(turn: Turn) -> dict[str, Any]:

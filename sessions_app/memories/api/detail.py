@@ -34,11 +34,15 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.listing import memory_etag
-from sessions_app.memories.api.reach import memories_in_reach
-from sessions_app.memories.api.serializers import ChangeMemorySerializer, OneMemorySerializer
+from sessions_app.memories.api.serializers import ChangeMemorySerializer, MemoryDetailSerializer
 from sessions_app.memories.api.writing import RAISES
 from sessions_app.models import Chat
-from sessions_app.presentation.access import refuse_beyond_chats, require_longterm, require_memory
+from sessions_app.presentation.access import (
+    memories_in_reach,
+    refuse_beyond_chats,
+    require_longterm,
+    require_memory,
+)
 from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.presentation.serializers import ReceiptSerializer
 from sessions_app.recall.facade import memories_named
@@ -73,7 +77,7 @@ class MemoryView(ApiView):
         operation_id="memories_get",
         summary="One memory, with what it said before",
         parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: OneMemorySerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        responses={200: MemoryDetailSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
         examples=[answered("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
@@ -82,7 +86,7 @@ class MemoryView(ApiView):
         headers = {"ETag": memory_etag(memory)}
         if is_known(request, headers["ETag"]):
             return Response(status=304, headers=headers)
-        return Response(OneMemorySerializer(memory).data, headers=headers)
+        return Response(MemoryDetailSerializer(memory).data, headers=headers)
 
     @described(
         operation_id="memories_change",
@@ -94,7 +98,7 @@ class MemoryView(ApiView):
         ),
         parameters=[IF_MATCH, etag(200)],
         request=ChangeMemorySerializer,
-        responses=OneMemorySerializer,
+        responses=MemoryDetailSerializer,
         examples=[
             sent("Another text", {"content": "TestCorp pays in 30 days"}),
             answered("Changed", examples.ONE),
@@ -115,7 +119,9 @@ class MemoryView(ApiView):
             check=self._check,
         )
         changed = self.memory(memory_id)
-        return Response(OneMemorySerializer(changed).data, headers={"ETag": memory_etag(changed)})
+        return Response(
+            MemoryDetailSerializer(changed).data, headers={"ETag": memory_etag(changed)}
+        )
 
     def _check(self, locked: Memory) -> None:
         memory = self.memory(locked.pk)

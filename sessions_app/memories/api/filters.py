@@ -14,7 +14,12 @@ from rest_framework.exceptions import ValidationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.search.facade import is_current
 from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.filters import (
+    ChoiceFilter,
+    ChoicesFilter,
+    MomentFilter,
+    TruthFilter,
+)
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.memories.api.equal_metadata import EqualMetadata
 from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
@@ -73,9 +78,7 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     tags = TextsFilter(
         method="with_tags", help_text="Those with this tag; several times: with all of them."
     )
-    visibility = django_filters.ChoiceFilter(
-        choices=Visibility.choices, help_text=", ".join(Visibility.values)
-    )
+    visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
     whatsapp_chat = WhatsAppChatFilter(
         method="in_chat", help_text="That came from this chat, by any of its addresses."
     )

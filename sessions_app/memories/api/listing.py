@@ -19,9 +19,8 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MemoryFilters
-from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.serializers import (
-    BatchAnswerSerializer,
+    MemoryBatchResultSerializer,
     MemoryBatchSerializer,
     MemorySerializer,
     NewMemorySerializer,
@@ -34,6 +33,7 @@ from sessions_app.memories.api.writing import (
     memories_to_store,
     outcome_of,
 )
+from sessions_app.presentation.access import memories_in_reach
 from sessions_app.presentation.examples import MEMORY_ID
 from sessions_app.recall.facade import memories_named
 
@@ -123,7 +123,7 @@ class MemoryBatchView(ApiView):
         summary="Remember up to 1,000 things, all or none",
         description="201 where any of them is new, else 200. In the order given.",
         request=MemoryBatchSerializer,
-        responses={201: BatchAnswerSerializer, 200: BatchAnswerSerializer},
+        responses={201: MemoryBatchResultSerializer, 200: MemoryBatchResultSerializer},
         examples=[
             sent("Two memories", {"memories": [examples.NEW, {"content": "We open at 9"}]}),
             answered(

@@ -16,6 +16,8 @@ from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Items,
     Moment,
     Number,
     Strict,
@@ -79,8 +81,8 @@ class RecallSerializer(Strict):
         required=False,
         help_text="Only what holds these names with these values. There are no operators.",
     )
-    sources = serializers.ListField(
-        child=serializers.ChoiceField([MEMORIES, MESSAGES]),
+    sources = Items(
+        child=Choice([MEMORIES, MESSAGES]),
         required=False,
         min_length=1,
         help_text="What is searched. Default: both; messages only within a chat.",

@@ -18,7 +18,15 @@ from memories_app.facts.facade import (
 )
 from memories_app.models import MemoryStatus, Visibility
 from memories_app.store.facade import CREATED, DUPLICATE, MAX_AT_ONCE
-from memoryproject.foundation.rest_kit.serializers import Moment, Object, Strict, Text, Truth
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Items,
+    Moment,
+    Object,
+    Strict,
+    Text,
+    Truth,
+)
 from sessions_app.presentation.serializers import WhatsAppChat
 
 
@@ -49,7 +57,7 @@ class Words(Text):
 
 
 def tags_field(**options: Any) -> serializers.ListField:
-    return serializers.ListField(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
+    return Items(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
 
 
 class LaterMoment(Moment):
@@ -88,7 +96,7 @@ class ChangeMemorySerializer(Strict):
     tags = tags_field(
         required=False, help_text="Labels of your own. A change replaces all of them."
     )
-    visibility = serializers.ChoiceField(
+    visibility = Choice(
         Visibility.choices,
         required=False,
         help_text="Who recalls it: the owner alone, the chat that it came from, or everyone.",
@@ -104,7 +112,7 @@ class NewMemorySerializer(ChangeMemorySerializer):
     """A memory to store."""
 
     content = Words(max_length=MAX_CONTENT, help_text="Kept byte for byte.")
-    visibility = serializers.ChoiceField(
+    visibility = Choice(
         Visibility.choices,
         required=False,
         help_text="By default chat where a chat is named, else owner.",
@@ -127,7 +135,7 @@ class NewMemorySerializer(ChangeMemorySerializer):
 
 
 class MemoryBatchSerializer(Strict):
-    memories = serializers.ListField(
+    memories = Items(
         child=NewMemorySerializer(),
         min_length=1,
         max_length=MAX_AT_ONCE,
@@ -151,7 +159,7 @@ class DoneSerializer(serializers.Serializer[Any]):
     )
 
 
-class BatchedSerializer(DoneSerializer):
+class MemoryBatchEntrySerializer(DoneSerializer):
     memory_id = serializers.UUIDField(help_text="The id of the new memory, or of the known one.")
     status = serializers.ChoiceField(
         [CREATED, DUPLICATE],
@@ -159,8 +167,8 @@ class BatchedSerializer(DoneSerializer):
     )
 
 
-class BatchAnswerSerializer(serializers.Serializer[Any]):
-    memories = BatchedSerializer(
+class MemoryBatchResultSerializer(serializers.Serializer[Any]):
+    memories = MemoryBatchEntrySerializer(
         many=True, help_text="One for each given memory, in the order given."
     )
 
@@ -227,7 +235,7 @@ class StoredMemorySerializer(MemorySerializer, DoneSerializer):
     )
 
 
-class RevisionSerializer(serializers.Serializer[Any]):
+class MemoryRevisionSerializer(serializers.Serializer[Any]):
     """An earlier content of a memory."""
 
     number = serializers.IntegerField(
@@ -250,7 +258,7 @@ class RevisionSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(help_text="Why it was changed: updated, superseded or merged.")
 
 
-class OneMemorySerializer(MemorySerializer):
-    revisions = RevisionSerializer(
+class MemoryDetailSerializer(MemorySerializer):
+    revisions = MemoryRevisionSerializer(
         many=True, help_text="Its earlier contents, the oldest first; empty: none."
     )

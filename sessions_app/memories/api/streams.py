@@ -11,7 +11,7 @@ from django.http import StreamingHttpResponse
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 
-from memoryproject.foundation.rest_kit.bodies import MEGABYTE, drain
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
 
 NDJSON = "application/x-ndjson"
@@ -63,16 +63,14 @@ class LinesParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         file = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115 read later
-        digest, size = hashlib.sha256(), 0
-        while block := stream.read(MEGABYTE):
-            size += len(block)
-            if size > self.largest:
-                drain(stream)
-                file.close()
-                most = f"{self.largest // MEGABYTE} MB"
-                raise BodyTooLarge(f"The body is larger than {most}: send it in parts.")
-            digest.update(block)
-            file.write(block)
+        digest = hashlib.sha256()
+        try:
+            for block in limited_blocks(stream, self.largest):
+                digest.update(block)
+                file.write(block)
+        except BodyTooLarge:
+            file.close()
+            raise
         lines = Lines(file, digest.hexdigest())
         (parser_context or {})["view"].taken_in = lines
         return lines

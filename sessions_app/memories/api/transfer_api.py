@@ -20,12 +20,12 @@ from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import memories_export, memories_import
 from sessions_app.presentation.access import (
     chat_in_reach,
+    memories_in_reach,
     no_chat,
     require_longterm,
     require_memory,
@@ -42,17 +42,17 @@ class ExportQuery(Strict):
     )
 
 
-class LineErrorSerializer(serializers.Serializer[Any]):
+class ImportLineErrorSerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField(help_text="From 1.")
     detail = serializers.CharField(help_text="What is wrong with the line.")
 
 
-class ImportSerializer(serializers.Serializer[Any]):
+class MemoryImportResultSerializer(serializers.Serializer[Any]):
     created = serializers.IntegerField(help_text="How many memories are new.")
     duplicates = serializers.IntegerField(
         help_text="How many lines hold a memory that was there already."
     )
-    errors = LineErrorSerializer(  # type: ignore[assignment]
+    errors = ImportLineErrorSerializer(  # type: ignore[assignment]
         many=True, help_text="The lines that could not be used; the others were imported."
     )
     errors_left_out = serializers.IntegerField(
@@ -119,7 +119,7 @@ class MemoryImportView(ApiView):
             "and the rest goes in. At most 1 GB."
         ),
         request={NDJSON: OpenApiTypes.BINARY},
-        responses=ImportSerializer,
+        responses=MemoryImportResultSerializer,
         examples=[
             OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
             answered("One line is wrong", examples.IMPORTED),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.errors.translate_error import translate_error
@@ -18,6 +16,7 @@ class OutboundPartAdmin(ConversationAdmin):
     read_as = "part of an answer"
     list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
     list_filter = ("state", "delivery_status", "provider")
+    find_rows = staticmethod(parts_found)
     search_fields = ("provider_message_id",)
     list_select_related = ("turn",)
     ordering = ("-turn_id", "number")
@@ -26,8 +25,3 @@ class OutboundPartAdmin(ConversationAdmin):
     @admin.display(description=gettext_lazy("error"))
     def shown_error(self, part: OutboundPart) -> str:
         return translate_error(part.error)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str
-    ) -> tuple[QuerySet[OutboundPart], bool]:
-        return parts_found(queryset, search_term), False

@@ -74,6 +74,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         "by_hand",
         "provider",
     )
+    find_rows = staticmethod(turns_found)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
@@ -105,11 +106,6 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         shown = self.list_display
         return shown if settings.MODEL_PRICES else tuple(n for n in shown if n != "cost")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Turn], search_term: str
-    ) -> tuple[QuerySet[Turn], bool]:
-        return turns_found(queryset, search_term), False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -23,6 +23,7 @@ NAMED = {
     "path.memory_id": "memories",
     "path.receipt_id": "receipts",
     "path.identifier": "identifiers",
+    "path.document_id": "files",
     "query.whatsapp_chat": "chats",
     "body.whatsapp_chat": "chats",
 }
@@ -32,6 +33,7 @@ DOOMED = {
     "path.memory_id": "doomed_memories",
     "path.category": "categories",
     "path.identifier": "doomed_identifiers",
+    "path.document_id": "doomed_files",
 }
 # The only session with a summary.
 SUMMED = {"path.session_id": "summed", "path.summary_metadata_id": "summaries"}
@@ -65,7 +67,7 @@ def fuzz(
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"),
-            *(f"{world.installation.url}/api/schema/", "--phases", ",".join(phases)),
+            *(str(world.schema), "--url", world.installation.url, "--phases", ",".join(phases)),
             *("--max-examples", str(examples), "--seed", str(seed), "--no-color"),
         ],
         cwd=folder,

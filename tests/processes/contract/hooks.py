@@ -25,6 +25,8 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "documents_forget": {"identifier"},
     "documents_get": {"identifier"},
     "documents_list": {"pattern"},
+    # Whether there is anything in it, and for whom it is.
+    "files_upload": {"file", "whatsapp_chat"},
     # Whose turn it is, line by line.
     "transcripts_save": {"text", "overlap"},
     "transcripts_validate": {"overlap"},

@@ -13,7 +13,9 @@ from typing import Any
 import httpx
 
 from memoryproject.foundation.rest_kit.scopes import SCOPES
+from tests.processes import plain_http
 from tests.processes.installation import Installation
+from tests.processes.waiting import wait_until
 
 SETTINGS = {
     "ENABLE_MEMORY_SYSTEM": "true",
@@ -53,26 +55,34 @@ print(json.dumps([tokens, {{"summaries": [str(summary.pk)], "summed": [str(sessi
 
 @dataclass(frozen=True)
 class World:
-    """A running server, tokens by name, and what can be named there, by dictionary."""
+    """A running server, its schema in a file, tokens by name, and what can be named there, by
+    dictionary."""
 
     installation: Installation
+    schema: Path
     tokens: dict[str, str]
     known: dict[str, list[str]]
 
 
 @contextmanager
 def running(parent: Path | None = None) -> Iterator[World]:
-    """A server in a folder of its own, with somebody's conversations on it."""
+    """A web server in a folder of its own, with somebody's conversations on it. No workers: what
+    they do later is in no answer."""
     with TemporaryDirectory(prefix="run-", dir=parent) as folder:
         installation = Installation(Path(folder), **SETTINGS)
         try:
             installation.prepare()
-            installation.start()
+            installation.start_web()
+            wait_until(lambda: installation.answer("/healthz") == 200, "the API is served")
+            # Read by each caller: the server takes a second to write it, and JSON is read quickly.
+            schema = installation.folder / "schema.json"
+            url = f"{installation.url}/api/schema/?format=json"
+            schema.write_bytes(plain_http.get(url, timeout=60).content)
             secret = installation.manage("create_api_token", ALL).strip()
             known = Seeder(installation.url, secret).seed()
             script = MAKE_THE_REST.format(chat=known["chats"][0])
             tokens, rest = json.loads(installation.manage("shell", "-v", "0", "-c", script))
-            yield World(installation, {**tokens, ALL: secret}, {**known, **rest})
+            yield World(installation, schema, {**tokens, ALL: secret}, {**known, **rest})
         finally:
             installation.stop()
 
@@ -114,6 +124,8 @@ class Seeder:
         fact = {"content": f"Client {number} pays in {number + 10} days", "whatsapp_chat": chat}
         memory = self._call("POST", "memories/", fact)
         passing = self._call("POST", "memories/", {**fact, "content": f"Passing: {number}"})
+        form = {"file": (f"terms-{number}.txt", f"Client {number} orders in {number + 3} days")}
+        file = self._call("POST", "files/", files=form, data={"whatsapp_chat": chat})
         receipt = self._call("DELETE", f"memories/{passing['memory_id']}/")
         self._call("POST", f"sessions/{said['session_id']}/card/")
         return {
@@ -122,9 +134,10 @@ class Seeder:
             "turns": said["turn_id"],
             "memories": memory["memory_id"],
             "receipts": receipt["receipt_id"],
+            "files": file["document_id"],
         }
 
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self._client.request(method, path, json=body)
+    def _call(self, method: str, path: str, body: Any = None, **form: Any) -> Any:
+        answer = self._client.request(method, path, json=body, **form)
         assert answer.is_success, (method, path, answer.text)
         return answer.json()

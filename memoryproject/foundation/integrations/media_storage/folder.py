@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import BinaryIO, cast
 from django.core.files.storage import FileSystemStorage
 
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.process.private_folders import folder_sync
 
 
 class FolderStorage(MediaStorage):
@@ -44,10 +44,5 @@ class FolderStorage(MediaStorage):
 
     def _sync(self) -> None:
         """Have the disk remember what was removed."""
-        if not self.incoming.is_dir():
-            return
-        descriptor = os.open(self.incoming, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if self.incoming.is_dir():
+            folder_sync(self.incoming)

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.process.progress import ProgressBar
 from memoryproject.staff_site.demo.around import after, before
 from memoryproject.staff_site.demo.replay_command import recorded_chats
-from memoryproject.staff_site.demo.story import Story
+from memoryproject.staff_site.demo.story import DAYS, Story
 from sessions_app.models import Chat
 
 
@@ -36,6 +36,13 @@ class Command(BaseCommand):
             help="Also where the database holds chats, other than those of `manage.py demo`.",
         )
 
+        parser.add_argument(
+            "--days",
+            type=int,
+            default=DAYS,
+            help=f"The number of days on which passers-by write ({DAYS}).",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         strangers = Chat.objects.exclude(whatsapp_chat__in=recorded_chats())
         if strangers.exists() and not options["force"]:
@@ -43,7 +50,7 @@ class Command(BaseCommand):
                 "This database holds chats. The demo's would stand among them: use an empty one "
                 "(DATA_DIR), or --force."
             )
-        story = Story(now=timezone.now(), embedder=WordLlamaEmbedder())
+        story = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=options["days"])
         before(story)
         story.tell(ProgressBar(sys.stderr))
         after(story)

@@ -1,0 +1,137 @@
+"""The queue of a lane as its workers see it: they take jobs and store results themselves.
+
+A cluster of django-q2 has a process that takes the jobs from the broker and one that stores the
+results. Each of them holds as much memory as a worker, and what it has in hand is lost with it.
+Here a worker that is killed loses its own job and nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from multiprocessing.sharedctypes import RawValue
+from typing import Any
+
+from django.db import connections
+from django_q.brokers import Broker
+from django_q.conf import Conf
+from django_q.monitor import monitor
+from django_q.signing import BadSignature, SignedPackage
+
+logger = logging.getLogger(__name__)
+
+# Ends django-q2's loops over a queue.
+STOP = "STOP"
+# The pause after a failure of the broker.
+FAILED_SECONDS = 1.0
+
+
+class JobSource:
+    """Gives the next job to one of the workers, which are forked by the process that makes it.
+
+    The workers take turns: one asks the broker, the others wait for a lock on a file. The kernel
+    takes the lock from a process that is killed.
+    """
+
+    def __init__(self, make_broker: Callable[[], Broker]) -> None:
+        self._make_broker = make_broker
+        self._broker: Broker | None = None
+        self._turn, path = tempfile.mkstemp(prefix="turn-")
+        os.unlink(path)
+        self._parent = os.getpid()
+        self._stopped = RawValue("b", 0)
+        self._is_failing = False
+
+    def stop(self) -> None:
+        """Give out no more jobs."""
+        self._stopped.value = 1
+
+    def get(self) -> Any:
+        """Wait for a job and take it. Return STOP after ``stop``, and where the parent is gone."""
+        fcntl.lockf(self._turn, fcntl.LOCK_EX)
+        try:
+            while not self._stopped.value and os.getppid() == self._parent:
+                if (job := self._take()) is not None:
+                    return job
+            return STOP
+        finally:
+            fcntl.lockf(self._turn, fcntl.LOCK_UN)
+
+    def _take(self) -> dict[str, Any] | None:
+        """Take a job, or return None after a moment."""
+        try:
+            # Not shared with other processes: made after the fork.
+            self._broker = self._broker or self._make_broker()
+            taken = self._broker.dequeue()
+        except Exception:
+            if not self._is_failing:
+                logger.exception("Jobs can't be taken. This is tried until it succeeds.")
+            self._is_failing = True
+            connections.close_all()
+            time.sleep(FAILED_SECONDS)
+            return None
+        self._is_failing = False
+        # One at most, by the setting "bulk".
+        for ack_id, package in taken or ():
+            try:
+                job: dict[str, Any] = SignedPackage.loads(package)
+            except (TypeError, BadSignature):
+                logger.exception("A job could not be read and is dropped.")
+                self._broker.fail(ack_id)
+            else:
+                return {**job, "cluster": Conf.CLUSTER_NAME, "ack_id": ack_id}
+        return None
+
+
+class JobResults:
+    """Stores the results of one worker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def put(self, job: dict[str, Any]) -> None:
+        """Store the result of a job, and remove the job from the queue."""
+        try:
+            monitor(_OneResult(job), self._broker)
+        except Exception:
+            logger.exception("A result could not be stored. Its job is given out again.")
+            connections.close_all()
+
+
+class _OneResult:
+    """The queue from which django-q2's monitor takes this result, and then its end."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._left: list[Any] = [STOP, job]
+
+    def get(self) -> Any:
+        return self._left.pop()
+
+
+class JobTimer:
+    """How long a worker may still take for its job. The worker sets it, its parent reads it.
+
+    ``value``: seconds left, or 0 where they are over, or one of django-q2's states: -1 idle or
+    without a limit, -2 to be recycled. No lock: a killed worker would never release it.
+    """
+
+    def __init__(self) -> None:
+        # A state, or a time of the machine's monotonic clock. It is written in one step.
+        self._kept = RawValue("d", -1)
+
+    def get_lock(self) -> nullcontext[None]:
+        return nullcontext()
+
+    @property
+    def value(self) -> float:
+        kept = float(self._kept.value)
+        return max(kept - time.monotonic(), 0.0) if kept > 0 else kept
+
+    @value.setter
+    def value(self, seconds: float) -> None:
+        self._kept.value = time.monotonic() + seconds if seconds > 0 else seconds

@@ -1,0 +1,243 @@
+"""Serve documents over REST: files are uploaded here and read by the workers."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from memories_app.documents.dependencies import build_document_limits, documents_folder
+from memories_app.models import Visibility
+from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit.answers import (
+    CHANGED_MEANWHILE,
+    NOT_FORGOTTEN,
+    NOT_MODIFIED,
+)
+from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
+from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    described,
+    etag,
+    location,
+)
+from memoryproject.foundation.rest_kit.uploads import UploadParser
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.conversations.facade import chat_at_or_new
+from sessions_app.documents.dependencies import enqueue_document
+from sessions_app.documents.document_queries import documents_named
+from sessions_app.documents.document_serializers import (
+    FileFilters,
+    FileUploadSerializer,
+    SourceDocumentSerializer,
+)
+from sessions_app.documents.upload import document_upload
+from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.models import Chat
+from sessions_app.presentation.access import (
+    chat_in_reach,
+    memories_in_reach,
+    own_chat,
+    refuse_beyond_chats,
+    require_longterm,
+    require_memory,
+)
+from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, receipt
+from sessions_app.presentation.serializers import ReceiptSerializer
+
+RECEIVED: dict[str, Any] = {
+    "document_id": DOCUMENT_ID,
+    "name": "terms.pdf",
+    "title": "",
+    "media_type": "",
+    "size": 48_213,
+    "sha256": "9c1e185a5c5e9fc54612808977ee8f548b2258d31ddadc707cc0d6d7c2f6c0a1",
+    "state": "received",
+    "error": None,
+    "warnings": [],
+    "pages": None,
+    "characters": 0,
+    "passages": 0,
+    "visibility": "chat",
+    "whatsapp_chat": CHAT,
+    "created_at": AT,
+}
+READY: dict[str, Any] = {
+    **RECEIVED,
+    "title": "Terms of TestCorp",
+    "media_type": "application/pdf",
+    "state": "ready",
+    "pages": 12,
+    "characters": 24_890,
+    "passages": 34,
+}
+FAILED: dict[str, Any] = {
+    **RECEIVED,
+    "state": "failed",
+    "error": {
+        "code": "encrypted",
+        "detail": "The document is protected by a password.",
+        "attr": "file",
+    },
+}
+
+
+def unusable_file(error: Exception) -> APIException:
+    """Refuse what is known before the file is read: it is too large, or empty."""
+    failed = instance(error, DocumentError)
+    if failed.code == "too_large":
+        return BodyTooLarge(str(failed))
+    return refuse(str(failed), code=failed.code, attr="file")
+
+
+class FilesView(ListView):
+    scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {
+        "GET": ["memories_app.view_sourcedocument"],
+        "POST": ["memories_app.add_sourcedocument"],
+    }
+    kinds = {"POST": "bulk"}
+    raises = {DocumentError: unusable_file}
+    repeatable = frozenset({"state"})
+    parser_classes = [UploadParser]
+    serializer_class = SourceDocumentSerializer
+    filterset_class = FileFilters
+    ordering = ("-created_at", "-document_id")
+
+    def get_queryset(self) -> Any:
+        return documents_named()
+
+    def max_upload_bytes(self) -> int:
+        return build_document_limits().size
+
+    @described(
+        operation_id="files_list",
+        summary="List documents, the newest first",
+        examples=[answered("One document", READY)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return the documents that were uploaded, sent by WhatsApp or imported."""
+        return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
+
+    @described(
+        operation_id="files_upload",
+        summary="Upload a document",
+        description=(
+            "A form (`multipart/form-data`) with the file. A worker reads its text into memories: "
+            "`GET files/{document_id}/` says when it is `ready`, or why it `failed`. 201 for a new "
+            "file; 200 for one that is there already in the same chat with the same visibility. A "
+            "file that could not be read is tried again."
+        ),
+        parameters=[etag(200, 201), location(201)],
+        request=FileUploadSerializer,
+        responses={201: SourceDocumentSerializer, 200: SourceDocumentSerializer},
+        examples=[
+            OpenApiExample(
+                "A document of one chat",
+                value={"file": "(the bytes of terms.pdf)", "whatsapp_chat": CHAT},
+                request_only=True,
+                media_type=UploadParser.media_type,
+            ),
+            answered("Received", RECEIVED, status=201),
+            answered("There already", READY),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request) -> Response:
+        given = self.body(FileUploadSerializer)
+        file = given["file"].file
+        if not file.size:
+            raise DocumentError("empty")
+        name = given.get("whatsapp_chat") or own_chat(self.caller)
+        chat = self._chat_to_write(name, given.get("visibility"))
+        # A new chat comes with its file, or not at all.
+        with transaction.atomic():
+            received = document_upload(
+                blocks=file.chunks(),
+                name=file.name or "",
+                folder=documents_folder(),
+                max_bytes=self.max_upload_bytes(),
+                actor=self.caller.actor,
+                chat=chat or (chat_at_or_new(name) if name else None),
+                visibility=given.get("visibility", ""),
+            )
+        document_id = received.document.document_id
+        if not received.duplicate:
+            transaction.on_commit(lambda: enqueue_document(document_id))
+        shown = SourceDocumentSerializer(self.get_queryset().get(pk=document_id)).data
+        headers = {"ETag": etag_of_document(shown)}
+        if received.created:
+            headers["Location"] = reverse("api-file", args=[document_id])
+        return Response(shown, status=201 if received.created else 200, headers=headers)
+
+    def _chat_to_write(self, name: str | None, visibility: str | None) -> Chat | None:
+        """Return the chat, None if it is new or none is named.
+
+        Raises MemoryDisabled, NotFound, PermissionDenied and ValidationError.
+        """
+        require_longterm()
+        chat = chat_in_reach(self.caller, name) if name else None
+        require_memory(chat)
+        in_chat = str(Visibility.CHAT)
+        refuse_beyond_chats(self.caller, visibility or (in_chat if name else str(Visibility.OWNER)))
+        if visibility == in_chat and not name:
+            raise refuse("A document that is visible in one chat needs it.", attr="whatsapp_chat")
+        return chat
+
+
+class FileView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    staff_rights = {"GET": ["memories_app.view_sourcedocument"]}
+    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    raises = FORGETTING
+
+    def document(self, document_id: UUID) -> Any:
+        """Return the document as it is shown. Raises NotFound also for an inaccessible one."""
+        found = documents_named().filter(memories_in_reach(self.caller), pk=document_id).first()
+        if found is None:
+            raise NotFound(f"There is no file {document_id}.")
+        return SourceDocumentSerializer(found).data
+
+    @described(
+        operation_id="files_get",
+        summary="One document, and whether it has been read",
+        parameters=[IF_NONE_MATCH, etag(200, 304)],
+        responses={200: SourceDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        examples=[answered("It was read", READY), answered("It could not be read", FAILED)],
+    )
+    def get(self, request: Request, document_id: UUID) -> Response:
+        """Return the state of the document. Its text is in memories of the type `document`."""
+        return etagged(request, self.document(document_id))
+
+    @described(
+        operation_id="files_forget",
+        summary="Forget a document, with all memories that were made of it",
+        description=(
+            "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
+            "version that you read: else 412."
+        ),
+        parameters=[IF_MATCH],
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered("Forgotten", receipt("document", DOCUMENT_ID, memories_app_sourcedocument=1))
+        ],
+    )
+    @idempotent(atomic=False, holds_texts=False)
+    def delete(self, request: Request, document_id: UUID) -> Response:
+        return forget_once(
+            self,
+            kind="document",
+            find=lambda: UUID(self.document(document_id)["document_id"]),
+            etag=lambda: etag_of_document(self.document(document_id)),
+        )
