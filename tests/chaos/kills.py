@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from contextlib import suppress
 
 import psutil
 
@@ -56,23 +57,24 @@ class Killer(threading.Thread):
         self.kills[kind] += 1
 
     def _victims(self) -> dict[str, list[psutil.Process]]:
-        """The processes by kind. Those of the workers, and only those, are nice."""
         found: dict[str, list[psutil.Process]] = {}
-        for process in family(self._root)[1:]:
-            try:
-                command, nice = " ".join(process.cmdline()), process.nice()
-            except psutil.Error:
-                continue
-            if "caddy" in command:
-                found.setdefault("front door", []).append(process)
-            elif "memoryproject.serve" in command:
-                found.setdefault("workers" if nice else "web", []).append(process)
+        # The launcher, supervisor, and then the programs with their processes.
+        for process in family(self._root)[2:]:
+            with suppress(psutil.Error):
+                found.setdefault(_kind(process), []).append(process)
         postmaster = postmaster_of(places_for(self._installation.data_dir))
         if postmaster is not None:
             backends = [each for each in family(postmaster)[1:] if _is_backend(each)]
             if backends:
                 found["postgres"] = backends
         return found
+
+
+def _kind(process: psutil.Process) -> str:
+    """Those of the workers, and only those, are nice."""
+    if process.nice():
+        return "workers"
+    return "front door" if "caddy" in process.name() else "web"
 
 
 def _is_backend(process: psutil.Process) -> bool:

@@ -32,7 +32,8 @@ def server_of(launched: Stage) -> psutil.Process:
 
     def whole() -> list[psutil.Process]:
         everything = family(launched.installation.programs["launcher"])
-        servers = [each for each in everything if "memoryproject.serve" in command(each)]
+        first = [each for each in everything if "memoryproject.serve" in command(each)][:1]
+        servers = [member for each in first for member in family(each)]
         # The first one, two web servers of three processes each, the workers and their leader.
         return servers if len(servers) == 1 + 3 + 3 + 1 + 10 else []
 
@@ -51,6 +52,7 @@ def are_gone(processes: list[psutil.Process]) -> bool:
 
 
 def assert_serves(launched: Stage, text: str) -> None:
+    launched.installation.wait_until_ready()
     phone = new_phone()
     launched.post.say(phone, text)
     assert launched.wait_for_answers(phone, 1) == [f"answer to: {text}"]
