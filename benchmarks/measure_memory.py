@@ -192,19 +192,22 @@ def members(started: Stage) -> Iterator[tuple[str, psutil.Process]]:
 
 def of_program(first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
     """Yield a program of supervisor's with its processes; workers are divided by lane."""
-    command = " ".join(first.cmdline())
-    if "qcluster" in command:
-        yield "workers: first process", first
-        (leader,) = first.children()
-        yield "workers: leader", leader
-        workers = iter(sorted(leader.children(), key=lambda each: (each.create_time(), each.pid)))
-        for name, number in LANES.items():
-            for worker in islice(workers, number):
-                yield from whole(f"workers: lane {name}", worker)
-    elif "gunicorn" in command:
-        yield from whole("webhooks" if "webhooks.sock" in command else "web", first)
-    else:
+    if "memoryproject.serve" not in first.cmdline():
         yield from whole("Caddy", first)
+        return
+    yield "server: first process", first
+    webhooks, web, leader = by_age(first.children())
+    yield from whole("webhooks", webhooks)
+    yield from whole("web", web)
+    yield "workers: leader", leader
+    workers = iter(by_age(leader.children()))
+    for name, number in LANES.items():
+        for worker in islice(workers, number):
+            yield from whole(f"workers: lane {name}", worker)
+
+
+def by_age(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return sorted(processes, key=lambda each: (each.create_time(), each.pid))
 
 
 def whole(program: str, first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:

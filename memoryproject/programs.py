@@ -51,8 +51,7 @@ stdout_logfile_backups=3
 class Program:
     """One program. Its output is in ``LOG_DIR/<name>.log``.
 
-    ``priority``: programs with smaller numbers start first and stop last. ``niceness``: above 0,
-    the others get the processor first.
+    ``priority``: programs with smaller numbers start first and stop last.
     """
 
     name: str
@@ -60,33 +59,15 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     stop_seconds: int = 30
     priority: int = 100
-    niceness: int = 0
-
-    @property
-    def full_command(self) -> list[str]:
-        """The command with its niceness; the program `nice` becomes the other one."""
-        before = ["nice", "-n", str(self.niceness)] if self.niceness else []
-        return [*before, *self.command]
 
 
 def all_programs(front_door: FrontDoor) -> list[Program]:
     """Return the programs that serve one installation, in the order in which they start."""
-    folder = front_door.run_dir
-    web = web_command(front_door.web_address, WEB_PROCESSES, WEB_THREADS, worker_folder=folder)
-    webhooks = web_command(
-        front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS, worker_folder=folder
-    )
+    addresses = [front_door.webhooks_address, front_door.web_address]
+    server = [sys.executable, "-m", "memoryproject.serve", *addresses, str(front_door.run_dir)]
     return [
-        Program(
-            "webhooks",
-            webhooks,
-            environment={"DJANGO_SETTINGS_MODULE": "memoryproject.webhook_settings"},
-            stop_seconds=15,
-        ),
-        Program("web", web, stop_seconds=15),
-        # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
-        Program("workers", [sys.executable, "manage.py", "qcluster"], niceness=10),
-        # Last, so that it answers when the others are there; on the way down it is the first.
+        Program("server", server),
+        # Last, so that it answers when the other one is there; on the way down it is the first.
         Program(
             "front",
             front_door.command(),
@@ -97,14 +78,16 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
     ]
 
 
-def web_command(address: str, processes: int, threads: int, *, worker_folder: Path) -> list[str]:
-    """Return the command of a web server.
+def gunicorn_options(
+    address: str, processes: int, threads: int, *, worker_folder: Path | str
+) -> list[str]:
+    """Return what follows `gunicorn` on the command line of a web server.
 
     ``address``: what gunicorn binds to. ``worker_folder``: where its processes keep their
     heartbeats, on a disk of this machine.
     """
     return [
-        *(sys.executable, "-m", "gunicorn", "memoryproject.wsgi", "--bind", address),
+        *("memoryproject.wsgi", "--bind", address),
         *("--workers", str(processes), "--worker-class", "gthread", "--threads", str(threads)),
         *("--timeout", "120", "--graceful-timeout", "10"),
         *("--keep-alive", str(KEEP_ALIVE_SECONDS)),
@@ -129,7 +112,7 @@ def supervisor_conf(
         parts.append(
             PROGRAM.format(
                 name=program.name,
-                command=_escape(shlex.join(program.full_command)),
+                command=_escape(shlex.join(program.command)),
                 environment=environment,
                 directory=_escape(directory),
                 priority=program.priority,

@@ -12,7 +12,6 @@ from memoryproject.foundation.embedded_postgres.places import places_for
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation, family
 
-MARKS = (("web", "gunicorn"), ("workers", "qcluster"), ("front door", "caddy"))
 # A backend is killed less often: PostgreSQL then ends all connections and recovers.
 WEIGHTS = {"web": 1.0, "workers": 1.0, "front door": 0.2, "postgres": 0.15}
 
@@ -57,15 +56,17 @@ class Killer(threading.Thread):
         self.kills[kind] += 1
 
     def _victims(self) -> dict[str, list[psutil.Process]]:
+        """The processes by kind. Those of the workers, and only those, are nice."""
         found: dict[str, list[psutil.Process]] = {}
         for process in family(self._root)[1:]:
             try:
-                command = " ".join(process.cmdline())
+                command, nice = " ".join(process.cmdline()), process.nice()
             except psutil.Error:
                 continue
-            for kind, mark in MARKS:
-                if mark in command:
-                    found.setdefault(kind, []).append(process)
+            if "caddy" in command:
+                found.setdefault("front door", []).append(process)
+            elif "memoryproject.serve" in command:
+                found.setdefault("workers" if nice else "web", []).append(process)
         postmaster = postmaster_of(places_for(self._installation.data_dir))
         if postmaster is not None:
             backends = [each for each in family(postmaster)[1:] if _is_backend(each)]

@@ -27,9 +27,11 @@ from memoryproject.front_door import FrontDoor, socket_folder
 from memoryproject.programs import (
     WEB_PROCESSES,
     WEB_THREADS,
+    WEBHOOK_PROCESSES,
+    WEBHOOK_THREADS,
     Program,
     all_programs,
-    web_command,
+    gunicorn_options,
 )
 from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY, CommandServer, Ended
@@ -122,13 +124,11 @@ class Installation:
 
     def start_web(self) -> None:
         """One web server for everything, without the front door."""
-        command = web_command(
-            f"127.0.0.1:{self.port}", WEB_PROCESSES, WEB_THREADS, worker_folder=self.folder
-        )
-        self.web = self._start(*command)
+        address = f"127.0.0.1:{self.port}"
+        self.web = self._start(*self._gunicorn(address, WEB_PROCESSES, WEB_THREADS))
 
     def start_front_door(self, *, behind_proxies: bool = False) -> None:
-        """The web servers and the front door, as `make run` has them; no workers."""
+        """The web servers, as a deployment has them, and the front door; no workers."""
         sockets = socket_folder(self.folder)
         front_door = FrontDoor(
             port=self.port,
@@ -136,16 +136,28 @@ class Installation:
             socket_dir=sockets,
             behind_proxies=behind_proxies,
         )
-        self._programs = {program.name: program for program in all_programs(front_door)}
+        (front,) = (each for each in all_programs(front_door) if each.name == "front")
+        web = self._gunicorn(front_door.web_address, WEB_PROCESSES, WEB_THREADS)
+        webhooks = self._gunicorn(front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS)
+        for_webhooks = {"DJANGO_SETTINGS_MODULE": "memoryproject.webhook_settings"}
+        self._programs = {
+            "front": front,
+            "web": Program("web", web),
+            "webhooks": Program("webhooks", webhooks, environment=for_webhooks),
+        }
         for name in ("webhooks", "web", "front"):
             self.start_program(name)
         wait_until(lambda: self.answer("/healthz") == httpx.codes.OK, "webhooks are served")
         wait_until(lambda: self.answer("/api/schema/") == httpx.codes.OK, "the API is served")
 
     def start_program(self, name: str) -> None:
-        """Start one program of `make run`, which doesn't run, after ``start_front_door``."""
+        """Start one program that ``start_front_door`` started and that doesn't run."""
         program = self._programs[name]
-        self.programs[name] = self._start(*program.full_command, **program.environment)
+        self.programs[name] = self._start(*program.command, **program.environment)
+
+    def _gunicorn(self, address: str, processes: int, threads: int) -> list[str]:
+        options = gunicorn_options(address, processes, threads, worker_folder=self.folder)
+        return [sys.executable, "-m", "gunicorn", *options]
 
     def start_workers(self) -> None:
         self.workers = self.start_lanes()

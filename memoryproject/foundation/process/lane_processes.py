@@ -1,19 +1,15 @@
-"""Run the workers of all lanes: ten processes, one that leads them, and the first one.
+"""Lead the workers of all lanes, which are forked from this process.
 
-All are forked, so that they share the memory of what was imported. The leader replaces workers that
-end. The first process does nothing but fork another leader if it ends: importing everything again
-would take seconds, and more on a busy machine. Workers whose leader is gone end after their jobs,
-and so do all if the first process is gone.
+A worker that ends is replaced. Workers whose leader is gone end after their jobs.
 """
 
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import wait
@@ -28,6 +24,7 @@ from django_q.scheduler import scheduler
 from django_q.status import Stat
 from django_q.worker import worker
 
+from memoryproject.foundation.process.forked_programs import RESTART_SECONDS, fork
 from memoryproject.foundation.process.future_times import future_times_repair
 from memoryproject.foundation.process.job_queue import JobResults, JobSource, JobTimer
 from memoryproject.foundation.process.lanes import (
@@ -39,14 +36,10 @@ from memoryproject.foundation.process.lanes import (
 
 logger = logging.getLogger(__name__)
 
-FORK = multiprocessing.get_context("fork")
 # The longest time until a signal to stop is noticed.
 LOOK_SECONDS = 0.5
-# A worker that ends at once is not replaced more often than this.
-RESTART_SECONDS = 1.0
 BEAT_SECONDS = 2.0
 SCHEDULE_SECONDS = 30.0
-STOPPING = {signal.SIGTERM, signal.SIGINT}
 # django-q2's states of a timer.
 OVERDUE, RECYCLED = 0, -2
 
@@ -122,37 +115,7 @@ class Lane:
     def _start_worker(self, place: Place) -> None:
         place.timer = JobTimer()
         place.started_at = time.monotonic()
-        place.process = _fork(work, self.name, self.jobs, place.timer)
-
-
-class FirstProcess:
-    """Keeps a leader running until SIGTERM or SIGINT."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-        self._is_stopping = False
-        self._leader: ForkProcess | None = None
-
-    def run(self) -> None:
-        """Run the lanes; return when they have ended."""
-        for number in STOPPING:
-            signal.signal(number, self._stop)
-        while not self._is_stopping:
-            self._leader = _fork(lead, self._names, os.getpid(), daemon=False)
-            if self._is_stopping:
-                # The signal came before the process was known.
-                self._leader.terminate()
-            self._leader.join()
-            if not self._is_stopping:
-                logger.error(
-                    "The workers' leader ended (%s) and is replaced.", self._leader.exitcode
-                )
-                time.sleep(RESTART_SECONDS)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self._is_stopping = True
-        if self._leader is not None:
-            self._leader.terminate()
+        place.process = fork(work, self.name, self.jobs, place.timer)
 
 
 class Leader:
@@ -203,7 +166,7 @@ class Leader:
             self._sweeper = None
         if self._is_sweep_due and self._sweeper is None:
             self._is_sweep_due = False
-            self._sweeper = _fork(send_changed)
+            self._sweeper = fork(send_changed)
 
     def _beat(self) -> None:
         """Store the heartbeats. django-q2 logs where it can't."""
@@ -237,6 +200,9 @@ class Leader:
 
 
 def lead(names: Sequence[str], parent: int) -> None:
+    """Run the lanes. ``parent``: the process with which they end."""
+    # django-q2's own way to name a cluster would change the lanes of this process's children.
+    os.environ.pop("Q_CLUSTER_NAME", None)
     Leader(names, parent).run()
 
 
@@ -260,26 +226,6 @@ def use_lane(name: str) -> None:
     Conf.TIMEOUT = chosen["timeout"]
     Conf.RETRY = chosen["retry"]
     Conf.POLL = chosen["poll"]
-
-
-def _fork(target: Callable[..., object], *arguments: object, daemon: bool = True) -> ForkProcess:
-    """Start a child process. ``daemon``: it has no children, and ends with this one's errors."""
-    # Two processes must not share a connection.
-    connections.close_all()
-    process = FORK.Process(target=_run_child, args=(target, arguments), daemon=daemon)
-    # A signal that the child got before it has handlers of its own would be lost.
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    process.start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-    return process
-
-
-def _run_child(target: Callable[..., object], arguments: tuple[object, ...]) -> None:
-    # Ctrl-C reaches all processes of a terminal; the parent tells its children when to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-    target(*arguments)
 
 
 def _times_repair() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -30,12 +30,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from memoryproject.foundation.process.lane_processes import FirstProcess  # noqa: PLC0415 slow
+        from memoryproject.foundation.process.forked_programs import ForkedPrograms  # noqa: PLC0415 slow
+        from memoryproject.foundation.process.lane_processes import lead  # noqa: PLC0415 slow
         from memoryproject.preloading import preload_workers, prepare_fork  # noqa: PLC0415 slow
 
-        # The lanes are forked: they share what is loaded by now.
         preload_workers()
         prepare_fork()
-        # django-q2's own way to name a cluster would change the lanes of this process's children.
-        os.environ.pop("Q_CLUSTER_NAME", None)
-        FirstProcess(options["name"] or LANES).run()
+        ForkedPrograms({"workers": partial(lead, options["name"] or LANES)}).run()

@@ -117,8 +117,6 @@ def test_supervisor_reads_paths_with_any_character(tmp_path: Path) -> None:
     assert section["directory"] == str(folder).replace("%", "%%")
 
 
-def test_the_front_door_starts_last_and_workers_give_way(tmp_path: Path) -> None:
+def test_the_front_door_starts_last(tmp_path: Path) -> None:
     programs = all_programs(front_door(tmp_path))
     assert max(programs, key=lambda program: program.priority).name == "front"
-    niceness = {program.name: program.niceness for program in programs}
-    assert niceness["workers"] > niceness["web"] == niceness["webhooks"] == 0

@@ -1,0 +1,99 @@
+"""The program `server` of `make run`, whose processes are forked from one: each may be killed."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from functools import partial
+
+import httpx
+import psutil
+import pytest
+
+from memoryproject.foundation.embedded_postgres.processes import is_alive
+from tests.processes.installation import Installation, children, family, kill
+from tests.processes.posting import new_phone
+from tests.processes.stage import Stage, stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+WORKER_NICENESS = 10
+
+
+@pytest.fixture(scope="module")
+def launched() -> Iterator[Stage]:
+    with stage(run=Installation.launch) as started:
+        yield started
+
+
+def server_of(launched: Stage) -> psutil.Process:
+    """The first process of the program, once all of its processes are there."""
+
+    def whole() -> list[psutil.Process]:
+        everything = family(launched.installation.programs["launcher"])
+        servers = [each for each in everything if "memoryproject.serve" in command(each)]
+        # The first one, two web servers of three processes each, the workers and their leader.
+        return servers if len(servers) == 1 + 3 + 3 + 1 + 10 else []
+
+    return wait_until(whole, "the server has all its processes")[0]
+
+
+def command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def are_gone(processes: list[psutil.Process]) -> bool:
+    return not any(map(is_alive, processes))
+
+
+def assert_serves(launched: Stage, text: str) -> None:
+    phone = new_phone()
+    launched.post.say(phone, text)
+    assert launched.wait_for_answers(phone, 1) == [f"answer to: {text}"]
+    wait_until(
+        lambda: launched.installation.answer("/admin/login/") == httpx.codes.OK, "pages are served"
+    )
+
+
+def test_only_the_workers_give_way_to_others(launched: Stage) -> None:
+    server = server_of(launched)
+    niceness = sorted(each.nice() for each in family(server))
+    assert niceness == [server.nice()] * 7 + [server.nice() + WORKER_NICENESS] * 11
+
+
+def test_a_program_whose_first_process_is_killed_is_forked_again(launched: Stage) -> None:
+    server = server_of(launched)
+    for number, program in enumerate(server.children(), start=1):
+        orphans = family(program)
+        kill([program])
+        assert_serves(launched, f"after kill {number}")
+        wait_until(partial(are_gone, orphans), "what was left of it has ended")
+        assert server_of(launched) == server
+
+
+def test_the_first_process_of_all_is_killed(launched: Stage) -> None:
+    server = server_of(launched)
+    orphans = family(server)
+
+    kill([server])
+
+    wait_until(partial(are_gone, orphans), "what was left of it has ended")
+    assert_serves(launched, "after the kill of the first process")
+    # The sockets are those of the new web servers, though the old ones ended later.
+    assert launched.installation.answer("/healthz") == httpx.codes.OK
+
+
+def test_sigterm_ends_all_of_it(launched: Stage) -> None:
+    """Supervisor starts it again here, because it didn't ask for the end."""
+    server = server_of(launched)
+    members = family(server)
+
+    server.send_signal(signal.SIGTERM)
+
+    wait_until(partial(are_gone, members), "all of its processes have ended")
+    assert_serves(launched, "after an orderly end")
+    assert children(server) == []
