@@ -79,15 +79,15 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
 
 
 def gunicorn_options(
-    address: str, processes: int, threads: int, *, worker_folder: Path | str
+    name: str, address: str, processes: int, threads: int, *, worker_folder: Path | str
 ) -> list[str]:
     """Return what follows `gunicorn` on the command line of a web server.
 
-    ``address``: what gunicorn binds to. ``worker_folder``: where its processes keep their
-    heartbeats, on a disk of this machine.
+    ``name``: what its processes are called in `ps`. ``address``: what gunicorn binds to.
+    ``worker_folder``: where its processes keep their heartbeats, on a disk of this machine.
     """
     return [
-        *("memoryproject.wsgi", "--bind", address),
+        *("memoryproject.wsgi", "--name", name, "--bind", address),
         *("--workers", str(processes), "--worker-class", "gthread", "--threads", str(threads)),
         *("--timeout", "120", "--graceful-timeout", "10"),
         *("--keep-alive", str(KEEP_ALIVE_SECONDS)),

@@ -97,9 +97,15 @@ def _load_for_workers() -> None:
 def main(webhooks_address: str, web_address: str, worker_folder: str) -> None:
     """Run all until SIGTERM. ``worker_folder``: see gunicorn_options."""
     webhooks = gunicorn_options(
-        webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS, worker_folder=worker_folder
+        "webhooks",
+        webhooks_address,
+        WEBHOOK_PROCESSES,
+        WEBHOOK_THREADS,
+        worker_folder=worker_folder,
     )
-    web = gunicorn_options(web_address, WEB_PROCESSES, WEB_THREADS, worker_folder=worker_folder)
+    web = gunicorn_options(
+        "web", web_address, WEB_PROCESSES, WEB_THREADS, worker_folder=worker_folder
+    )
     ForkedPrograms(
         {
             "webhooks": partial(serve_webhooks, webhooks),

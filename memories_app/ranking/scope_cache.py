@@ -68,6 +68,7 @@ MAX_SEGMENTS = 6
 _BETWEEN = "\x1f"
 # The start of the server is part of the name: what was not written durably may be lost in a crash.
 # Ids of transactions that are still to come are from another server, by a dump of its database.
+# The arrays are selected for the reason that ``given_ids`` has.
 _HEAD = """
 SELECT head.*, change.place, change.key
 FROM (SELECT
@@ -80,8 +81,9 @@ FROM (SELECT
     )), 0)
 ) AS head LEFT JOIN (
     SELECT asked.place, uuid_send(log.text_id) AS key
-    FROM unnest((SELECT %s::text[]), (SELECT %s::bigint[]))
-        WITH ORDINALITY AS asked (scope, seen, place),
+    FROM unnest(
+        (SELECT string_to_array(%s, ' ')), (SELECT string_to_array(%s, ' ', 'None')::bigint[])
+    ) WITH ORDINALITY AS asked (scope, seen, place),
     LATERAL (
         SELECT text_id FROM {log} WHERE scope = asked.scope AND changed_in >= asked.seen
         UNION ALL
@@ -265,9 +267,9 @@ SCOPES = ScopeCache()
 
 
 def _read_head(scopes: Sequence[HeldScope], entries: Sequence[_Entry]) -> _Head:
-    names = [scope.name for scope in scopes]
+    names = " ".join(scope.name for scope in scopes)
     # Nothing is asked for a scope that isn't known yet.
-    seen = [entry.seen for entry in entries]
+    seen = " ".join(str(entry.seen) for entry in entries)
     rows = read_prepared(_HEAD.format(log=TextChange._meta.db_table), [names, seen])
     changed: list[list[bytes]] = [[] for _ in scopes]
     for row in rows:

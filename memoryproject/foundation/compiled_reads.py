@@ -8,14 +8,16 @@ a few rows by their ids. Filters and rights stay in the queryset; what differs f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.models import Expression, Field, IntegerField, QuerySet, UUIDField
+from django.db.models import Expression, Field, IntegerField, Model, QuerySet, UUIDField
 from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
 from psycopg.sql import quote
+
+Row = TypeVar("Row", bound=Model)
 
 
 class Given(Expression):
@@ -78,6 +80,14 @@ def read_prepared(
 def read_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
     """Return the rows by their first column, which they are without."""
     return {row[0]: row[1:] for row in read_prepared(statement, given)}
+
+
+def read_first(statement: str, model: type[Row], **given: Any) -> Row | None:
+    """Return the first row of a statement that reads all fields of a model, as the model."""
+    for row in read_prepared(statement, given):
+        names = [field.attname for field in model._meta.concrete_fields]
+        return model.from_db(DEFAULT_DB_ALIAS, names, row)
+    return None
 
 
 def read_in_portions(

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from django.conf import settings
 
 from memories_app.embedding_models.facade import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
+from memoryproject.foundation.compiled_reads import compiled, read_first
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders import calibrations
@@ -39,8 +40,6 @@ TIMEOUT_SECONDS = 10.0
 PATIENT_SECONDS = 60.0
 OPENAI_ITSELF = "api.openai.com"
 HOW_TO_SWITCH = ErrorText("reembed")
-# Every recall reads it: Django would take longer to compile this than PostgreSQL to run it.
-_ACTIVE = f"SELECT * FROM {EmbeddingModel._meta.db_table} WHERE state = %s"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def embedder() -> Embedder:
     If a requirement is missing here, returns a substitute that makes no vectors, so that recall
     uses words and reports it.
     """
-    model = next(iter(EmbeddingModel.objects.raw(_ACTIVE, [str(EmbeddingState.ACTIVE)])), None)
+    model = read_first(_active(), EmbeddingModel)
     try:
         model = model or _first()
     except EmbedderError as error:
@@ -79,6 +78,12 @@ def embedder() -> Embedder:
     if chosen != in_use:
         _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")
     return of_model(model)
+
+
+@cache
+def _active() -> str:
+    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE)
+    return compiled(active.order_by().values_list())
 
 
 def differs_text(chosen: Choice, in_use: Choice) -> str:

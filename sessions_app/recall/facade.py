@@ -10,6 +10,7 @@ from sessions_app.recall.hits import (
     Viewer,
 )
 from sessions_app.recall.memory_queries import (
+    ShownMemory,
     memories_for_bound,
     memories_named,
     memories_shown,
@@ -35,6 +36,7 @@ __all__ = [
     "MESSAGES",
     "RECENT",
     "RecallResult",
+    "ShownMemory",
     "Snippet",
     "Viewer",
     "hit_record",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.compiled_reads import read_by_id, sent_ids
 from sessions_app.models import Chat
 
 
@@ -26,21 +27,33 @@ def memories_named(within: Q | None = None) -> QuerySet[Any]:
     return named.annotate(whatsapp_chat=Subquery(chats.values("whatsapp_chat")[:1]))
 
 
-# Every recall reads it: Django would take longer to compile this than PostgreSQL to run it.
+class ShownMemory(NamedTuple):
+    """What a recall shows of a memory beside its text."""
+
+    chat_id: UUID | None
+    type: str
+    category: str
+    tags: list[str]
+    visibility: str
+    metadata: dict[str, Any]
+    whatsapp_chat: str | None
+
+
 _SHOWN = f"""
 SELECT memory.memory_id, memory.chat_id, memory.type, memory.category, memory.tags,
     memory.visibility, memory.metadata, chat.whatsapp_chat
 FROM {Memory._meta.db_table} AS memory LEFT JOIN {Chat._meta.db_table} AS chat
     ON chat.id = memory.chat_id
-WHERE memory.memory_id = ANY(%s::uuid[])
+WHERE memory.memory_id IN (SELECT unnest((SELECT %(ids)s::uuid[])))
 """  # noqa: S608 constants only
 
 
-def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, Any]:
+def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, ShownMemory]:
     """Return by id what recall shows of these memories beside their texts."""
     if not memory_ids:
         return {}
-    return {memory.pk: memory for memory in Memory.objects.raw(_SHOWN, [list(memory_ids)])}
+    rows = read_by_id(_SHOWN, ids=sent_ids(memory_ids))
+    return {key: ShownMemory(*row) for key, row in rows.items()}
 
 
 def memories_for_bound(reach: Q) -> Q:

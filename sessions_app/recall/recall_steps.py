@@ -298,10 +298,10 @@ class _Lines:
             if len(answers):
                 last = answers[columns["said_at"][answers].argmax()]
                 scores[last] = max(scores[last], scores[repeated].max())
-        for place in self._texts.ordered(lines.rows, scores, len(lines.rows)).tolist():
+        enough = np.flatnonzero(scores >= self._search.min_similarity)
+        order = self._texts.ordered(lines.rows[enough], scores[enough], len(enough))
+        for place in enough[order].tolist():
             score = float(scores[place])
-            if score < self._search.min_similarity:
-                return
             quoted = columns["quoted"][place]
             if quoted != columns["text"][place]:
                 originals = np.flatnonzero((columns["text"] == quoted) & ~repeated)

@@ -25,7 +25,7 @@ USERNAME, PASSWORD = "staff", "sample-pass-1"
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of Debian's Chromium, without the parts for a screen if there is such a one: they
-    take a fifth of the time. Missing, it is a skip for a user and a failure in CI."""
+    take a third of the time. Missing, it is a skip for a user and a failure in CI."""
     found = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if found is None:
         missing = "Chromium is not installed (Debian: apt-get install chromium)"

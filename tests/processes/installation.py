@@ -156,7 +156,7 @@ class Installation:
         self.programs[name] = self._start(*program.command, **program.environment)
 
     def _gunicorn(self, address: str, processes: int, threads: int) -> list[str]:
-        options = gunicorn_options(address, processes, threads, worker_folder=self.folder)
+        options = gunicorn_options("web", address, processes, threads, worker_folder=self.folder)
         return [sys.executable, "-m", "gunicorn", *options]
 
     def start_workers(self) -> None:

@@ -18,7 +18,7 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 PROCESSES = 8
-TIMES = 30
+TIMES = 15
 EVERY = 20
 
 

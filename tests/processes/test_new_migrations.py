@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -18,7 +19,8 @@ from tests.processes.stage import Stage, stage
 
 pytestmark = pytest.mark.processes
 
-TALKERS = 4
+TALKERS = 2
+PAUSE_SECONDS = 0.05
 # What the next version's migrations may do: they only add.
 NEXT = """
 from django.contrib.postgres.operations import AddIndexConcurrently
@@ -86,13 +88,13 @@ def test_new_migrations_beside_old_processes_lose_nothing(tmp_path: Path) -> Non
         ThreadPoolExecutor(TALKERS) as pool,
         ExitStack() as stack,
     ):
-        migrated: list[bool] = []
-        stack.callback(migrated.append, True)
+        migrated = Event()
+        stack.callback(migrated.set)
 
         def talk() -> list[str]:
             """One person writes until it is over, and once more; returns the answers."""
             phone, said = new_phone(), 0
-            while not migrated:
+            while not said or not migrated.wait(PAUSE_SECONDS):
                 said += 1
                 live.post.say(phone, f"number {said}")
                 live.wait_for_answers(phone, said)

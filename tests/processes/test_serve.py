@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -19,6 +21,20 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 WORKER_NICENESS = 10
+# What `ps` calls the forked processes.
+TITLES = Counter(
+    {
+        "gunicorn: master [webhooks]": 1,
+        "gunicorn: worker [webhooks]": 2,
+        "gunicorn: master [web]": 1,
+        "gunicorn: worker [web]": 2,
+        "qcluster leader": 1,
+        "qcluster memory": 4,
+        "qcluster commands": 2,
+        "qcluster schedules": 2,
+        "qcluster background": 2,
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +81,18 @@ def test_only_the_workers_give_way_to_others(launched: Stage) -> None:
     server = server_of(launched)
     niceness = sorted(each.nice() for each in family(server))
     assert niceness == [server.nice()] * 7 + [server.nice() + WORKER_NICENESS] * 11
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="titles crash forked processes of macOS")
+def test_each_process_says_what_it_is(launched: Stage) -> None:
+    server = server_of(launched)
+
+    def titles() -> Counter[str]:
+        named = (" ".join(command(each)) for each in family(server)[1:])
+        # django-q2 adds what a worker does at the moment.
+        return Counter(title.split(" idle")[0].split(" processing")[0].strip() for title in named)
+
+    wait_until(lambda: titles() == TITLES, "each process has its title")
 
 
 def test_a_program_whose_first_process_is_killed_is_forked_again(launched: Stage) -> None:

@@ -3,6 +3,7 @@ is expected is in tests/staff/expected.py, which says how to add to it."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from copy import deepcopy
@@ -177,6 +178,13 @@ def test_every_list_and_action_is_in_the_table_and_no_other() -> None:
     for label, model_admin in registry.items():
         actions = set(model_admin.get_actions(request)) - {"delete_selected"}
         assert actions == set(LISTS[label].actions), label
+
+
+@pytest.fixture(autouse=True)
+def no_log_of_refusals(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Each would be written with its traceback, which takes longer than to refuse."""
+    with caplog.at_level(logging.CRITICAL, logger="django.request"):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from multiprocessing.context import ForkProcess
 from types import FrameType
 
 from django.db import connections
+
+if sys.platform == "linux":
+    from setproctitle import setproctitle
 
 logger = logging.getLogger(__name__)
 
@@ -28,15 +32,23 @@ STOPPING = {signal.SIGTERM, signal.SIGINT}
 _FORK = multiprocessing.get_context("fork")
 
 
-def fork(target: Callable[..., object], *arguments: object, daemon: bool = True) -> ForkProcess:
-    """Start a child process. ``daemon``: it has no children, and ends with this one's errors.
+def fork(
+    name: str, target: Callable[..., object], *arguments: object, daemon: bool = True
+) -> ForkProcess:
+    """Start a child process.
+
+    ``name``: what `ps` and `top` call it, after "memory"; or after "qcluster", once it does jobs
+    for django-q2. ``daemon``: it has no children, and ends with this one's
+    errors.
 
     It ignores Ctrl-C, which reaches all processes of a terminal: parents tell their children when
     to end.
     """
     # Two processes must not share a connection.
     connections.close_all()
-    process = _FORK.Process(target=_run_child, args=(target, arguments), daemon=daemon)
+    process = _FORK.Process(
+        name=name, target=_run_child, args=(name, target, arguments), daemon=daemon
+    )
     # A signal that the child got before it has handlers of its own would be lost.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     process.start()
@@ -44,7 +56,14 @@ def fork(target: Callable[..., object], *arguments: object, daemon: bool = True)
     return process
 
 
-def _run_child(target: Callable[..., object], arguments: tuple[object, ...]) -> None:
+def name_process(title: str) -> None:
+    """Set the name of this process in `ps` and `top`. On macOS that would crash forked ones."""
+    if sys.platform == "linux":
+        setproctitle(title)
+
+
+def _run_child(name: str, target: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    name_process(f"memory {name}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
@@ -100,7 +119,7 @@ class ForkedPrograms:
         if self._is_stopping or time.monotonic() - each.started_at < RESTART_SECONDS:
             return
         each.started_at = time.monotonic()
-        each.process = fork(each.program, os.getpid(), daemon=False)
+        each.process = fork(each.name, each.program, os.getpid(), daemon=False)
         if self._is_stopping:
             # The signal came before the process was known.
             each.process.terminate()

@@ -24,7 +24,11 @@ from django_q.scheduler import scheduler
 from django_q.status import Stat
 from django_q.worker import worker
 
-from memoryproject.foundation.process.forked_programs import RESTART_SECONDS, fork
+from memoryproject.foundation.process.forked_programs import (
+    RESTART_SECONDS,
+    fork,
+    name_process,
+)
 from memoryproject.foundation.process.future_times import future_times_repair
 from memoryproject.foundation.process.job_queue import JobResults, JobSource, JobTimer
 from memoryproject.foundation.process.lanes import (
@@ -115,7 +119,7 @@ class Lane:
     def _start_worker(self, place: Place) -> None:
         place.timer = JobTimer()
         place.started_at = time.monotonic()
-        place.process = fork(work, self.name, self.jobs, place.timer)
+        place.process = fork(self.name, work, self.name, self.jobs, place.timer)
 
 
 class Leader:
@@ -166,7 +170,7 @@ class Leader:
             self._sweeper = None
         if self._is_sweep_due and self._sweeper is None:
             self._is_sweep_due = False
-            self._sweeper = fork(send_changed)
+            self._sweeper = fork("sweep", send_changed)
 
     def _beat(self) -> None:
         """Store the heartbeats. django-q2 logs where it can't."""
@@ -201,6 +205,7 @@ class Leader:
 
 def lead(names: Sequence[str], parent: int) -> None:
     """Run the lanes. ``parent``: the process with which they end."""
+    name_process("qcluster leader")
     # django-q2's own way to name a cluster would change the lanes of this process's children.
     os.environ.pop("Q_CLUSTER_NAME", None)
     Leader(names, parent).run()

@@ -75,8 +75,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         url = options["url"].rstrip("/")
-        self._check_ready(url)
+        # One client for all requests: each new one would read the certificates again.
         with ExitStack() as stack:
+            self._client = stack.enter_context(httpx.Client(timeout=30, trust_env=False))
+            self._check_ready(url)
             servers = {
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
@@ -97,7 +99,7 @@ class Command(BaseCommand):
 
     def _check_ready(self, url: str) -> None:
         try:
-            ready = httpx.get(f"{url}/readyz", timeout=10, trust_env=False)
+            ready = self._client.get(f"{url}/readyz", timeout=10)
         except httpx.HTTPError as error:
             raise CommandError(f"No server at {url} ({error}). Start it: make run") from error
         if ready.status_code != httpx.codes.OK:
@@ -131,13 +133,7 @@ class Command(BaseCommand):
 
     def _post(self, address: str, payload: dict[str, Any], server: ProviderServer) -> None:
         body = body_bytes(payload)
-        answer = httpx.post(
-            address,
-            content=body,
-            headers=server.webhook_headers(body),
-            timeout=30,
-            trust_env=False,
-        )
+        answer = self._client.post(address, content=body, headers=server.webhook_headers(body))
         if answer.status_code != httpx.codes.OK:
             raise CommandError(
                 f"The webhook answered {answer.status_code}: {answer.text}. Does this command "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
@@ -42,6 +41,7 @@ from sessions_app.recall.facade import (
     MEMORIES,
     MESSAGES,
     Hit,
+    ShownMemory,
     Viewer,
     memories_for_bound,
     memories_shown,
@@ -268,15 +268,14 @@ def _shared(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _of_memory(memory: Any, caller: Caller) -> dict[str, Any]:
+def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
     """Hide the source chat of a public memory from tokens that can't access that chat."""
-    chat_id: UUID | None = memory.chat_id
     return {
         "type": memory.type,
         "category": memory.category,
         "tags": memory.tags,
         "visibility": memory.visibility,
-        "whatsapp_chat": memory.whatsapp_chat if caller.may_see(chat_id) else None,
+        "whatsapp_chat": memory.whatsapp_chat if caller.may_see(memory.chat_id) else None,
         "metadata": memory.metadata,
     }
 
