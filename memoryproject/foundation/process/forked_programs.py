@@ -93,7 +93,7 @@ class ForkedPrograms:
             signal.signal(number, self._stop)
         while True:
             for each in self._all:
-                self._tend(each)
+                self._keep_running(each)
             running = [each.process for each in self._all if each.process is not None]
             if self._is_stopping and not running:
                 return
@@ -107,7 +107,7 @@ class ForkedPrograms:
             if each.process is not None:
                 each.process.terminate()
 
-    def _tend(self, each: _Forked) -> None:
+    def _keep_running(self, each: _Forked) -> None:
         """Fork the program where it doesn't run."""
         if each.process is not None:
             if each.process.is_alive():

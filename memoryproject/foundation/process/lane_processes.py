@@ -49,8 +49,8 @@ OVERDUE, RECYCLED = 0, -2
 
 
 @dataclass
-class Place:
-    """The place of one worker."""
+class WorkerSlot:
+    """The slot of one worker."""
 
     process: ForkProcess | None = None
     timer: JobTimer = field(default_factory=JobTimer)
@@ -63,7 +63,7 @@ class Lane:
     def __init__(self, name: str) -> None:
         self.name = name
         self.jobs = JobSource(partial(get_broker, name))
-        self.places = [Place() for _ in range(lane_settings(name)["workers"])]
+        self.slots = [WorkerSlot() for _ in range(lane_settings(name)["workers"])]
         self.is_stopping = False
 
         self.pid = os.getpid()
@@ -77,12 +77,12 @@ class Lane:
 
     @property
     def pool(self) -> list[ForkProcess]:
-        return [place.process for place in self.places if place.process is not None]
+        return [slot.process for slot in self.slots if slot.process is not None]
 
     def status(self) -> str:
         if self.is_stopping:
             return Conf.STOPPING if self.pool else Conf.STOPPED
-        is_working = any(place.timer.value >= 0 for place in self.places)
+        is_working = any(slot.timer.value >= 0 for slot in self.slots)
         return Conf.WORKING if is_working else Conf.IDLE
 
     def stop(self) -> None:
@@ -90,36 +90,36 @@ class Lane:
         self.is_stopping = True
         self.jobs.stop()
 
-    def tend(self) -> bool:
+    def replace_ended_workers(self) -> bool:
         """Replace workers that ended or whose time is over. Return whether one left its job."""
         has_left_jobs = False
-        for place in self.places:
-            if place.process is not None:
-                if place.timer.value == OVERDUE:
-                    place.process.kill()
-                if place.process.is_alive():
+        for slot in self.slots:
+            if slot.process is not None:
+                if slot.timer.value == OVERDUE:
+                    slot.process.kill()
+                if slot.process.is_alive():
                     continue
-                has_left_jobs |= self._clear(place, place.process)
-            if not self.is_stopping and time.monotonic() - place.started_at >= RESTART_SECONDS:
-                self._start_worker(place)
+                has_left_jobs |= self._note_end(slot, slot.process)
+            if not self.is_stopping and time.monotonic() - slot.started_at >= RESTART_SECONDS:
+                self._start_worker(slot)
         return has_left_jobs
 
-    def _clear(self, place: Place, process: ForkProcess) -> bool:
+    def _note_end(self, slot: WorkerSlot, process: ForkProcess) -> bool:
         """Note the end of a worker. Return whether it may have left a job."""
-        is_expected = place.timer.value == RECYCLED or self.is_stopping
+        is_expected = slot.timer.value == RECYCLED or self.is_stopping
         if not is_expected:
             logger.error(
                 "A worker of the lane %s ended (%s) and is replaced.", self.name, process.exitcode
             )
         process.close()
-        place.process = None
+        slot.process = None
         self.reincarnations += 1
         return not is_expected
 
-    def _start_worker(self, place: Place) -> None:
-        place.timer = JobTimer()
-        place.started_at = time.monotonic()
-        place.process = fork(self.name, work, self.name, self.jobs, place.timer)
+    def _start_worker(self, slot: WorkerSlot) -> None:
+        slot.timer = JobTimer()
+        slot.started_at = time.monotonic()
+        slot.process = fork(self.name, work, self.name, self.jobs, slot.timer)
 
 
 class Leader:
@@ -141,27 +141,27 @@ class Leader:
         """Run the lanes; return when they have ended."""
         signal.signal(signal.SIGTERM, self._stop)
         while not self._is_stopping and os.getppid() == self._parent:
-            self._tend()
+            self._replace_ended_workers()
             self._sweep()
-            self._beat()
-            self._look_at_clock()
+            self._send_heartbeats()
+            self._run_scheduler()
             self._wait()
         for lane in self._lanes:
             lane.stop()
         self._beat_at = time.monotonic()
         while any(lane.pool for lane in self._lanes):
-            self._beat()
+            self._send_heartbeats()
             self._wait()
-            self._tend()
+            self._replace_ended_workers()
         for lane in self._lanes:
             Stat(lane).save()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._is_stopping = True
 
-    def _tend(self) -> None:
+    def _replace_ended_workers(self) -> None:
         for lane in self._lanes:
-            self._is_sweep_due |= lane.tend()
+            self._is_sweep_due |= lane.replace_ended_workers()
 
     def _sweep(self) -> None:
         """Let a process of its own say that workers started: what it loads ends with it."""
@@ -172,7 +172,7 @@ class Leader:
             self._is_sweep_due = False
             self._sweeper = fork("sweep", send_changed)
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         """Store the heartbeats. django-q2 logs where it can't."""
         now = time.monotonic()
         if now >= self._beat_at:
@@ -180,7 +180,7 @@ class Leader:
             for lane in self._lanes:
                 Stat(lane).save()
 
-    def _look_at_clock(self) -> None:
+    def _run_scheduler(self) -> None:
         """Put the jobs of due schedules into the queues."""
         now = time.monotonic()
         if now < self._schedules_at:
