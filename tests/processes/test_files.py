@@ -4,6 +4,7 @@ of the worker that reads one."""
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -13,7 +14,7 @@ from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
 from memoryproject.foundation.process.narrowing import present
 from tests.documents import files
 from tests.loopback.openai_behaviours import fails
-from tests.processes.installation import kill
+from tests.processes.installation import family, kill
 from tests.processes.posting import cloud_message, green_message, new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -153,9 +154,14 @@ def test_killed_while_its_vectors_are_made(live: Stage) -> None:
 
 
 def reading_worker(live: Stage) -> tuple[psutil.Process, psutil.Process] | None:
-    """The worker that reads a document now, and its child that does."""
-    for worker in live.installation.all_workers():
-        for child in worker.children():
+    """The worker that reads a document now, and its child that does.
+
+    One look at the system's processes: with one for each worker the child may be over before.
+    """
+    workers = live.installation.workers
+    assert workers is not None
+    for child in family(workers):
+        with suppress(psutil.NoSuchProcess):
             if CHILD in child.cmdline():
-                return worker, child
+                return present(child.parent()), child
     return None
