@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import shutil
@@ -33,15 +32,6 @@ os.environ.setdefault("TESTS_SHARED_FOLDER", str(_folder / "shared"))
 # A database server that is given is used for the tests, too (in a test database).
 if os.environ.get("TEST_DATABASE_URL"):
     os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """Let the garbage collector look through everything seldom: what is there by now stays."""
-    gc.collect()
-    gc.freeze()
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, 100)
 
 
 @pytest.hookimpl(trylast=True)
