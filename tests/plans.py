@@ -20,7 +20,9 @@ def plans_of(queries: CaptureQueriesContext) -> list[dict[str, Any]]:
             if "set_config(" in sql:
                 cursor.execute(sql)
             elif sql.lstrip().startswith(("SELECT", "WITH")):
-                cursor.execute("EXPLAIN (FORMAT JSON) " + sql)
+                # A prepared statement has places for its parameters, and a plan for any of them.
+                options = "GENERIC_PLAN, FORMAT JSON" if "$1" in sql else "FORMAT JSON"
+                cursor.execute(f"EXPLAIN ({options}) {sql}")
                 plans.append(cursor.fetchone()[0][0]["Plan"])
         cursor.execute("SELECT set_config('enable_seqscan', %s, false)", [before])
     return [json.loads(plan) if isinstance(plan, str) else plan for plan in plans]
