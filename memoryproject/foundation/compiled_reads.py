@@ -66,15 +66,19 @@ def read_prepared(
     database = connections[DEFAULT_DB_ALIAS]
     database.close_if_health_check_failed()
     database.ensure_connection()
-    # By default Django switches prepared statements off. Its own cursors never use them.
-    database.connection.prepare_threshold = 0
     prepared: Any = _PreparedCursor(database.connection)
     prepared.format = Format.BINARY
     wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
-    with wrap(prepared) as cursor:
-        cursor.execute(statement, parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+    # Django switches prepared statements off. While they are on, the driver keeps the text of every
+    # statement, and those of Django's own cursors have the values in them.
+    database.connection.prepare_threshold = 0
+    try:
+        with wrap(prepared) as cursor:
+            cursor.execute(statement, parameters)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
+    finally:
+        database.connection.prepare_threshold = None
 
 
 def read_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
