@@ -196,13 +196,14 @@ def test_many_documents_take_no_more_memory_than_few(
             )
         target = make_place(goal)
         tracemalloc.start()
-        # How much waits to be found as garbage depends on what ran before.
-        documents_transfer(
-            source=source.store, target=target.store, progress=lambda *_: gc.collect()
-        )
+        documents_transfer(source=source.store, target=target.store, progress=find_garbage)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most
+
+    def find_garbage(done: int, total: int) -> None:
+        """How much of it waits to be found depends on what ran before."""
+        gc.collect()
 
     peak(100)
     assert peak(600) < peak(200) * 1.5
