@@ -141,7 +141,29 @@ def test_an_index_finds_where_a_memory_was_told(world: World) -> None:
     assert "turns_telling" in used
 
 
+def add_answered_turns(world: World, count: int, model: str) -> None:
+    """Add turns by a model, and let PostgreSQL count them: what it assumes of a table that it
+    never counted depends on what other tests left there."""
+    world.say(CLIENT, "Hello")
+    turn = Turn.objects.get()
+    turns = [
+        Turn(
+            chat=turn.chat,
+            provider=turn.provider,
+            provider_message_id=f"m{number}",
+            state="sent",
+            asked_at=turn.asked_at,
+        )
+        for number in range(count)
+    ]
+    Turn.objects.bulk_create(turns)
+    TurnReplay.objects.bulk_create(TurnReplay(turn=each, model=model) for each in turns)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE sessions_app_turn, sessions_app_turnreplay")
+
+
 def test_an_index_finds_the_turns_of_a_model_newest_first(world: World, rf: RequestFactory) -> None:
+    add_answered_turns(world, 500, "another")
     turn_admin = site._registry[Turn]
     request = rf.get("/", {"model": "gpt-4o"})
     chosen = ModelFilter(request, {"model": ["gpt-4o"]}, Turn, turn_admin)
