@@ -29,7 +29,7 @@ from tests.memories.wordy import (
 )
 from tests.plans import plans_of, rows_scanned_in_sequence
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 TOTAL = 12_000
 # So that a scope of some thousands is searched as one of a hundred thousand is.
