@@ -25,8 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # Before the transaction, the token is read.
 MAX_BEFORE = 1
 MAX_TO_READ = 2
-# Token, session, history, summaries, later sessions, embedder, profile; what changed, what was found
-# of memories and of messages; two that read each scope, for the first time.
+# Token, session, history, summaries, later sessions, embedder, profile; what changed, what was
+# found of memories and of messages; two that read each scope, for the first time.
 MAX_FOR_CONTEXT = 15
 # Token, embedder, the lock of the scope, known facts, mentions; memories, vectors, mentions, audit,
 # webhook endpoints; the job that seals the audit log.
