@@ -316,7 +316,7 @@ def _numbered(values: NDArray[Any]) -> NDArray[Any]:
         return values
     found = np.zeros(len(values), np.int64)
     # Counting the parts takes a fraction of the time that sorting the values takes.
-    for part in values.view(np.uint16).reshape(len(values), -1).T:
+    for part in values.view(np.uint16).reshape(len(values), values.itemsize // 2).T:
         if not part.any():
             continue
         (found, many), (other, others) = _dense(found), _dense(part)
