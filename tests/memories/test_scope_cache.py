@@ -42,9 +42,9 @@ def held(cache: ScopeCache, name: str = "public") -> dict[UUID, tuple[int, bool]
     rows = np.arange(len(index))
     ids = ids_of(index.keys_of(rows))
     assert len(set(ids)) == len(ids)
-    return dict(
-        zip(ids, zip(index.lengths.tolist(), index.with_vector.tolist(), strict=True), strict=True)
-    )
+    with_vector = index.marked(lambda segment: segment.vectors.scales > 0)
+    lengths = index.lengths_of(rows)
+    return dict(zip(ids, zip(lengths.tolist(), with_vector.tolist(), strict=True), strict=True))
 
 
 def stored(name: str = "public") -> dict[UUID, tuple[int, bool]]:
