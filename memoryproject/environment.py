@@ -48,6 +48,8 @@ WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]
 
 _PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 CURRENCY = re.compile(r"[A-Z]{3}")
+# A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
+HOST = re.compile(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 MODEL_PRICE = re.compile(
     rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
 )
@@ -186,6 +188,14 @@ class Environment:
         if wrong:
             self._refuse(name, ", ".join(wrong), "setting_networks")
         return [word for word in words if word not in wrong]
+
+    def hosts(self, name: str, default: Sequence[str]) -> list[str]:
+        """Read a comma-separated list of host names such as example.com and [::1]."""
+        words = self.names(name, default)
+        wrong = [word for word in words if not HOST.fullmatch(word)]
+        if wrong:
+            self._refuse(name, ", ".join(wrong), "setting_hosts")
+        return [word for word in words if word not in wrong] or list(default)
 
     def currency(self, name: str, default: str) -> str:
         """Read the code of a currency by ISO 4217, such as USD."""

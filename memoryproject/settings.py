@@ -49,7 +49,7 @@ DEBUG = env.boolean("DEBUG", False)
 SECRET_KEY = env.text("SECRET_KEY") or secret_from_file(DATA_DIR / "secret.key")
 AUDIT_KEY = env.text("AUDIT_KEY") or secret_from_file(DATA_DIR / "audit.key")
 BACKUP_KEY = env.text("BACKUP_KEY") or secret_from_file(DATA_DIR / "backup.key")
-ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = [
     f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
 ]

@@ -52,6 +52,9 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "1e3": lambda env: env.amount("X"),
     "red": lambda env: env.choice("X", "blue", ["blue", "green"]),
     "ftp://host": lambda env: env.url("X", "http://default"),
+    "https://example.com": lambda env: env.hosts("X", ["localhost"]),
+    "example.com:8000": lambda env: env.hosts("X", ["localhost"]),
+    "example.com/admin": lambda env: env.hosts("X", ["localhost"]),
     "Mars/Base": lambda env: env.time_zone("X", "UTC"),
     "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
     "972501234567": lambda env: env.whatsapp_ids("X"),
@@ -82,6 +85,13 @@ def test_a_wrong_value_names_the_variable_and_the_default_stands_in(word: str) -
     assert env.errors[0].startswith("X ")
     assert word in env.errors[0]
     assert not unset.errors
+
+
+def test_names_of_hosts() -> None:
+    names = ["*", "example.com", ".example.com", "web", "10.0.0.1", "[::1]"]
+    env = Environment(values={"X": ", ".join(names)})
+    assert env.hosts("X", []) == names
+    assert env.errors == []
 
 
 @pytest.mark.parametrize("word", READERS)

@@ -202,6 +202,10 @@ SETTINGS = {
         "%(name)s must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid), separated by "
         "commas"
     ),
+    "setting_hosts": _(
+        "%(name)s must hold names without https:// and port, such as example.com, separated by "
+        "commas"
+    ),
     "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
     "setting_prices": _(
         "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
