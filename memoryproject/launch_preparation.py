@@ -54,9 +54,9 @@ GREEN_API_WEBHOOK_TOKEN={green_webhook_token}
 def main(launcher: socket.socket) -> int:
     """Prepare the installation, tell the launcher, and return the exit code."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
-    write_env_file(BASE_DIR / ".env")
-    django.setup()
     try:
+        write_env_file(BASE_DIR / ".env")
+        django.setup()
         lock = prepare()
         send(launcher, write_configuration(), lock)
     except (CommandError, django.db.DatabaseError, FrontDoorError) as error:
@@ -65,16 +65,26 @@ def main(launcher: socket.socket) -> int:
     return 0
 
 
-def write_env_file(path: Path) -> bool:
-    """Write the demo's settings with fresh secrets, unless the file exists."""
+def write_env_file(path: Path) -> None:
+    """Write the demo's settings with fresh secrets, unless the file exists. Raises CommandError."""
+    names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
+    text = ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names})
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            # The next start would take what is missing as unset.
+            path.unlink()
+            raise
     except FileExistsError:
-        return False
-    names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names}))
-    return True
+        return
+    except OSError as error:
+        raise CommandError(
+            f"{path} can't be written ({error.strerror}). Start as the user to whom the folder "
+            "belongs, or create the file by hand."
+        ) from error
 
 
 def prepare() -> int:

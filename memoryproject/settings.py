@@ -15,6 +15,7 @@ from memoryproject.environment import (
     Note,
     config_wins_over_env_file,
     read_config_file,
+    read_env_file,
     secret_from_file,
 )
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -26,10 +27,8 @@ from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _environment = frozenset(os.environ)
-# The environment wins over the file, which Notepad begins with a byte order mark.
-environ.Env.read_env(BASE_DIR / ".env", encoding="utf-8-sig")
-
 env = Environment(values=os.environ)
+read_env_file(BASE_DIR / ".env", env.errors)
 MEMORY_CONFIG = env.text("MEMORY_CONFIG")
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)

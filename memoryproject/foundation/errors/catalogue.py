@@ -216,6 +216,8 @@ SETTINGS = {
         "can't be counted."
     ),
     "budget_hint": _("Add its price to MODEL_PRICES, such as %(model)s=0.15/0.60."),
+    "env_file_unusable": _("%(path)s can't be read: %(why)s."),
+    "env_file_line": _("Line %(number)s of %(path)s is not of the form NAME=value."),
     "config_unusable": _("cannot use %(path)s: %(why)s. Using defaults."),
     "python_untested": _(
         "Python %(version)s is newer than what this version was tested with (3.10 to 3.13)."

@@ -63,7 +63,7 @@ class PrivateFileHandler(logging.handlers.WatchedFileHandler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of logging
-        """Say in one line that the file can't be written. Other errors are faults of the program."""
+        """Say in one line that the file can't be written; all of any other error."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             super().handleError(record)
