@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import DateTimeField, IntegerField, Q, QuerySet, UUIDField
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
+from memoryproject.foundation.compiled_reads import (
+    Given,
+    compiled,
+    compiled_models,
+    read_prepared,
+)
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
 from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata
@@ -35,6 +42,8 @@ NOT_IN_PROMPTS = (
 # the rows that weren't needed.
 FIRST_BATCH = 200
 MAX_BATCH = 1_600
+# Higher than any order_num.
+LAST_PLACE = 2**31 - 1
 # If the gap between the summary and the history is longer, only its newest messages are shown.
 PASSAGE_MESSAGES = 60
 # Limit of messages that are answered one after the other, numbered beyond the last of them.
@@ -72,13 +81,15 @@ class History:
         return "\n".join(message.content for message in [*self.given, *own])
 
 
-# Every prompt reads it: Django would take longer to compile this than PostgreSQL to run it.
-_PROFILE = f"SELECT * FROM {AssistantProfile._meta.db_table} WHERE id = 1"  # noqa: S608
-
-
 def profile_current() -> AssistantProfile:
     """Return the assistant's profile; its defaults if staff has written none."""
-    return next(iter(AssistantProfile.objects.raw(_PROFILE)), None) or AssistantProfile(pk=1)
+    found = _profile()
+    return found[0] if found else AssistantProfile(pk=1)
+
+
+@compiled_models
+def _profile() -> QuerySet[AssistantProfile]:
+    return AssistantProfile.objects.filter(pk=1)
 
 
 def messages_before(
@@ -100,19 +111,27 @@ def summaries_before(*, message: Message) -> tuple[SummarizationMetadata | None,
     Beside it the summaries that were stored from outside before the message, oldest first: no
     summary of ours covers them.
     """
-    stored = Message.objects.filter(session_id=message.session_id, role=Role.SUMMARY)
-    earlier = Q(summarization__last_order__lt=message.order_num)
-    given = Q(summarization=None, order_num__lt=message.order_num)
-    stored = stored.filter(earlier | given).select_related("summarization")
-    stored = stored.defer("terms", "media", "history", "metadata").order_by("-order_num")
+    stored = _stored_summaries(session_id=message.session_id, order_num=message.order_num)
     own = None
     others: list[Message] = []
-    for each in stored[: MAX_SUMMARIES_GIVEN + 1]:
+    for each in stored:
         made = getattr(each, "summarization", None)
         if made is None and each.revoked_at is None and each.content.strip():
             others.insert(0, each)
         own = own or made
     return own, others[-MAX_SUMMARIES_GIVEN:]
+
+
+@compiled_models
+def _stored_summaries() -> QuerySet[Message]:
+    """Return the summaries that ``summaries_before`` chooses from, the newest first."""
+    session_id, place = Given("session_id", UUIDField()), Given("order_num", IntegerField())
+    stored = Message.objects.filter(session_id=session_id, role=Role.SUMMARY)
+    earlier = Q(summarization__last_order__lt=place)
+    given = Q(summarization=None, order_num__lt=place)
+    stored = stored.filter(earlier | given).select_related("summarization")
+    stored = stored.defer("terms", "media", "history", "metadata").order_by("-order_num")
+    return stored[: MAX_SUMMARIES_GIVEN + 1]
 
 
 def history_until(
@@ -238,13 +257,10 @@ def conversation_walk(session_id: UUID, before: int | None = None) -> Iterator[M
     they are made, so an answer may have a higher order_num. Each is read with the message that it
     answers.
     """
-    messages = _conversation(session_id).filter(answers__isnull=True)
-    unread = (*NOT_IN_PROMPTS, *(f"answer__{name}" for name in NOT_IN_PROMPTS))
-    messages = messages.select_related("answer").defer(*unread).order_by("-order_num")
     size = FIRST_BATCH
+    before = LAST_PLACE if before is None else before
     while True:
-        earlier = messages if before is None else messages.filter(order_num__lt=before)
-        batch = list(earlier[:size])
+        batch = _questions_read(size)(session_id=session_id, before=before)
         for message in batch:
             answer = getattr(message, "answer", None)
             if answer is not None and answer.revoked_at is None:
@@ -255,6 +271,21 @@ def conversation_walk(session_id: UUID, before: int | None = None) -> Iterator[M
             return
         before = batch[-1].order_num
         size = min(size * 2, MAX_BATCH)
+
+
+@cache
+def _questions_read(most: int) -> Callable[..., list[Message]]:
+    """Return the function that reads the messages of ``conversation_walk``, so many at most."""
+
+    @compiled_models
+    def questions() -> QuerySet[Message]:
+        messages = _conversation(Given("session_id", UUIDField()))
+        messages = messages.filter(order_num__lt=Given("before", IntegerField()), answers=None)
+        unread = (*NOT_IN_PROMPTS, *(f"answer__{name}" for name in NOT_IN_PROMPTS))
+        messages = messages.select_related("answer").defer(*unread)
+        return messages.order_by("-order_num")[:most]
+
+    return questions
 
 
 def last_messages(
@@ -303,10 +334,20 @@ def messages_left_out(history: History) -> LeftOut:
     They were said before the last message of the history. Those of earlier sessions are included.
     """
     session = history.messages[-1].session
-    later = ChatSession.objects.filter(chat_id=session.chat_id, created_at__gte=session.created_at)
+    given = {"chat_id": session.chat_id, "created_at": session.created_at}
+    later = [key for (key,) in read_prepared(_sessions_since(), given) if key != session.pk]
     return LeftOut(
         session_id=session.pk,
         until=history.left_out_until,
         first_id=history.messages[0].pk,
-        later=list(later.exclude(pk=session.pk).values_list("pk", flat=True)),
+        later=later,
     )
+
+
+@cache
+def _sessions_since() -> str:
+    since = ChatSession.objects.filter(
+        chat_id=Given("chat_id", UUIDField()),
+        created_at__gte=Given("created_at", DateTimeField()),
+    )
+    return compiled(since.order_by().values_list("pk"))
