@@ -235,13 +235,30 @@ def test_a_file_whose_message_was_erased_since_does_not_come_back(
     assert SourceDocument.objects.filter(chat_id=dana.pk).count() == 1
 
 
-def store_file(chat: Chat, world: World, folder: Path) -> None:
+def test_a_file_of_both_comes_back_under_the_name_that_its_sender_gave_it(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    store_file(dana, world, tmp_path)
+    store_file(work, world, tmp_path, name="plan of the town.txt")
+    message = work.messages.get(content="hello from work")
+    message.media = {"filename": "folder/plan\u202e of  the town.txt"}
+    message.save(update_fields=["media"])
+    sent = SourceDocument.objects.filter(chat_id=work.pk)
+    sent.update(source_message_id=message.pk)
+    merge(admin_client, dana, work)
+    assert SourceDocument.objects.get().name == "guide.txt"
+    confirm(admin_client, undo(admin_client))
+    assert sent.get().name == "plan of the town.txt"
+    assert SourceDocument.objects.get(chat_id=dana.pk).name == "guide.txt"
+
+
+def store_file(chat: Chat, world: World, folder: Path, name: str = "guide.txt") -> None:
     """A file of some passages that the contact sent."""
     chapters = (f"Chapter {n}. " + "A long walk through the town. " * 60 for n in range(3))
     with IncomingFile(folder, max_bytes=1_000_000) as file:
         file.write("\n\n".join(["The Eiffel Tower is in Paris.", *chapters]).encode())
         received = document_receive(
-            file=file, name="guide.txt", folder=folder, visibility="chat", chat_id=chat.pk
+            file=file, name=name, folder=folder, visibility="chat", chat_id=chat.pk
         )
     document_store(
         document_id=received.document.pk,
