@@ -264,7 +264,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", default="10000,100000", help="how many texts, comma-separated")
     parser.add_argument("--questions", type=int, default=400, help="of each product and size")
     parser.add_argument("--clients", type=int, default=8, help="at once")
-    parser.add_argument("--only", help="some of: " + ", ".join(each.name for each in PRODUCTS))
+    names = [each.name for each in PRODUCTS]
+    parser.add_argument("--only", action="append", choices=names, help="may be repeated")
     parser.add_argument("--data", type=Path, help="conversations, as JSON")
     parser.add_argument("--json", type=Path, help="where the figures go, too")
     default = HERE.parent / "data" / "peers"
@@ -277,8 +278,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    only = options.only.split("; ") if options.only else [each.name for each in PRODUCTS]
-    products = [product for product in PRODUCTS if product.name in only]
+    products = [each for each in PRODUCTS if not options.only or each.name in options.only]
     python = environment(options.environment)
     report: dict[str, Any] = {"sizes": {}}
     with own_database():

@@ -16,8 +16,10 @@ import argparse
 import asyncio
 import os
 import platform
+import statistics
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import psutil  # noqa: E402
 
-from benchmarks.load_traffic import Outcome, first_posts, posts, send_at  # noqa: E402
-from memoryproject.foundation.embedded_postgres.places import places_for  # noqa: E402
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of  # noqa: E402
+from benchmarks.load_traffic import Outcome, first_posts, percentile, posts, send_at  # noqa: E402
+from benchmarks.running_processes import members  # noqa: E402
 from tests.loopback.openai_behaviours import slow  # noqa: E402
 from tests.processes.installation import Installation  # noqa: E402
 from tests.processes.stage import Stage, stage  # noqa: E402
@@ -65,16 +66,9 @@ def arguments() -> argparse.Namespace:
 @contextmanager
 def server(model_seconds: float) -> Iterator[Stage]:
     """Everything that `make run` starts, with a model that takes its time."""
-
-    def start(installation: Installation) -> None:
-        installation.migrate()
-        installation.start_front_door()
-        installation.start_program("workers")
-        installation.wait_until_ready()
-
     # A tenth of the chats writes more than a client may.
     unlimited = {"CLIENT_MESSAGES_PER_HOUR": "0", "CLIENT_TOKENS_PER_DAY": "0"}
-    with stage(run=start, EMBEDDER="wordllama", **unlimited) as started:
+    with stage(run=Installation.launch, EMBEDDER="wordllama", **unlimited) as started:
         started.openai.next_behaviour = lambda path: slow(model_seconds)
         yield started
 
@@ -97,13 +91,13 @@ def find_the_rate(started: Stage, options: argparse.Namespace) -> None:
         busy = {name: now - before[name] for name, now in busy_seconds(started).items()}
         used = ", ".join(f"{name} {share / options.seconds:.0%}" for name, share in busy.items())
         print(f"{outcome.row()} {used} |", flush=True)
-        backlog.append(f"{rate:g}/s: {open_turns(started)} open, {drain(started)}")
+        line = f"{rate:g}/s: {open_turns(started)} open, {drain(started)}"
+        backlog.append(f"{line}; {until_sent(started, outcome)}")
         if outcome.percentile(0.95) < TARGET_MS and not outcome.refused:
             sustained = max(sustained, rate)
     print("\nAfter each rate, until every answer was sent:")
     print("\n".join(f"- {line}" for line in backlog))
-    accepted = set().union(*(outcome.accepted for outcome in outcomes))
-    report_loss(started, accepted)
+    report_loss(started, {each for outcome in outcomes for each in outcome.accepted})
     print(f"p95 under {TARGET_MS:g} ms up to {sustained:g} webhooks a second.")
 
 
@@ -120,6 +114,22 @@ def drain(started: Stage) -> str:
         time.sleep(0.5)
     took = time.monotonic() - began
     return f"answered after {took:.0f} s ({waiting / max(took, 0.5):.1f} answers a second)"
+
+
+def until_sent(started: Stage, outcome: Outcome) -> str:
+    """Return how long it took from each webhook until the provider had taken its answer."""
+    rows = started.database.rows(
+        "SELECT provider_message_id AS id, extract(epoch FROM finished_at)::float8 AS at "
+        "FROM sessions_app_turn WHERE state = 'sent'"
+    )
+    sent = {row["id"]: row["at"] for row in rows}
+    times = [(sent[each] - due) * 1000 for each, due in outcome.accepted.items() if each in sent]
+    if not times:
+        return "none sent"
+    return (
+        f"from webhook to sent answer {statistics.median(times):.0f} ms (median), "
+        f"{percentile(times, 0.95):.0f} ms (p95)"
+    )
 
 
 def report_loss(started: Stage, accepted: set[str]) -> None:
@@ -145,35 +155,35 @@ def soak(started: Stage, options: argparse.Namespace) -> None:
     for minute in range(int(options.soak) + 1):
         if minute:
             outcome = asyncio.run(send_at(started.installation.url, rate, 60, traffic))
-            accepted |= outcome.accepted
+            accepted.update(outcome.accepted)
             refused, p95 = sum(outcome.refused.values()), f"{outcome.percentile(0.95):.0f}"
         else:
             refused, p95 = 0, "-"
-        memory = " | ".join(f"{megabytes(root)} MB" for root in programs(started).values())
+        memory = " | ".join(f"{megabytes(each)} MB" for each in programs(started).values())
         print(f"| {minute} | {p95} | {refused} | {open_turns(started)} | {memory} |", flush=True)
     print(drain(started))
     report_loss(started, accepted)
 
 
-def programs(started: Stage) -> dict[str, psutil.Process]:
-    """Return the first process of each program, and of PostgreSQL."""
-    postmaster = postmaster_of(places_for(started.installation.data_dir))
-    assert postmaster is not None
-    return {**started.installation.programs, "database": psutil.Process(postmaster.pid)}
+def programs(started: Stage) -> dict[str, list[psutil.Process]]:
+    """Return the processes of each program; all workers are one."""
+    found: dict[str, list[psutil.Process]] = defaultdict(list)
+    for name, process in members(started.installation):
+        found[name.partition(":")[0]].append(process)
+    return found
 
 
 def busy_seconds(started: Stage) -> dict[str, float]:
     """Return the processor time of each program so far, of the processes that still run."""
     return {
-        name: sum(sum(each.cpu_times()[:4]) for each in [root, *root.children(recursive=True)])
-        for name, root in programs(started).items()
+        name: sum(sum(each.cpu_times()[:4]) for each in processes)
+        for name, processes in programs(started).items()
     }
 
 
-def megabytes(root: psutil.Process) -> int:
-    """Return the memory of a process and all below it; shared memory counts once."""
-    family = [root, *root.children(recursive=True)]
-    return sum(process.memory_full_info().pss for process in family) // 1024**2
+def megabytes(processes: list[psutil.Process]) -> int:
+    """Return the memory of these processes; shared memory counts once."""
+    return sum(each.memory_full_info().pss for each in processes) // 1024**2
 
 
 def machine() -> str:

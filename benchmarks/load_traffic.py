@@ -49,16 +49,19 @@ class Post:
 
 @dataclass
 class Outcome:
-    """What became of the posts of one run. Times are in milliseconds."""
+    """What became of the posts of one run. Times are in milliseconds.
+
+    ``accepted`` has the moment at which each accepted message was due, in seconds since 1970.
+    """
 
     rate: float
     seconds: float
     took: list[float] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
-    accepted: set[str] = field(default_factory=set)
+    accepted: dict[str, float] = field(default_factory=dict)
 
     def percentile(self, share: float) -> float:
-        return sorted(self.took)[min(len(self.took) - 1, int(share * len(self.took)))]
+        return percentile(self.took, share)
 
     def row(self) -> str:
         refused = ", ".join(f"{count} × {what}" for what, count in self.refused.items()) or "0"
@@ -68,6 +71,10 @@ class Outcome:
             f"| {self.percentile(0.95):.0f} | {self.percentile(0.99):.0f} "
             f"| {max(self.took):.0f} | {refused} |"
         )
+
+
+def percentile(times: list[float], share: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
 
 
 def posts(chats: int, seed: int = 1) -> Iterator[Post]:
@@ -145,11 +152,12 @@ async def send_at(url: str, rate: float, seconds: float, traffic: Iterator[Post]
 
 
 async def _send(client: httpx.AsyncClient, post: Post, moment: float, outcome: Outcome) -> None:
+    due = time.time() - (time.perf_counter() - moment)
     try:
         answer = await client.post(post.path, content=post.body, headers=post.headers)
         if answer.status_code == httpx.codes.OK:
             if post.message_id:
-                outcome.accepted.add(post.message_id)
+                outcome.accepted[post.message_id] = due
         else:
             what = str(answer.status_code)
             outcome.refused[what] = outcome.refused.get(what, 0) + 1

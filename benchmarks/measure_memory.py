@@ -19,10 +19,9 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -30,8 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import httpx  # noqa: E402
 import psutil  # noqa: E402
 
-from memoryproject.foundation.embedded_postgres.places import places_for  # noqa: E402
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of  # noqa: E402
+from benchmarks.running_processes import members  # noqa: E402
 from tests.loopback.openai_behaviours import slow  # noqa: E402
 from tests.processes.command_server import REPOSITORY  # noqa: E402
 from tests.processes.installation import Installation  # noqa: E402
@@ -39,8 +37,6 @@ from tests.processes.posting import new_phone  # noqa: E402
 from tests.processes.stage import Stage, stage  # noqa: E402
 from tests.processes.waiting import wait_until  # noqa: E402
 
-# The workers of each lane of memoryproject.foundation.process.lanes, in the order of their start.
-LANES = {"answers": 4, "commands": 2, "schedules": 2, "background": 2}
 PASSWORD = "a-password-of-benchmarks"
 FACT = "The delivery for TestCorp comes on Tuesday."
 ASKING = 8
@@ -167,7 +163,7 @@ def at_rest(started: Stage) -> list[Held]:
 def held_by(started: Stage) -> list[Held]:
     """Return all processes of the installation that still run."""
     found = []
-    for program, process in members(started):
+    for program, process in members(started.installation):
         try:
             rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
         except (FileNotFoundError, ProcessLookupError):
@@ -175,44 +171,6 @@ def held_by(started: Stage) -> list[Held]:
         numbers = PSS.search(rollup)
         found.append(Held(program, process.pid, int(numbers[1]) if numbers else 0))
     return found
-
-
-def members(started: Stage) -> Iterator[tuple[str, psutil.Process]]:
-    """Yield all processes, each with the name of its program."""
-    launcher = started.installation.programs["launcher"]
-    yield "launcher", launcher
-    for supervisor in launcher.children():
-        yield "supervisor", supervisor
-        for program in supervisor.children():
-            yield from of_program(program)
-    postmaster = postmaster_of(places_for(started.installation.data_dir))
-    assert postmaster is not None
-    yield from whole("PostgreSQL", postmaster)
-
-
-def of_program(first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
-    """Yield a program of supervisor's with its processes; workers are divided by lane."""
-    if "memoryproject.serve" not in first.cmdline():
-        yield from whole("Caddy", first)
-        return
-    yield "server: first process", first
-    webhooks, web, leader = by_age(first.children())
-    yield from whole("webhooks", webhooks)
-    yield from whole("web", web)
-    yield "workers: leader", leader
-    workers = iter(by_age(leader.children()))
-    for name, number in LANES.items():
-        for worker in islice(workers, number):
-            yield from whole(f"workers: lane {name}", worker)
-
-
-def by_age(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return sorted(processes, key=lambda each: (each.create_time(), each.pid))
-
-
-def whole(program: str, first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
-    for process in (first, *first.children(recursive=True)):
-        yield program, process
 
 
 def print_table(held: list[Held]) -> None:

@@ -15,6 +15,7 @@ from memoryproject.environment import (
     Note,
     config_wins_over_env_file,
     read_config_file,
+    read_env_file,
     secret_from_file,
 )
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -26,10 +27,8 @@ from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _environment = frozenset(os.environ)
-# The environment wins over the file, which Notepad begins with a byte order mark.
-environ.Env.read_env(BASE_DIR / ".env", encoding="utf-8-sig")
-
 env = Environment(values=os.environ)
+read_env_file(BASE_DIR / ".env", env.errors)
 MEMORY_CONFIG = env.text("MEMORY_CONFIG")
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
@@ -49,7 +48,7 @@ DEBUG = env.boolean("DEBUG", False)
 SECRET_KEY = env.text("SECRET_KEY") or secret_from_file(DATA_DIR / "secret.key")
 AUDIT_KEY = env.text("AUDIT_KEY") or secret_from_file(DATA_DIR / "audit.key")
 BACKUP_KEY = env.text("BACKUP_KEY") or secret_from_file(DATA_DIR / "backup.key")
-ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = [
     f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
 ]
@@ -83,6 +82,7 @@ MAX_REPLY_TOKENS = env.integer("MAX_REPLY_TOKENS", 1_000, maximum=1_000_000)
 LONGTERM_ENABLED = env.boolean("LONGTERM_ENABLED", True)
 RECALL_TOP_K = env.integer("RECALL_TOP_K", 5, minimum=1, maximum=100)
 RECALL_MIN_SIMILARITY = env.fraction("RECALL_MIN_SIMILARITY", 0.7)
+RECALL_MEMORY_MB = env.integer("RECALL_MEMORY_MB", 256, minimum=16, maximum=1_000_000)
 TURN_DEBOUNCE_SECONDS = env.integer("TURN_DEBOUNCE_SECONDS", 0, maximum=60)
 MAX_ANSWER_AGE_HOURS = env.integer("MAX_ANSWER_AGE_HOURS", 24, minimum=1)
 UNCONFIRMED_AFTER_MINUTES = env.integer("UNCONFIRMED_AFTER_MINUTES", 15, minimum=1)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -28,7 +29,7 @@ from memories_app.ranking.searched_texts import (
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.retrieval.query import Scope, weigh_query
+from memoryproject.foundation.retrieval.query import QueryTerm, Scope, weigh_query
 from memoryproject.foundation.retrieval.reranking import (
     CountedTexts,
     Floats,
@@ -42,7 +43,7 @@ from memoryproject.foundation.retrieval.subqueries import (
     known_terms,
     words_of,
 )
-from memoryproject.foundation.retrieval.text_index import Mask, Rows, TextIndex
+from memoryproject.foundation.retrieval.text_index import NO_VECTOR, Mask, Rows, TextIndex
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +126,9 @@ class HeldTexts:
         self.index = index
         self.mask = mask
         self._repeats = repeats
+        # Of the last searched query: its words, and the bits of each text.
+        self._words = Words({}, 0)
+        self._bits: NDArray[Any] = np.zeros(0, np.uint16)
 
     @cached_property
     def size(self) -> int:
@@ -132,18 +136,19 @@ class HeldTexts:
 
     @cached_property
     def _average_length(self) -> float:
-        lengths = self.index.lengths if self.mask is None else self.index.lengths[self.mask]
-        return float(lengths.mean()) if len(lengths) else 0.0
+        total = self.index.total_length
+        if self.mask is not None:
+            # They are usually few.
+            total -= int(self.index.lengths_of(np.flatnonzero(~self.mask)).sum())
+        return total / max(self.size, 1)
 
     def search_words(self, subqueries: Sequence[QueryPart], words: Words, most: int) -> WordSearch:
-        bits = self.index.bits(words.of_terms())
+        self._words, self._bits = words, self.index.bits(words.of_terms())
         if self.mask is not None:
-            bits[~self.mask] = 0
-        held = {
-            bit: int(np.count_nonzero(bits & bits.dtype.type(bit))) for bit in words.bits.values()
-        }
-        less = self._repeated(bits, words)
-        held = {bit: max(count - less, 0) for bit, count in held.items()}
+            np.copyto(self._bits, 0, where=~self.mask)
+        matches = _Matches.of(self._bits)
+        less = self._repeated(matches, words)
+        held = {bit: max(count - less, 0) for bit, count in matches.counts(words).items()}
         queries, frequencies = [], []
         for text in subqueries:
             terms = known_terms(text, words)
@@ -152,55 +157,68 @@ class HeldTexts:
             queries.append(weigh_query(terms, scope))
             frequencies.append(counts)
         found = WordSearch(words, (), queries, frequencies, max(self.size - less, 0))
-        return replace(found, candidates=self._best_matching(bits, subqueries, found, most))
+        return replace(found, candidates=self._best_matching(matches, subqueries, found, most))
 
-    def _repeated(self, bits: NDArray[Any], words: Words) -> int:
+    def _repeated(self, matches: _Matches, words: Words) -> int:
         """Return how many texts with all informative words only repeat the query."""
         if self._repeats is None or not words.informative:
             return 0
-        wanted = bits.dtype.type(words.informative)
-        return len(self._repeats(np.flatnonzero((bits & wanted) == wanted)))
+        groups = matches.with_all(words.informative)
+        return len(self._repeats(np.sort(matches.of_groups(groups)[0])))
 
     def _best_matching(
-        self,
-        bits: NDArray[Any],
-        subqueries: Sequence[QueryPart],
-        found: WordSearch,
-        most: int,
+        self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
     ) -> Rows:
         """Return the texts that contain the most of the query, of equal ones the shortest first.
 
         Of texts with the same words only the shortest ``MAX_SIMILAR`` are returned.
         """
-        rows = np.flatnonzero(bits & bits.dtype.type(found.words.informative))
-        groups, group_of, sizes = _grouped(bits[rows])
-        best_first = np.argsort(-_best_shares(groups, subqueries, found), kind="stable")
-        enough = np.searchsorted(np.cumsum(np.minimum(sizes[best_first], MAX_SIMILAR)), most)
-        chosen = best_first[: enough + 1]
-        order = np.full(len(groups), -1)
-        order[chosen] = np.arange(len(chosen))
-        place = order[group_of]
-        kept = place >= 0
-        rows, place = rows[kept], place[kept]
-        lengths = self.index.lengths[rows]
-        for number in np.flatnonzero(sizes[chosen] > MAX_SIMILAR):
-            here = np.flatnonzero(place == number)
-            too_long = here[np.argsort(lengths[here], kind="stable")[MAX_SIMILAR:]]
-            place[too_long] = len(chosen)
-        first = np.lexsort((lengths, place))[:most]
-        best: Rows = rows[first[place[first] < len(chosen)]]
+        groups = matches.with_any(found.words.informative)
+        shares = _best_shares(matches.words[groups], subqueries, found)
+        best_first = groups[np.argsort(-shares, kind="stable")]
+        sizes = np.minimum(matches.sizes[best_first], MAX_SIMILAR)
+        chosen = best_first[: np.searchsorted(np.cumsum(sizes), most) + 1]
+        rows, place = matches.of_groups(chosen)
+        lengths = self.index.lengths_of(rows)
+        kept = np.ones(len(rows), bool)
+        ends = np.cumsum(matches.sizes[chosen])
+        # They are few: each is a third of what is wanted.
+        for number in np.flatnonzero(matches.sizes[chosen] > MAX_SIMILAR):
+            start, end = ends[number] - matches.sizes[chosen[number]], ends[number]
+            kept[start:end] = False
+            kept[start + _smallest(lengths[start:end], MAX_SIMILAR)] = True
+        best: Rows = rows[kept][np.lexsort((lengths[kept], place[kept]))][:most]
         return best
+
+    def lacking(self, texts: Rows, terms: Sequence[QueryTerm]) -> NDArray[np.uint8]:
+        """Return how many of these words of the last searched query each text lacks.
+
+        A word beyond ``MAX_WORDS`` counts as held.
+        """
+        wanted = reduce(or_, (self._words.bits.get(term.alternatives, 0) for term in terms), 0)
+        lacked: NDArray[np.uint8] = np.bitwise_count(
+            ~self._bits[texts] & self._bits.dtype.type(wanted)
+        )
+        return lacked
 
     def nearest(self, vectors: Sequence[Vector], most: int) -> Rows:
         if not vectors:
             return np.empty(0, np.int64)
-        near = [self.index.nearest(vector, max(CODES, most), mask=self.mask) for vector in vectors]
+        near = [self.nearest_codes(vector, max(CODES, most)) for vector in vectors]
         rows = np.unique(np.concatenate(near))
         if len(rows) <= most:
             return rows
         cosines = self.index.cosines(rows, vectors).max(axis=1)
         chosen: Rows = rows[np.argpartition(-cosines, most)[:most]]
         return chosen
+
+    def nearest_codes(self, vector: Vector, most: int) -> Rows:
+        """Return the ``most`` texts whose codes are nearest to the vector's, in no order."""
+        near = self.index.distances(vector)
+        if self.mask is not None:
+            np.copyto(near, NO_VECTOR, where=~self.mask)
+        rows = _smallest(near, most)
+        return rows[near[rows] < NO_VECTOR]
 
     def joined(self, one: Rows, other: Rows) -> Rows:
         rows: Rows = np.union1d(one, other).astype(np.int64)
@@ -210,7 +228,7 @@ class HeldTexts:
         known = self.index.known(terms)
         columns = {term: column for column, term in enumerate(known)}
         counts = self.index.counts_of(texts, known)
-        return CountedTexts(columns, counts, self.index.lengths[texts].astype(float))
+        return CountedTexts(columns, counts, self.index.lengths_of(texts).astype(float))
 
     def cosines(self, texts: Rows, vectors: Sequence[Vector | None]) -> Floats:
         return self.index.cosines(texts, vectors)
@@ -233,15 +251,95 @@ class HeldTexts:
         return ids_of(self.index.keys_of(texts))
 
 
-def _grouped(numbers: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the distinct numbers, which of them each one is, and how often each occurs."""
-    if numbers.itemsize > 2:
-        return np.unique(numbers, return_inverse=True, return_counts=True)
-    # Many times as fast as sorting them.
-    sizes = np.bincount(numbers)
-    distinct = np.flatnonzero(sizes)
-    place = np.cumsum(sizes > 0) - 1
-    return distinct.astype(numbers.dtype), place[numbers], sizes[distinct]
+def _smallest(values: NDArray[Any], most: int) -> Rows:
+    """Return the places of the ``most`` smallest values, in no order; of equal ones the first."""
+    if not 0 < most < len(values):
+        return np.arange(min(most, len(values)))
+    limit = np.partition(values, most - 1)[most - 1]
+    less = np.flatnonzero(values < limit)
+    return np.concatenate([less, np.flatnonzero(values == limit)[: most - len(less)]])
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """The texts that hold words of a query. Those that hold the same words are a group.
+
+    ``rows``: the texts. ``numbers``: for each the number of its group. ``words``: the bits of each
+    group, in order. ``own``: the number of each group. ``sizes``: of the groups.
+    """
+
+    rows: Rows
+    numbers: NDArray[Any]
+    words: NDArray[Any]
+    own: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, bits: NDArray[Any]) -> _Matches:
+        """``bits``: those of each text."""
+        rows = np.flatnonzero(bits != 0)
+        held = bits.take(rows)
+        numbers = _numbered(held)
+        sizes = np.bincount(numbers)
+        own = np.flatnonzero(sizes)
+        if numbers is held:
+            return cls(rows, numbers, own.astype(held.dtype), own, sizes[own])
+        one_of = np.zeros(len(sizes), held.dtype)
+        one_of[numbers] = held
+        own = own[np.argsort(one_of[own])]
+        return cls(rows, numbers, one_of[own], own, sizes[own])
+
+    def counts(self, words: Words) -> dict[int, int]:
+        """Return for the bit of each word how many texts hold it."""
+        bits = list(words.bits.values())
+        held = (self.words[:, None] & np.array(bits, self.words.dtype)) > 0
+        return dict(zip(bits, (self.sizes @ held).tolist(), strict=True))
+
+    def with_any(self, bits: int) -> Rows:
+        """Return the groups with any of these words."""
+        return np.flatnonzero(self.words & self.words.dtype.type(bits))
+
+    def with_all(self, bits: int) -> Rows:
+        """Return the groups with all of these words."""
+        wanted = self.words.dtype.type(bits)
+        return np.flatnonzero((self.words & wanted) == wanted)
+
+    def of_groups(self, groups: Rows) -> tuple[Rows, NDArray[Any]]:
+        """Return the texts of these groups, group by group, and the place of each one's group."""
+        # Small numbers are sorted by counting.
+        places = np.zeros(int(self.own.max(initial=0)) + 1, np.min_scalar_type(len(groups)))
+        places[self.own[groups]] = np.arange(1, len(groups) + 1)
+        place = places.take(self.numbers)
+        found = np.flatnonzero(place)
+        found = found[np.argsort(place[found], kind="stable")]
+        return self.rows[found], place[found]
+
+
+def _numbered(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same small number for equal values."""
+    if values.itemsize == 2:
+        return values
+    found, many = np.zeros(len(values), np.int64), 1
+    most = max(4 * len(values), 2**16)
+    # Counting the parts takes a fraction of the time that sorting the values takes.
+    for part in values.view(np.uint16).reshape(len(values), values.itemsize // 2).T:
+        if not part.any():
+            continue
+        other, others = _dense(part)
+        if many * others > most:
+            found, many = _dense(found)
+        if many * others > most:
+            return np.unique(values, return_inverse=True)[1]
+        found, many = found * others + other, many * others
+    return found
+
+
+def _dense(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+    """Return small numbers as smaller ones without gaps, and how many different ones there are."""
+    known = np.flatnonzero(np.bincount(numbers))
+    place_of = np.zeros(int(known[-1]) + 1, np.int64)
+    place_of[known] = np.arange(len(known))
+    return place_of.take(numbers), len(known)
 
 
 def _best_shares(

@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +26,7 @@ from uuid import UUID
 from weakref import WeakSet
 
 import numpy as np
+from django.conf import settings
 from django.db import DatabaseError
 from django.db.models import (
     BinaryField,
@@ -56,9 +57,6 @@ from memoryproject.foundation.retrieval.text_index import (
     merged,
 )
 
-# Beyond this, those that were searched longest ago are dropped. A text with a vector of 256 numbers
-# takes about 0.6 KB.
-MAX_BYTES = 96 * 1024**2
 IDLE_SECONDS = 600
 # The sizes of texts that are read at once, and that make reading a scope anew the quicker way.
 CHUNK = 5_000
@@ -150,16 +148,22 @@ class _Head:
     changed: Sequence[Keys]
 
 
+def max_bytes() -> int:
+    return int(settings.RECALL_MEMORY_MB * 1024**2)
+
+
 class ScopeCache:
     """The scopes that this process holds. Threads may share it.
 
+    max_bytes: beyond this, those that were searched longest ago are dropped. The scopes of one
+    recall stay together, however large they are: the next recall would read them again.
     dropped: called when scopes that no one searches have been dropped.
     """
 
     def __init__(
         self,
         *,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: Callable[[], int] = max_bytes,
         idle_seconds: float = IDLE_SECONDS,
         dropped: Callable[[], object] = lambda: None,
     ) -> None:
@@ -185,10 +189,12 @@ class ScopeCache:
             for key in sorted(set(keys)):
                 locked.enter_context(entries[key].lock)
             try:
-                return self._refreshed(scopes, [entries[key] for key in keys])
+                found = self._refreshed(scopes, [entries[key] for key in keys])
             except DatabaseError:
                 self.clear()
                 raise
+        self._tidy(kept=set(keys))
+        return found
 
     def clear(self) -> None:
         """Drop everything."""
@@ -210,7 +216,6 @@ class ScopeCache:
             if not head.is_writing:
                 entry.index, entry.seen, entry.database = index, head.seen, head.database
             found.append(index)
-        self._tidy()
         return found
 
     def _entries_of(self, keys: Sequence[tuple[str, str]]) -> dict[Any, _Entry]:
@@ -222,7 +227,7 @@ class ScopeCache:
                 self._entries.move_to_end(key)
             return {key: self._entries[key] for key in keys}
 
-    def _tidy(self) -> None:
+    def _tidy(self, kept: Set[tuple[str, str]] = frozenset()) -> None:
         """Drop what isn't used, and come back for the rest."""
         oldest = time.monotonic() - self._idle_seconds
         with self._lock:
@@ -230,9 +235,11 @@ class ScopeCache:
             for key in idle:
                 del self._entries[key]
             total = sum(entry.nbytes for entry in self._entries.values())
-            while total > self._max_bytes and len(self._entries) > 1:
-                _, dropped = self._entries.popitem(last=False)
-                total -= dropped.nbytes
+            most = self._max_bytes()
+            for key in [key for key in self._entries if key not in kept]:
+                if total <= most:
+                    break
+                total -= self._entries.pop(key).nbytes
             if self._entries and self._cleaner is None:
                 self._cleaner = threading.Timer(self._idle_seconds / 2, self._tidy_later)
                 self._cleaner.daemon = True

@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import chain
+from typing import Any
 from uuid import UUID
 
-from django.db.models import DateTimeField, IntegerField, Q, QuerySet, UUIDField
+from django.db.models import IntegerField, Q, Subquery, TextField, UUIDField
+from django.db.models.functions import Cast
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
-from memoryproject.foundation.compiled_reads import (
-    Given,
-    compiled,
-    compiled_models,
-    read_prepared,
-)
+from memoryproject.foundation.compiled_reads import Given, compiled, read_first, read_prepared
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
-from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
-from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata
+from sessions_app.conversations.message_text import (
+    HistoryMessage,
+    StoredText,
+    is_knowledge,
+    speaker_of,
+    text_of,
+)
+from sessions_app.models import AssistantProfile, ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.recall.facade import LeftOut
 
-# Columns that a history isn't made of. The terms alone take as long to read as the others.
-NOT_IN_PROMPTS = (
-    "terms",
-    "term_count",
-    "history",
-    "received_at",
-    "edited_at",
-    "delivery_status",
-    "number_id",
-    "provider_message_id",
-    "recipient",
-    "was_received",
-)
 # As many as most histories and their shortened passages have. Each further query costs more than
 # the rows that weren't needed.
 FIRST_BATCH = 200
 MAX_BATCH = 1_600
-# Higher than any order_num.
-LAST_PLACE = 2**31 - 1
 # If the gap between the summary and the history is longer, only its newest messages are shown.
 PASSAGE_MESSAGES = 60
 # Limit of messages that are answered one after the other, numbered beyond the last of them.
@@ -56,6 +45,29 @@ MAX_SUMMARIES_GIVEN = 10
 # Summaries have a place of their own in a prompt. What an integrator stored as system text isn't
 # passed on: it would command the model in the middle of the conversation, in prompts of its own.
 NOT_SAID = (Role.SUMMARY, Role.SYSTEM)
+# Before this number are all messages of a session.
+_LAST = 2**31 - 1
+_SESSION = Given("session_id", UUIDField())
+# Those of HistoryMessage but for its place.
+_COLUMNS = (
+    "message_id",
+    "session_id",
+    "order_num",
+    "role",
+    "kind",
+    "content",
+    "tokens",
+    "answers_id",
+)
+_WIDTH = len(_COLUMNS) + 2
+
+
+@dataclass(frozen=True)
+class SummaryMessage:
+    """A summary of ours. ``last_order``: the last message that it covers."""
+
+    message: HistoryMessage
+    last_order: int
 
 
 @dataclass(frozen=True)
@@ -68,28 +80,27 @@ class History:
     oldest first. ``passage``: the messages in neither, shortened.
     """
 
-    messages: list[Message]
+    messages: list[HistoryMessage]
     tokens: int
     left_out_until: int = 0
-    summary: SummarizationMetadata | None = None
+    summary: SummaryMessage | None = None
     passage: str = ""
-    given: Sequence[Message] = ()
+    given: Sequence[HistoryMessage] = ()
 
     @property
     def summary_text(self) -> str:
-        own = [self.summary.summary_message] if self.summary else []
+        own = [self.summary.message] if self.summary else []
         return "\n".join(message.content for message in [*self.given, *own])
 
 
 def profile_current() -> AssistantProfile:
     """Return the assistant's profile; its defaults if staff has written none."""
-    found = _profile()
-    return found[0] if found else AssistantProfile(pk=1)
+    return read_first(_profile_read(), AssistantProfile) or AssistantProfile(pk=1)
 
 
-@compiled_models
-def _profile() -> QuerySet[AssistantProfile]:
-    return AssistantProfile.objects.filter(pk=1)
+@cache
+def _profile_read() -> str:
+    return compiled(AssistantProfile.objects.filter(pk=1).values_list())
 
 
 def messages_before(
@@ -105,43 +116,45 @@ def messages_before(
     return list(messages if limit is None else messages[:limit])[::-1]
 
 
-def summaries_before(*, message: Message) -> tuple[SummarizationMetadata | None, list[Message]]:
+def summaries_before(
+    *, message: HistoryMessage
+) -> tuple[SummaryMessage | None, list[HistoryMessage]]:
     """Return the latest summary that covers only messages before this one in its session.
 
     Beside it the summaries that were stored from outside before the message, oldest first: no
     summary of ours covers them.
     """
-    stored = _stored_summaries(session_id=message.session_id, order_num=message.order_num)
+    given = {"session_id": message.session_id, "before": message.order_num}
     own = None
-    others: list[Message] = []
-    for each in stored:
-        made = getattr(each, "summarization", None)
-        if made is None and each.revoked_at is None and each.content.strip():
-            others.insert(0, each)
-        own = own or made
+    others: list[HistoryMessage] = []
+    for *columns, last_order in read_prepared(_summaries_read(), given):
+        stored, is_revoked = _from_row(columns)
+        if last_order is None and not is_revoked and stored.content.strip():
+            others.insert(0, stored)
+        if last_order is not None and own is None:
+            own = SummaryMessage(stored, last_order)
     return own, others[-MAX_SUMMARIES_GIVEN:]
 
 
-@compiled_models
-def _stored_summaries() -> QuerySet[Message]:
-    """Return the summaries that ``summaries_before`` chooses from, the newest first."""
-    session_id, place = Given("session_id", UUIDField()), Given("order_num", IntegerField())
-    stored = Message.objects.filter(session_id=session_id, role=Role.SUMMARY)
-    earlier = Q(summarization__last_order__lt=place)
-    given = Q(summarization=None, order_num__lt=place)
-    stored = stored.filter(earlier | given).select_related("summarization")
-    stored = stored.defer("terms", "media", "history", "metadata").order_by("-order_num")
-    return stored[: MAX_SUMMARIES_GIVEN + 1]
+@cache
+def _summaries_read() -> str:
+    before = Given("before", IntegerField())
+    stored = Message.objects.filter(session_id=_SESSION, role=Role.SUMMARY)
+    earlier = Q(summarization__last_order__lt=before)
+    given = Q(summarization=None, order_num__lt=before)
+    stored = stored.filter(earlier | given).order_by("-order_num")
+    rows = stored.values_list(*_columns(), "summarization__last_order")
+    return compiled(rows[: MAX_SUMMARIES_GIVEN + 1])
 
 
 def history_until(
-    message: Message,
+    message: StoredText,
     *,
     user_role: str,
     max_tokens: int,
     max_messages: int | None = None,
     passage_tokens: int = 0,
-    walk: Iterator[Message] | None = None,
+    walk: Iterator[HistoryMessage] | None = None,
 ) -> History:
     """Return the history before a message, and that message, by turns.
 
@@ -154,14 +167,15 @@ def history_until(
     user_role: how the passage names the person. walk: one that has arrived at the message, to go
     on with.
     """
-    summary, given = summaries_before(message=message)
+    last = HistoryMessage.of(message)
+    summary, given = summaries_before(message=last)
     summarized = summary.last_order if summary else 0
-    summaries = [*given, summary.summary_message] if summary else given
+    summaries = [*given, summary.message] if summary else given
     # Given ones may have any length: half of the room stays for what was said.
     room = max_tokens - min(_tokens(summaries), max_tokens // 2)
-    walk = conversation_walk(message.session_id, message.order_num) if walk is None else walk
-    taken, left_out = _newest(message, walk, room, max_messages)
-    gap: list[Message] = []
+    walk = conversation_walk(last.session_id, last.order_num) if walk is None else walk
+    taken, left_out = _newest(last, walk, room, max_messages)
+    gap: list[HistoryMessage] = []
     if left_out and passage_tokens:
         gap = _unsummarized(chain(left_out, walk), summarized)
     while gap and not _is_least(taken) and _tokens(taken) > room - passage_tokens:
@@ -172,7 +186,7 @@ def history_until(
     return History(
         messages=taken[::-1],
         tokens=_tokens(taken),
-        left_out_until=_place(left_out[0]) if left_out else 0,
+        left_out_until=left_out[0].place if left_out else 0,
         summary=summary,
         passage=_passage(gap[:PASSAGE_MESSAGES][::-1], user_role, passage_tokens),
         given=given,
@@ -180,8 +194,8 @@ def history_until(
 
 
 def _newest(
-    last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
-) -> tuple[list[Message], list[Message]]:
+    last: HistoryMessage, walk: Iterator[HistoryMessage], max_tokens: int, max_messages: int | None
+) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
     """Return the newest turns that fit, and those that were read and don't fit, newest first."""
     taken = [last]
     tokens = last.tokens
@@ -202,7 +216,7 @@ def _newest(
     return taken, []
 
 
-def _belongs(message: Message, taken: Sequence[Message]) -> bool:
+def _belongs(message: HistoryMessage, taken: Sequence[HistoryMessage]) -> bool:
     """Return whether the last messages make no sense without this one.
 
     That is the question to the answer before the last message, and what leads to the last message
@@ -214,13 +228,13 @@ def _belongs(message: Message, taken: Sequence[Message]) -> bool:
     return is_answered and len(taken) == KEEP_LAST
 
 
-def _is_least(taken: Sequence[Message]) -> bool:
+def _is_least(taken: Sequence[HistoryMessage]) -> bool:
     """Return whether only the last message and the turn before it are left."""
     return len(taken) <= KEEP_LAST or all(each.role != Role.USER for each in taken[1:-1])
 
 
 def _leave_answers_out(
-    taken: list[Message], before: Sequence[Message], left_out: list[Message]
+    taken: list[HistoryMessage], before: Sequence[HistoryMessage], left_out: list[HistoryMessage]
 ) -> None:
     """Move the oldest messages to those left out, up to a user's, if their question isn't there.
 
@@ -231,87 +245,90 @@ def _leave_answers_out(
             left_out.insert(0, taken.pop())
 
 
-def _unsummarized(walk: Iterator[Message], summarized: int) -> list[Message]:
+def _unsummarized(walk: Iterator[HistoryMessage], summarized: int) -> list[HistoryMessage]:
     """Return the left-out messages that no summary covers, newest first.
 
     Returns no more than a passage shows. An answer may have a higher number than the summary
     covers although the summary includes its question, so the walk goes a little further.
     """
-    gap: list[Message] = []
+    gap: list[HistoryMessage] = []
     for message in walk:
-        if _place(message) <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
+        if message.place <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
             break
         if message.order_num > summarized:
             gap.append(message)
     return gap
 
 
-def _tokens(messages: Sequence[Message]) -> int:
+def _tokens(messages: Sequence[HistoryMessage]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def conversation_walk(session_id: UUID, before: int | None = None) -> Iterator[Message]:
+def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[HistoryMessage]:
     """Yield the messages of a session, newest first, each question right after its answer.
 
     ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
-    they are made, so an answer may have a higher order_num. Each is read with the message that it
-    answers.
+    they are made, so an answer may have a higher order_num.
     """
     size = FIRST_BATCH
-    before = LAST_PLACE if before is None else before
     while True:
-        batch = _questions_read(size)(session_id=session_id, before=before)
-        for message in batch:
-            answer = getattr(message, "answer", None)
-            if answer is not None and answer.revoked_at is None:
-                yield answer
-            if message.revoked_at is None:
+        batch = read_prepared(_walk_read(size), {"session_id": session_id, "before": before})
+        for row in batch:
+            message, is_revoked = _from_row(row[:_WIDTH])
+            if row[_WIDTH] is not None:
+                answer, is_answer_revoked = _from_row(row[_WIDTH:])
+                if not is_answer_revoked:
+                    yield answer._replace(place=message.order_num)
+            if not is_revoked:
                 yield message
         if len(batch) < size:
             return
-        before = batch[-1].order_num
+        before = message.order_num
         size = min(size * 2, MAX_BATCH)
 
 
 @cache
-def _questions_read(most: int) -> Callable[..., list[Message]]:
-    """Return the function that reads the messages of ``conversation_walk``, so many at most."""
+def _walk_read(size: int) -> str:
+    """Return how so many messages are read that answer none, each with its answer."""
+    said = Message.objects.filter(session_id=_SESSION).exclude(role__in=NOT_SAID)
+    said = said.filter(answers__isnull=True, order_num__lt=Given("before", IntegerField()))
+    return compiled(
+        said.order_by("-order_num").values_list(*_columns(), *_columns("answer__"))[:size]
+    )
 
-    @compiled_models
-    def questions() -> QuerySet[Message]:
-        messages = _conversation(Given("session_id", UUIDField()))
-        messages = messages.filter(order_num__lt=Given("before", IntegerField()), answers=None)
-        unread = (*NOT_IN_PROMPTS, *(f"answer__{name}" for name in NOT_IN_PROMPTS))
-        messages = messages.select_related("answer").defer(*unread)
-        return messages.order_by("-order_num")[:most]
 
-    return questions
+def _columns(of: str = "") -> list[Any]:
+    """Return what is read of a message."""
+    own = [f"{of}{name}" for name in _COLUMNS]
+    return [*own, Cast(f"{of}metadata", TextField()), f"{of}revoked_at"]
+
+
+def _from_row(row: Sequence[Any]) -> tuple[HistoryMessage, bool]:
+    """Return a message in its own place, and whether it was revoked."""
+    *columns, metadata, revoked_at = row
+    # Most have none.
+    read = {} if metadata == "{}" else json.loads(metadata)
+    return HistoryMessage(*columns, read, place=columns[2]), revoked_at is not None
 
 
 def last_messages(
-    session: ChatSession, walk: Iterator[Message]
-) -> tuple[Message | None, list[Message]]:
+    session_id: UUID, walk: Iterator[HistoryMessage]
+) -> tuple[HistoryMessage | None, list[HistoryMessage]]:
     """Return the last message, and its answer if it has one already.
 
     An answer counts as part of its question, so that the last message is never an answer.
     ``walk`` has arrived at the last message then.
     """
-    answers: list[Message] = []
+    answers: list[HistoryMessage] = []
     for message in walk:
         if message.answers_id is None:
-            message.session = session
-            here = (each for each in answers if each.session_id == session.pk)
-            return message, [each for each in here if each.answers_id == message.pk]
+            here = (each for each in answers if each.session_id == session_id)
+            return message, [each for each in here if each.answers_id == message.message_id]
         answers.append(message)
     return None, []
 
 
-def _conversation(session_id: object) -> QuerySet[Message]:
-    """Return what was said in a session: see NOT_SAID."""
-    return Message.objects.filter(session_id=session_id).exclude(role__in=NOT_SAID)
-
-
-def _passage(gap: list[Message], user_role: str, longest: int) -> str:
+def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
     """Return the gap's messages, each shortened; nothing if there is no room for any."""
     if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
         return ""
@@ -323,31 +340,26 @@ def _passage(gap: list[Message], user_role: str, longest: int) -> str:
     return shortened_lines(lines, longest=longest * CHARACTERS_A_TOKEN)
 
 
-def _place(message: Message) -> int:
-    """Return a message's place in the conversation: an answer stands with its question."""
-    return message.answers.order_num if message.answers else message.order_num
-
-
 def messages_left_out(history: History) -> LeftOut:
     """Return the messages of the chat that a prompt with this history doesn't hold.
 
     They were said before the last message of the history. Those of earlier sessions are included.
     """
-    session = history.messages[-1].session
-    given = {"chat_id": session.chat_id, "created_at": session.created_at}
-    later = [key for (key,) in read_prepared(_sessions_since(), given) if key != session.pk]
+    session_id = history.messages[-1].session_id
     return LeftOut(
-        session_id=session.pk,
+        session_id=session_id,
         until=history.left_out_until,
-        first_id=history.messages[0].pk,
-        later=later,
+        first_id=history.messages[0].message_id,
+        later=[key for (key,) in read_prepared(_later_read(), {"session_id": session_id})],
     )
 
 
 @cache
-def _sessions_since() -> str:
-    since = ChatSession.objects.filter(
-        chat_id=Given("chat_id", UUIDField()),
-        created_at__gte=Given("created_at", DateTimeField()),
+def _later_read() -> str:
+    """Return how the later sessions of a session's chat are read."""
+    own = ChatSession.objects.filter(pk=_SESSION)
+    later = ChatSession.objects.filter(
+        chat_id=Subquery(own.values("chat_id")),
+        created_at__gte=Subquery(own.values("created_at")),
     )
-    return compiled(since.order_by().values_list("pk"))
+    return compiled(later.exclude(pk=_SESSION).order_by().values_list("pk"))

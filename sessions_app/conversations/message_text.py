@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
 from memoryproject.foundation.text.terms import IndexedText, index_text
@@ -13,6 +14,45 @@ from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Message
 from sessions_app.models.messages import ASKING, Role
 from sessions_app.models.roles import CLIENT
+
+
+class HistoryMessage(NamedTuple):
+    """What a prompt needs of a message: histories are long, and model instances take long to build.
+
+    ``place``: where it stands in the conversation, an answer with its question.
+    """
+
+    message_id: UUID
+    session_id: UUID
+    order_num: int
+    role: str
+    kind: str
+    content: str
+    tokens: int
+    answers_id: UUID | None
+    metadata: Mapping[str, Any]
+    place: int
+
+    @classmethod
+    def of(cls, message: Message | HistoryMessage) -> HistoryMessage:
+        """Return a message that was stored just now, or one that is answered: no answer itself."""
+        if isinstance(message, HistoryMessage):
+            return message
+        return cls(
+            message.message_id,
+            message.session_id,
+            message.order_num,
+            message.role,
+            message.kind,
+            message.content,
+            message.tokens,
+            message.answers_id,
+            message.metadata,
+            message.order_num,
+        )
+
+
+StoredText: TypeAlias = Message | HistoryMessage
 
 NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 
@@ -71,7 +111,7 @@ def without_notice(text: str) -> str:
     return answer if is_notice else text
 
 
-def text_of(message: Message) -> str:
+def text_of(message: StoredText) -> str:
     """Return the message's content; a label if it isn't text.
 
     The notice below an answer isn't part of it.
@@ -81,7 +121,7 @@ def text_of(message: Message) -> str:
     return f"[{message.kind}] {message.content}".strip()
 
 
-def as_chat_line(message: Message, *, is_group: bool) -> tuple[str, str]:
+def as_chat_line(message: StoredText, *, is_group: bool) -> tuple[str, str]:
     """Return a stored message as a chat model takes it: its role and its text.
 
     Content that isn't text is named as such, and in a group each message names its author.
@@ -93,7 +133,7 @@ def as_chat_line(message: Message, *, is_group: bool) -> tuple[str, str]:
     return str(message.role), content
 
 
-def speaker_of(message: Message, *, user_role: str = CLIENT) -> str:
+def speaker_of(message: StoredText, *, user_role: str = CLIENT) -> str:
     """Return the speaker; in a group, by name."""
     if message.role != Role.USER:
         return str(message.role)
@@ -113,7 +153,7 @@ def indexed_of(content: str, metadata: Mapping[str, Any]) -> IndexedText:
     return replace(indexed, terms=[*indexed.terms, ASKING])
 
 
-def is_knowledge(message: Message) -> bool:
+def is_knowledge(message: StoredText) -> bool:
     """Return whether the message holds knowledge: commands and system texts don't."""
     return bool(message.content.strip()) and not (
         {"command", "system_text"} & message.metadata.keys()

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Model
 
+from memoryproject.foundation.compiled_reads import read_prepared
 from sessions_app.models import Chat, ChatAddress, ChatSession, Turn
 
 Row = TypeVar("Row", bound=Model)
@@ -70,12 +71,10 @@ def _fetch(
     statement: str, session_id: UUID, chat_ids: Collection[UUID] | None
 ) -> SessionInChat | None:
     wanted = None if chat_ids is None else list(chat_ids)
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"session_id": session_id, "chat_ids": wanted})
-        row = cursor.fetchone()
-    if row is None:
+    rows = read_prepared(statement, {"session_id": session_id, "chat_ids": wanted})
+    if not rows:
         return None
-    *columns, last_role, addresses = row
+    *columns, last_role, addresses = rows[0]
     own = len(ChatSession._meta.concrete_fields)
     session = _from_row(ChatSession, columns[:own])
     session.chat = _from_row(Chat, columns[own:])

@@ -21,8 +21,10 @@ from sessions_app.conversations.facade import (
     DataValidationError,
     GenericMemoryError,
     History,
+    HistoryMessage,
     NewMessage,
     SessionInChat,
+    StoredText,
     as_chat_line,
     as_conversation_message,
     checked,
@@ -188,12 +190,12 @@ class ChatMemoryService:
 
     def history(
         self,
-        message: Message,
+        message: StoredText,
         *,
         user_role: str,
         max_messages: int | None = None,
         max_tokens: int | None = None,
-        walk: Iterator[Message] | None = None,
+        walk: Iterator[HistoryMessage] | None = None,
     ) -> History:
         """Return the part of the conversation that the model reads to answer a message.
 
@@ -246,7 +248,7 @@ class ChatMemoryService:
         self, session: ChatSession, role: str, max_messages: int | None
     ) -> list[dict[str, str]]:
         walk = conversation_walk(session.pk)
-        last, after = last_messages(session, walk)
+        last, after = last_messages(session.pk, walk)
         if last is None:
             return []
         after = after[:max_messages]

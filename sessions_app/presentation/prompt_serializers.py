@@ -42,6 +42,12 @@ class PromptMessageSerializer(serializers.Serializer[Any]):
         required=False, help_text="The writer's name; absent where none was given."
     )
 
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """Return what the fields say, without asking each of them: a prompt has many messages."""
+        if "tool_calls" in instance:
+            return dict(super().to_representation(instance))
+        return {name: instance[name] for name in self.fields if name in instance}
+
 
 class BudgetLeftOutSerializer(serializers.Serializer[Any]):
     """What did not fit into a prompt. Empty where nothing was asked of a model."""

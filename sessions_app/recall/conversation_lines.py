@@ -244,15 +244,15 @@ def days_of(said_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def left_out_mask(index: TextIndex, left_out: LeftOut) -> Mask:
     """Return which lines a prompt doesn't hold."""
-    newer = np.array([half_of(key.bytes) for key in left_out.later], np.uint64)
+    sessions = [half_of(key.bytes) for key in (left_out.session_id, *left_out.later)]
+    lows = [left_out.until + 1, *(0 for _ in left_out.later)]
+    spans = np.array(sessions, np.uint64), np.array(lows), np.full(len(lows), 2**31 - 1)
+    first = half_of(left_out.first_id.bytes)
 
     def marked(segment: Segment) -> Mask:
-        sessions = segment.columns["session"]
-        own = (sessions == half_of(left_out.session_id.bytes)) & (
-            segment.columns["place"] > left_out.until
-        )
-        shown = segment.keys[:, 0] == half_of(left_out.first_id.bytes)
-        mask: Mask = ~(own | np.isin(sessions, newer) | shown)
+        mask: Mask = segment.keys[:, 0] != first
+        rows, _ = _order_of(segment).within(*spans)
+        mask[rows] = False
         return mask
 
     return index.marked(marked)

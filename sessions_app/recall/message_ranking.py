@@ -143,15 +143,3 @@ def _period_fits(text: str, said_at: Rows, message_question: MessageQuestion) ->
     fits = np.array([best_fit(periods, date.fromordinal(int(day))) for day in days])
     found: Floats = fits[number]
     return found
-
-
-def lacking(texts: HeldTexts, rows: Rows, terms: Sequence[Sequence[str]]) -> Rows:
-    """Return how many of these words each line lacks. ``terms``: the forms of each word."""
-    forms = list(dict.fromkeys(form for word in terms for form in word))
-    counted = texts.counted(rows, forms)
-    held = counted.counts > 0
-    missing = np.zeros(len(rows), np.int64)
-    for word in terms:
-        known = [counted.columns[form] for form in word if form in counted.columns]
-        missing += ~held[:, known].any(axis=1)
-    return missing

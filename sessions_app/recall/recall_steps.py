@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from django.db import DatabaseError, connection, transaction
@@ -54,7 +55,7 @@ from memoryproject.foundation.compiled_reads import Given, compiled, given_ids, 
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
-from memoryproject.foundation.retrieval.text_index import Mask, Rows, TextIndex
+from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.tokenizer import Kind
 from sessions_app.models import Message, MessageEmbedding
@@ -79,7 +80,6 @@ from sessions_app.recall.hits import (
 from sessions_app.recall.message_ranking import (
     MessageQuestion,
     RankedLines,
-    lacking,
     rank_messages,
     topics_of,
 )
@@ -223,11 +223,7 @@ class _Lines:
     def __init__(self, search: Search, index: TextIndex, subqueries: Sequence[QueryPart]) -> None:
         self._search = search
         self._index = index
-        self._words = [
-            [form for form, _ in term.alternatives]
-            for term in subqueries[0].terms
-            if term.kind is not Kind.SOUGHT
-        ]
+        self._words = [term for term in subqueries[0].terms if term.kind is not Kind.SOUGHT]
         self._longest = 3 * len(subqueries[0].terms) + 3
         self._distinct = DistinctTexts("" if search.repeats else search.query)
         # By the hash of a text: whether it only repeats the query.
@@ -253,11 +249,9 @@ class _Lines:
         """
         if not len(rows):
             return rows
-        rows = rows[self._index.lengths[rows] <= self._longest]
-        asking = self._index.counts_of(rows, [ASKING])[:, 0] > 0
-        rows = rows[asking]
-        few = lacking(self._texts, rows, self._words) <= self._distinct.most_lacking
-        rows = rows[few]
+        rows = rows[self._texts.lacking(rows, self._words) <= self._distinct.most_lacking]
+        rows = rows[self._index.lengths_of(rows) <= self._longest]
+        rows = rows[self._index.counts_of(rows, [ASKING])[:, 0] > 0]
         hashes = self._index.columns_of(rows)["text"]
         texts, first = np.unique(hashes, return_index=True)
         unknown = [place for place in first.tolist() if int(hashes[place]) not in self._compared]
@@ -375,11 +369,22 @@ def _read_expiry(rows: Sequence[Sequence[Any]]) -> Any:
 EXPIRY = Columns(["expires_at"], _read_expiry)
 
 
+_first_expiries: WeakKeyDictionary[Segment, float] = WeakKeyDictionary()
+
+
+def _first_expiry(segment: Segment) -> float:
+    found = _first_expiries.get(segment)
+    if found is None:
+        found = _first_expiries[segment] = float(segment.columns["expires"].min(initial=np.inf))
+    return found
+
+
 def _current(index: TextIndex) -> Mask | None:
     """Return which memories haven't expired; None if that is true of all."""
     now = timezone.now().timestamp()
-    current = index.marked(lambda segment: segment.columns["expires"] > now)
-    return None if current.all() else current
+    if all(_first_expiry(segment) > now for segment in index.segments):
+        return None
+    return index.marked(lambda segment: segment.columns["expires"] > now)
 
 
 def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:

@@ -14,6 +14,7 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
     History,
+    HistoryMessage,
     as_chat_line,
     chat_form,
     messages_left_out,
@@ -186,21 +187,19 @@ def history_lines(material: Material) -> list[Line]:
     Each picture stands with its message.
     """
     lines = [
-        replace(
-            line_of(message, material.turn),
-            pictures=[each for each in material.pictures if each.message_id == str(message.pk)],
-        )
+        line_of(message, material.turn, material.pictures)
         for message in (material.history.messages if material.history else ())
     ]
     alone = Line("user", material.text, pictures=material.pictures)
     return sendable(lines, keeps_last=True) or [alone]
 
 
-def line_of(message: Message, turn: Turn) -> Line:
-    """Return a stored message in the form that the model reads."""
+def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> Line:
+    """Return a stored message in the form that the model reads, with those pictures of its own."""
     role, content = as_chat_line(message, is_group=turn.chat.is_group)
     form = chat_form(message.metadata)
-    return Line(role, content, form.tool_calls, form.tool_call_id, form.name)
+    own = [each for each in pictures if each.message_id == str(message.message_id)]
+    return Line(role, content, form.tool_calls, form.tool_call_id, form.name, own)
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:

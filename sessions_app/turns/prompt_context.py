@@ -14,6 +14,7 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import (
     History,
+    HistoryMessage,
     SessionInChat,
     conversation_walk,
     last_messages,
@@ -80,9 +81,13 @@ def context_make(
     Nothing is stored. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
-    last, after = last_messages(found.session, walk)
-    turn = _turn(found, last, dependencies, now)
-    history = _history(turn, after, walk, query, dependencies, max_tokens)
+    last, after = last_messages(found.session.pk, walk)
+    turn = _turn(found, dependencies, now)
+    limit = dependencies.chat_memory.limits.tokens_for(turn.user_role)
+    room = (limit if max_tokens is None else min(limit, max_tokens)) - estimate_tokens(query or "")
+    history = None
+    if last is not None:
+        history = _history(last, after, walk, turn.user_role, dependencies, room)
     text = query if query is not None else _last_question(found.session, last)
     recalled = _recall(turn, text, history, dependencies)
     cards = cards_in_reach(turn, history, dependencies)
@@ -111,14 +116,11 @@ def _to_context(
     )
 
 
-def _turn(
-    found: SessionInChat, last: Message | None, dependencies: Dependencies, now: datetime
-) -> Turn:
-    """Return a turn that is never saved: it would answer the session's last message."""
+def _turn(found: SessionInChat, dependencies: Dependencies, now: datetime) -> Turn:
+    """Return a turn that is never saved."""
     return Turn(
         chat=found.session.chat,
         session=found.session,
-        message=last,
         user_role=dependencies.chat_memory.role_of(found),
         asked_at=now,
     )
@@ -126,37 +128,35 @@ def _turn(
 
 def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
     """Return the messages, the newest first."""
-    messages = session.messages.filter(revoked_at=None)
-    return messages.defer("terms").order_by("-order_num")
+    return session.messages.filter(revoked_at=None).order_by("-order_num")
 
 
 def _history(
-    turn: Turn,
-    after: Sequence[Message],
-    walk: Iterator[Message],
-    query: str | None,
+    last: HistoryMessage,
+    after: Sequence[HistoryMessage],
+    walk: Iterator[HistoryMessage],
+    user_role: str,
     dependencies: Dependencies,
-    max_tokens: int | None,
-) -> History | None:
-    """Return the messages within the role's limit, less the room for the answer and the query."""
-    if turn.message is None:
-        return None
-    limit = dependencies.chat_memory.limits.tokens_for(turn.user_role)
-    limit = limit if max_tokens is None else min(limit, max_tokens)
-    room = limit - sum(each.tokens for each in after) - estimate_tokens(query or "")
+    room: int,
+) -> History:
+    """Return the messages up to the last one, which have room beside its answer.
+
+    ``room``: the tokens of both.
+    """
     return dependencies.chat_memory.history(
-        turn.message,
-        user_role=turn.user_role,
+        last,
+        user_role=user_role,
         max_messages=dependencies.rules.history_max_messages,
-        max_tokens=max(room, 1),
+        max_tokens=max(room - sum(each.tokens for each in after), 1),
         walk=walk,
     )
 
 
-def _last_question(session: ChatSession, last: Message | None) -> str:
-    if last is not None and last.role != Role.USER:
-        last = _messages_newest_first(session).filter(role=Role.USER).first()
-    return last.content if last else ""
+def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
+    if last is None or last.role == Role.USER:
+        return last.content if last else ""
+    asked = _messages_newest_first(session).filter(role=Role.USER)
+    return asked.values_list("content", flat=True).first() or ""
 
 
 def _recall(
@@ -177,7 +177,7 @@ def _lines(
     turn: Turn,
     parts: PromptParts,
     history: History | None,
-    after: Sequence[Message],
+    after: Sequence[HistoryMessage],
     query: str | None,
 ) -> list[Line]:
     lines = list(parts.history) if history else []

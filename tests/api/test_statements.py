@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models.signals import post_init
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import OrmQ
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # Before the transaction, the token is read.
 MAX_BEFORE = 1
 MAX_TO_READ = 2
+# Token, session, history, summaries, later sessions, embedder, profile; what changed, what was
+# found of memories and of messages; two that read each scope, for the first time.
 MAX_FOR_CONTEXT = 15
 # Token, embedder, the lock of the scope, known facts, mentions; memories, vectors, mentions, audit,
 # webhook endpoints; the job that seals the audit log.
@@ -89,6 +92,24 @@ def test_a_context_takes_few_statements(api: Api, path: str) -> None:
     statements = taken_by(lambda: found.append(api.post(f"{path}context/", question)))
     assert "was paid" in found[0].json()["messages"][0]["content"]
     assert len(without_ends(statements)) <= MAX_FOR_CONTEXT, statements
+
+
+@pytest.mark.parametrize("call", ["context/", "messages/?limit=20"])
+def test_reading_a_conversation_builds_no_models_of_its_messages(
+    api: Api, path: str, call: str
+) -> None:
+    built: list[Any] = []
+
+    def count(instance: Any, **_: Any) -> None:
+        built.append(instance)
+
+    post_init.connect(count, sender=Message)
+    try:
+        answer = api.post(f"{path}{call}", {}) if call == "context/" else api.get(f"{path}{call}")
+    finally:
+        post_init.disconnect(count, sender=Message)
+    assert "number 5 about the invoice" in answer.content.decode()
+    assert built == []
 
 
 def memories(size: int, topic: str) -> dict[str, Any]:

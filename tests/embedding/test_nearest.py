@@ -29,9 +29,9 @@ from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, empty, fil
 pytestmark = pytest.mark.django_db
 
 DIMENSIONS = 256
-TOTAL = 18_000
-SIZES = (10, 100, 1_000, 6_000)
-LARGE = (6_000, TOTAL)
+TOTAL = 9_500
+SIZES = (10, 100, 1_000, 5_500)
+LARGE = (5_500, TOTAL)
 NEAR = 0.31
 
 
@@ -142,7 +142,7 @@ def test_too_few_by_the_index_is_made_up_for_exactly(filled: Filled) -> None:
 
 
 def test_each_part_of_a_question_finds_its_own(filled: Filled) -> None:
-    own = filled.vectors[filled.places[6_000]]
+    own = filled.vectors[filled.places[5_500]]
     first, second = own[0], own[-1]
 
     found = search(filled, TOTAL, first, second, limit=10)

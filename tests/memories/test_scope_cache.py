@@ -42,9 +42,9 @@ def held(cache: ScopeCache, name: str = "public") -> dict[UUID, tuple[int, bool]
     rows = np.arange(len(index))
     ids = ids_of(index.keys_of(rows))
     assert len(set(ids)) == len(ids)
-    return dict(
-        zip(ids, zip(index.lengths.tolist(), index.with_vector.tolist(), strict=True), strict=True)
-    )
+    with_vector = index.marked(lambda segment: segment.vectors.scales > 0)
+    lengths = index.lengths_of(rows)
+    return dict(zip(ids, zip(lengths.tolist(), with_vector.tolist(), strict=True), strict=True))
 
 
 def stored(name: str = "public") -> dict[UUID, tuple[int, bool]]:
@@ -306,12 +306,32 @@ def test_many_changes_at_once_are_read_anew(
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_searched_longest_ago_is_dropped_first_and_the_last_one_stays() -> None:
-    cache = ScopeCache(max_bytes=1)
+    cache = ScopeCache(max_bytes=lambda: 1)
     for name in ("public", "owner"):
         remember("fact", visibility=name)
         held(cache, name)
 
     assert [name for name, _ in cache.held()] == ["owner"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_scopes_of_one_recall_stay_together_however_large_they_are() -> None:
+    """Otherwise each recall would drop what the next one needs, and read all of it again."""
+    cache = ScopeCache(max_bytes=lambda: 1)
+    for name in ("public", "owner"):
+        remember("fact", visibility=name)
+    scopes = [scope("public"), scope("owner")]
+
+    first = cache.open(scopes)
+    second = cache.open(scopes)
+
+    assert all(new is old for new, old in zip(second, first, strict=True))
+
+
+def test_a_process_holds_as_much_as_the_setting_allows(settings: Any) -> None:
+    settings.RECALL_MEMORY_MB = 16
+
+    assert scope_cache.max_bytes() == 16 * 1024**2
 
 
 @pytest.mark.django_db(transaction=True)

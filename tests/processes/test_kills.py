@@ -203,6 +203,7 @@ def test_orphans_finish_their_job_and_end(live: Stage, killed: str) -> None:
         live.installation.start_workers()
     live.post.say(other, "to the next ones")
     assert live.wait_for_answers(other, 1) == ["answer to: to the next ones"]
+    assert live.graph.texts_to(phone) == [], "the next ones came while the orphan was at work"
     hold.release()
 
     assert live.wait_for_answers(phone, 1) == [f"answer to: {text}"]

@@ -19,7 +19,7 @@ from sessions_app.models import Turn
 from sessions_app.recall.facade import MESSAGES, Viewer, recall
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.commands.replies import short_ids
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"
 CHAT_FACT = "TestCorp sends its driver on Monday"
@@ -28,13 +28,18 @@ PUBLIC_FACT = "TestCorp customers park behind the building"
 ALL = {OWNER_FACT, CHAT_FACT, OTHER_FACT, PUBLIC_FACT}
 
 
-@pytest.fixture
-def told(world: World) -> World:
+@pytest.fixture(scope="module")
+def facts(module_rows: None) -> None:
     """A memory of each kind."""
+    world = new_world()
     world.remember(GODFATHER, OWNER_FACT)
     world.remember(CLIENT, CHAT_FACT)
     world.remember(OTHER_CLIENT, OTHER_FACT)
     memory_remember(content=PUBLIC_FACT, visibility="public", embedder=world.dependencies.embedder)
+
+
+@pytest.fixture
+def told(facts: None, world: World) -> World:
     return world
 
 

@@ -9,7 +9,7 @@ import pytest
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from sessions_app.models import Turn
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
 FACT = "TestCorp owes me ₪5,000 from invoice INV-001"
 SECOND_CHAT = "15550199998@c.us"
@@ -37,11 +37,15 @@ def everything_shown(world: World, whatsapp_chat: str, text: str, **changes: obj
     return "\n".join([*answers, *sent, str(turn.replay.recalled)]).replace(text, "")
 
 
-@pytest.fixture
-def fact(world: World) -> World:
-    world.with_chat_memory(godfather=frozenset({GODFATHER, SECOND_CHAT}))
-    world.say(GODFATHER, f"/remember {FACT}")
+@pytest.fixture(scope="module")
+def remembered(module_rows: None) -> None:
+    new_world().remember(GODFATHER, FACT)
     assert Memory.objects.get().visibility == "owner"
+
+
+@pytest.fixture
+def fact(remembered: None, world: World) -> World:
+    world.with_chat_memory(godfather=frozenset({GODFATHER, SECOND_CHAT}))
     return world
 
 

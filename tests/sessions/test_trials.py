@@ -30,7 +30,7 @@ from sessions_app.trials.facade import (
     trial_start,
     trials_abandoned,
 )
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 FACT = "TestCorp pays its invoices within 30 days"
@@ -47,11 +47,16 @@ def remember(world: World, content: str, visibility: str = "public", chat: str =
     ).memory
 
 
-@pytest.fixture
-def asked(world: World) -> Turn:
+@pytest.fixture(scope="module")
+def answered(module_rows: None) -> None:
+    world = new_world()
     remember(world, FACT)
     world.say(OTHER_CLIENT, "Good morning")
     world.say(CLIENT, QUESTION)
+
+
+@pytest.fixture
+def asked(answered: None) -> Turn:
     return Turn.objects.latest("id")
 
 

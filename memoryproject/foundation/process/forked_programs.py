@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 # What ends at once is not forked more often than this.
 RESTART_SECONDS = 1.0
+# The longest time until the end of a program is noticed. Its own children keep open what tells of
+# it, and may be at work for minutes after it was killed.
+LOOK_SECONDS = 1.0
 STOPPING = {signal.SIGTERM, signal.SIGINT}
 
 _FORK = multiprocessing.get_context("fork")
@@ -97,9 +100,7 @@ class ForkedPrograms:
             running = [each.process for each in self._all if each.process is not None]
             if self._is_stopping and not running:
                 return
-            # The wait for a start is short.
-            timeout = None if len(running) == len(self._all) else RESTART_SECONDS
-            wait([process.sentinel for process in running], timeout)
+            wait([process.sentinel for process in running], LOOK_SECONDS)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._is_stopping = True

@@ -26,6 +26,10 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 MAX_COUNT = 255
 _STEPS = 127.0
+# So many codes fit into a processor's cache.
+_BLOCK = 8_192
+# The distance of a text without a vector.
+NO_VECTOR = np.iinfo(np.uint16).max
 
 
 def hashes_of(texts: Sequence[str]) -> Hashes:
@@ -160,6 +164,10 @@ class Segment:
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     @cached_property
+    def _without_vector(self) -> Rows:
+        return np.flatnonzero(self.vectors.scales == 0)
+
+    @cached_property
     def _by_key(self) -> NDArray[np.int32]:
         return np.lexsort((self.keys[:, 1], self.keys[:, 0])).astype(np.int32)
 
@@ -208,7 +216,8 @@ class Segment:
         places, known = self.places_of(hashes)
         for place, bit in zip(places[known].tolist(), bits[known], strict=True):
             # A row holds a term once, so that no row is there twice.
-            found[self.postings[self.starts[place] : self.starts[place + 1]]] |= bit
+            rows = self.postings[self.starts[place] : self.starts[place + 1]].astype(np.int64)
+            found[rows] = found.take(rows) | bit
 
     def counts_of(self, rows: Rows, hashes: Hashes) -> Floats:
         """Return how often each row holds each term: one column for each."""
@@ -222,6 +231,17 @@ class Segment:
         column = columns.take(self.row_terms.take(at))
         held = np.flatnonzero(column >= 0)
         found[owner.take(held), column.take(held)] = self.row_counts.take(at.take(held))
+        return found
+
+    def distances(self, code: NDArray[np.uint64]) -> NDArray[np.uint16]:
+        """Return the number of bits in which the code of each row differs from this one."""
+        codes = self.vectors.codes
+        found = np.full(len(self), NO_VECTOR, np.uint16)
+        if len(codes) == len(code) and len(self._without_vector) < len(self):
+            for start in range(0, len(self), _BLOCK):
+                other = np.bitwise_count(codes[:, start : start + _BLOCK] ^ code[:, None])
+                other.sum(axis=0, dtype=np.uint16, out=found[start : start + _BLOCK])
+            found[self._without_vector] = NO_VECTOR
         return found
 
 
@@ -286,9 +306,14 @@ class TextIndex:
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    @cached_property
-    def lengths(self) -> NDArray[np.int32]:
-        return self._concatenated([segment.lengths for segment in self.segments], np.int32)
+    @property
+    def total_length(self) -> int:
+        return sum(int(segment.lengths.sum()) for segment in self.segments)
+
+    def lengths_of(self, rows: Rows) -> NDArray[np.int32]:
+        """Return the lengths of these texts in words."""
+        nothing = np.empty(0, np.int32)
+        return self._gathered(rows, lambda part, local: part.lengths.take(local), nothing)
 
     def keys_of(self, rows: Rows) -> NDArray[np.uint64]:
         """Return the two halves of the ids of these texts."""
@@ -303,15 +328,6 @@ class TextIndex:
     def marked(self, mark: Callable[[Segment], Mask]) -> Mask:
         """Return the mask of all texts that consists of one for each segment."""
         return self._concatenated([mark(segment) for segment in self.segments], bool)
-
-    @cached_property
-    def with_vector(self) -> Mask:
-        """Whether each text has a vector."""
-        return self._concatenated([part.vectors.scales > 0 for part in self.segments], bool)
-
-    @cached_property
-    def _with_vector(self) -> Rows:
-        return np.flatnonzero(self.with_vector)
 
     @staticmethod
     def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
@@ -350,25 +366,10 @@ class TextIndex:
         known = np.logical_or.reduce([part.places_of(hashes)[1] for part in self.segments])
         return [terms[place] for place in np.flatnonzero(known).tolist()]
 
-    def nearest(self, vector: Sequence[float], most: int, *, mask: Mask | None) -> Rows:
-        """Return the texts whose codes are nearest to the vector, in no order.
-
-        mask: the texts that may be returned, all by default.
-        """
-        rows = self._with_vector if mask is None else np.flatnonzero(self.with_vector & mask)
-        if len(rows) <= most:
-            return rows
-        code = codes_of(np.array([vector], np.float32)).T
-
-        def distances(segment: Segment) -> NDArray[np.int32]:
-            codes = segment.vectors.codes
-            other = codes ^ code if len(codes) == len(code) else np.zeros_like(codes)
-            found: NDArray[np.int32] = np.bitwise_count(other).sum(axis=0, dtype=np.int32)
-            return found
-
-        parts = [distances(segment) for segment in self.segments]
-        near = self._concatenated(parts, np.int32).take(rows)
-        return rows.take(np.argpartition(near, most)[:most])
+    def distances(self, vector: Sequence[float]) -> NDArray[np.uint16]:
+        """Return how far each code is from that of the vector, ``NO_VECTOR`` for a text without."""
+        (code,) = codes_of(np.array([vector], np.float32))
+        return self._concatenated([part.distances(code) for part in self.segments], np.uint16)
 
     def cosines(self, rows: Rows, vectors: Sequence[Sequence[float] | None]) -> Floats:
         """Return the cosines of these texts to the vectors: one row for each text.

@@ -85,7 +85,7 @@ _MORE_THAN_LATIN: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile("[\u2190-\u2bff\U00010000-\U0010ffff]+"), 25),
 )
 # Every character below is counted as Latin.
-_OTHER_SCRIPTS_FROM = "\u0370"
+_OTHER_SCRIPTS = re.compile("[\u0370-\U0010ffff]+")
 
 
 def estimate_tokens(text: str) -> int:
@@ -95,9 +95,11 @@ def estimate_tokens(text: str) -> int:
     """
     text = text.strip()
     weight = _LATIN * len(text)
-    if not text.isascii() and max(text) >= _OTHER_SCRIPTS_FROM:
+    # A long text in Latin script with a dash or a picture is looked through once, not six times.
+    others = "" if text.isascii() else "".join(_OTHER_SCRIPTS.findall(text))
+    if others:
         weight += sum(
-            more * sum(map(len, script.findall(text))) for script, more in _MORE_THAN_LATIN
+            more * sum(map(len, script.findall(others))) for script, more in _MORE_THAN_LATIN
         )
     return weight // _TWENTIETHS
 

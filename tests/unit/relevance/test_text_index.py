@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories_app.ranking.ranking import CODES
+from memories_app.ranking.ranking import CODES, HeldTexts
 from memoryproject.foundation.retrieval.text_index import (
     MAX_COUNT,
     Segment,
@@ -114,8 +114,8 @@ def test_it_holds_each_text_that_did_not_go(made: tuple[TextIndex, list[Text]]) 
     index, texts = made
 
     assert len(index) == len(texts)
-    assert index.lengths.tolist() == [text.length for text in texts]
-    assert index.with_vector.tolist() == [text.vector is not None for text in texts]
+    assert index.lengths_of(np.arange(len(index))).tolist() == [text.length for text in texts]
+    assert index.total_length == sum(text.length for text in texts)
     assert index.marked(lambda segment: segment.columns["asks"]).tolist() == [
         text.column[1] for text in texts
     ]
@@ -222,7 +222,7 @@ def test_the_nearest_codes_are_those_with_the_fewest_other_bits(
         if mask[row] and text.vector is not None
     }
 
-    found = index.nearest(asked, most, mask=mask).tolist()
+    found = HeldTexts(index, mask=mask).nearest_codes(asked, most).tolist()
 
     assert len(found) == len(set(found))
     assert set(found) <= set(others)
@@ -243,7 +243,7 @@ def test_the_nearest_vectors_are_among_the_nearest_codes(segments: int) -> None:
     shares = []
     for question in questions:
         truth = set(np.argsort(-(vectors @ question))[:10].tolist())
-        found = numbers[index.nearest(question.tolist(), CODES, mask=None)]
+        found = numbers[HeldTexts(index).nearest_codes(question.tolist(), CODES)]
         assert len(found) == CODES
         shares.append(len(truth & set(found.tolist())) / len(truth))
 
@@ -253,7 +253,7 @@ def test_the_nearest_vectors_are_among_the_nearest_codes(segments: int) -> None:
 def test_without_a_vector_no_text_is_near() -> None:
     index = TextIndex([segment_of([Text((1, 1), ["late"], 1, (0, False), None)])])
 
-    assert index.nearest(vector_of(1), 10, mask=None).tolist() == []
+    assert HeldTexts(index).nearest_codes(vector_of(1), 10).tolist() == []
 
 
 def test_an_index_may_be_empty() -> None:
@@ -262,7 +262,7 @@ def test_an_index_may_be_empty() -> None:
     assert len(index) == 0
     assert index.bits({"late": 1}).tolist() == []
     assert index.rows_of(np.array([(1, 1)], np.uint64)).tolist() == []
-    assert index.nearest(vector_of(1), 10, mask=None).tolist() == []
+    assert HeldTexts(index).nearest_codes(vector_of(1), 10).tolist() == []
 
 
 SECRET = Text(

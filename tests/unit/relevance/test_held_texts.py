@@ -1,0 +1,85 @@
+"""The candidates of a search in held texts are those that plain Python finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memories_app.ranking.ranking import HeldTexts
+from memoryproject.foundation.retrieval.query import QueryTerm
+from memoryproject.foundation.retrieval.subqueries import MAX_SIMILAR, QueryPart, words_of
+from memoryproject.foundation.retrieval.text_index import TextIndex
+from memoryproject.foundation.text.tokenizer import Kind
+from tests.unit.relevance.test_text_index import Text, segment_of
+
+WIDE = [f"w{number}" for number in range(60)]
+
+
+def terms_of(words: Sequence[str]) -> list[QueryTerm]:
+    """Return the terms of a question; each second word has another form."""
+    return [
+        QueryTerm(word, Kind.PLAIN, ((word, 1.0), *(((f"~{word}", 0.9),) if place % 2 else ())))
+        for place, word in enumerate(words)
+    ]
+
+
+def held_by(words: Sequence[str], text: Sequence[str]) -> list[bool]:
+    return [
+        word in text or (place % 2 == 1 and f"~{word}" in text) for place, word in enumerate(words)
+    ]
+
+
+@pytest.mark.parametrize("asked", [3, 16, 17, 33, 60])
+@given(seed=st.integers(0, 2**32), size=st.integers(0, 200))
+@settings(max_examples=25)
+def test_words_are_counted_and_the_best_found_however_many_there_are(
+    asked: int, seed: int, size: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    words = WIDE[:asked]
+    known = np.array([*words, *(f"~{word}" for word in words), "other"])
+    texts = [
+        Text(
+            (row, row),
+            chance.choice(known, 5).tolist(),
+            int(chance.integers(1, 9)),
+            (0, False),
+            None,
+        )
+        for row in range(size)
+    ]
+    mask = chance.random(size) < 0.8
+    index = TextIndex([segment_of(texts[: size // 2]), segment_of(texts[size // 2 :])])
+    subquery = QueryPart(" ".join(words), terms_of(words))
+
+    found = HeldTexts(index, mask=mask).search_words([subquery], words_of([subquery]), 30)
+
+    held = {row: held_by(words, texts[row].terms) for row in range(size) if mask[row]}
+    assert list(found.frequencies[0]) == np.sum([*held.values(), [False] * asked], axis=0).tolist()
+    shares = {row: found.queries[0].best_share(own) for row, own in held.items() if any(own)}
+    chosen = found.candidates.tolist()
+    assert len(chosen) == len(set(chosen)) == min(len(shares), 30)
+    assert sorted(round(shares[row], 9) for row in chosen) == sorted(
+        round(share, 9) for share in sorted(shares.values(), reverse=True)[:30]
+    )
+
+
+def test_of_texts_with_the_same_words_the_shortest_are_candidates() -> None:
+    lengths = [1 + (7 * row) % 5 for row in range(3 * MAX_SIMILAR)]
+    texts = [
+        Text((row, row), ["w0"], length, (0, False), None) for row, length in enumerate(lengths)
+    ]
+    subquery = QueryPart("w0", terms_of(["w0"]))
+
+    found = HeldTexts(TextIndex([segment_of(texts)])).search_words(
+        [subquery], words_of([subquery]), 2 * MAX_SIMILAR
+    )
+
+    chosen = Counter(lengths[row] for row in found.candidates.tolist())
+    assert found.frequencies == [[3 * MAX_SIMILAR]]
+    assert chosen == Counter(sorted(lengths)[:MAX_SIMILAR])
