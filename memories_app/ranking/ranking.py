@@ -164,7 +164,7 @@ class HeldTexts:
         if self._repeats is None or not words.informative:
             return 0
         groups = matches.with_all(words.informative)
-        return len(self._repeats(matches.of_groups(groups)[0])) if len(groups) else 0
+        return len(self._repeats(np.sort(matches.of_groups(groups)[0])))
 
     def _best_matching(
         self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
@@ -180,11 +180,14 @@ class HeldTexts:
         chosen = best_first[: np.searchsorted(np.cumsum(sizes), most) + 1]
         rows, place = matches.of_groups(chosen)
         lengths = self.index.lengths_of(rows)
+        kept = np.ones(len(rows), bool)
+        ends = np.cumsum(matches.sizes[chosen])
+        # They are few: each is a third of what is wanted.
         for number in np.flatnonzero(matches.sizes[chosen] > MAX_SIMILAR):
-            here = np.flatnonzero(place == number)
-            place[np.delete(here, _smallest(lengths[here], MAX_SIMILAR))] = len(chosen)
-        kept = np.flatnonzero(place < len(chosen))
-        best: Rows = rows[kept[np.lexsort((lengths[kept], place[kept]))[:most]]]
+            start, end = ends[number] - matches.sizes[chosen[number]], ends[number]
+            kept[start:end] = False
+            kept[start + _smallest(lengths[start:end], MAX_SIMILAR)] = True
+        best: Rows = rows[kept][np.lexsort((lengths[kept], place[kept]))][:most]
         return best
 
     def lacking(self, texts: Rows, terms: Sequence[QueryTerm]) -> NDArray[np.uint8]:
@@ -301,35 +304,42 @@ class _Matches:
         wanted = self.words.dtype.type(bits)
         return np.flatnonzero((self.words & wanted) == wanted)
 
-    def of_groups(self, groups: Rows) -> tuple[Rows, NDArray[np.int32]]:
-        """Return the texts of these groups, and for each the place of its group among them."""
-        places = np.full(int(self.own.max(initial=0)) + 1, -1, np.int32)
-        places[self.own[groups]] = np.arange(len(groups))
+    def of_groups(self, groups: Rows) -> tuple[Rows, NDArray[Any]]:
+        """Return the texts of these groups, group by group, and the place of each one's group."""
+        # Small numbers are sorted by counting.
+        places = np.zeros(int(self.own.max(initial=0)) + 1, np.min_scalar_type(len(groups)))
+        places[self.own[groups]] = np.arange(1, len(groups) + 1)
         place = places.take(self.numbers)
-        kept = np.flatnonzero(place >= 0)
-        return self.rows[kept], place[kept]
+        found = np.flatnonzero(place)
+        found = found[np.argsort(place[found], kind="stable")]
+        return self.rows[found], place[found]
 
 
 def _numbered(values: NDArray[Any]) -> NDArray[Any]:
     """Return the same small number for equal values."""
     if values.itemsize == 2:
         return values
-    found = np.zeros(len(values), np.int64)
+    found, many = np.zeros(len(values), np.int64), 1
+    most = max(4 * len(values), 2**16)
     # Counting the parts takes a fraction of the time that sorting the values takes.
     for part in values.view(np.uint16).reshape(len(values), values.itemsize // 2).T:
         if not part.any():
             continue
-        (found, many), (other, others) = _dense(found), _dense(part)
-        if many * others > max(4 * len(values), 2**16):
+        other, others = _dense(part)
+        if many * others > most:
+            found, many = _dense(found)
+        if many * others > most:
             return np.unique(values, return_inverse=True)[1]
-        found = found * others + other
+        found, many = found * others + other, many * others
     return found
 
 
 def _dense(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     """Return small numbers as smaller ones without gaps, and how many different ones there are."""
-    known = np.bincount(numbers) > 0
-    return (np.cumsum(known) - 1)[numbers], int(np.count_nonzero(known))
+    known = np.flatnonzero(np.bincount(numbers))
+    place_of = np.zeros(int(known[-1]) + 1, np.int64)
+    place_of[known] = np.arange(len(known))
+    return place_of.take(numbers), len(known)
 
 
 def _best_shares(
