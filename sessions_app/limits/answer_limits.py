@@ -14,9 +14,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import F, Q, Sum
+from django.db.models import DateField, F, Q, QuerySet, Sum, UUIDField
 from django.utils import timezone
 
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.characters import estimate_tokens
@@ -204,7 +205,8 @@ def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
-    used = UsageDay.objects.filter(chat=chat_id, day=today).first() or UsageDay()
+    found = _usage(chat_id=chat_id, day=today)
+    used = found[0] if found else UsageDay()
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS
@@ -214,3 +216,9 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
         code = BUDGET
     if code:
         raise LimitReachedError(code, until=limits.day_ends(now))
+
+
+@compiled_models
+def _usage() -> QuerySet[UsageDay]:
+    chat_id, day = Given("chat_id", UUIDField()), Given("day", DateField())
+    return UsageDay.objects.filter(chat_id=chat_id, day=day)
