@@ -271,7 +271,7 @@ def read_env_file(path: Path, errors: list[str]) -> None:
         return
     lines = [line if line.strip() else "" for line in content.splitlines()]
     for number, line in enumerate(lines, start=1):
-        if line and not line.startswith("#") and not ENV_LINE.match(line):
+        if line and not line.lstrip().startswith("#") and not ENV_LINE.match(line):
             errors.append(ErrorText("env_file_line", path=path, number=number))
     environ.Env.read_env(StringIO("\n".join(filter(ENV_LINE.match, lines))))
 

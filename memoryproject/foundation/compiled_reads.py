@@ -102,14 +102,6 @@ def read_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
     return {row[0]: row[1:] for row in read_prepared(statement, given)}
 
 
-def read_first(statement: str, model: type[Row], **given: Any) -> Row | None:
-    """Return the first row of a statement that reads all fields of a model, as the model."""
-    for row in read_prepared(statement, given):
-        names = [field.attname for field in model._meta.concrete_fields]
-        return model.from_db(DEFAULT_DB_ALIAS, names, row)
-    return None
-
-
 def read_in_portions(
     statement: str, parameters: Mapping[str, Any], size: int
 ) -> Iterator[list[tuple[Any, ...]]]:

@@ -142,7 +142,14 @@ def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_settings_of_an_env_file_are_read_and_the_environment_wins(
     env_file: Path, encoding: str
 ) -> None:
-    lines = ["LINES_PLAIN=a=b", "# a comment", "  ", "export LINES_QUOTED='c d'", "LINES_SET=e"]
+    lines = [
+        "LINES_PLAIN=a=b",
+        "# a comment",
+        "  # another",
+        "  ",
+        "export LINES_QUOTED='c d'",
+        "LINES_SET=e",
+    ]
     env_file.write_text("\r\n".join(lines), encoding=encoding)
     errors: list[str] = []
     read_env_file(env_file, errors)
