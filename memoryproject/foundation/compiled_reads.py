@@ -144,7 +144,8 @@ class _ModelReader:
         first, last = about["select_fields"][0], about["select_fields"][-1] + 1
         self._model, self._columns = about["model"], slice(first, last)
         self._names = [column[0].target.attname for column in select[first:last]]
-        self._related = get_related_populators(about, select, DEFAULT_DB_ALIAS)
+        populators: Any = get_related_populators
+        self._related = populators(about, select, DEFAULT_DB_ALIAS)
         self._annotations = list((compiler.annotation_col_map or {}).items())
         self._converters = compiler.get_converters([column[0] for column in select])
         self._convert = compiler.apply_converters
@@ -169,6 +170,7 @@ def rows_update(model: type[Model], where: Mapping[str, Any], values: Mapping[st
     few different ones; an expression that is made once is compared faster. Returns how many rows
     were updated.
     """
+    fixed: dict[str, Any]
     fixed = {name: value for name, value in where.items() if isinstance(value, tuple)}
     fixed |= {f"{name}__isnull": True for name, value in where.items() if value is None}
     where = {name: value for name, value in where.items() if value is not None}

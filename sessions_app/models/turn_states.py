@@ -105,7 +105,7 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
 
 
 def turn_move_where(
-    where: Mapping[str, Any], to: str, *, among: Collection[str] = tuple(TurnState), **fields: Any
+    where: Mapping[str, Any], to: str, *, among: Collection[str] = TurnState.values, **fields: Any
 ) -> bool:
     """Move the turn that fits if it may enter the state, by one conditional UPDATE.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import uuid
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.db import connection
@@ -70,11 +70,11 @@ def test_models_are_read_as_the_queryset_reads_them(
     for text in ("hello", "what about the 100%?"):
         world.say(CLIENT, text)
     Turn.objects.update(error=ErrorText("disk_full"), context={"kind": "text", "of": [1, None]})
-    first, second = Turn.objects.order_by("id")
+    first, second = cast("list[Any]", Turn.objects.order_by("id"))
     ChatAccess.objects.create(chat=first.chat, hour_began_at=timezone.now())
     for number, expected in ((0, [first, second]), (second.pk, [second]), (second.pk + 1, [])):
         with django_assert_num_queries(1):
-            found = _turns_by_number(first=number)
+            found: list[Any] = _turns_by_number(first=number)
             beside = [(turn.message.content, turn.chat.access.hour_told) for turn in found]
         assert beside == [(turn.message.content, False) for turn in expected]
         for turn, same in zip(found, expected, strict=True):
@@ -114,7 +114,7 @@ def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
         first.refresh_from_db()
         assert (first.lease_token, first.not_before) == (token, first.created_at)
         assert (first.context, first.message_id) == ({"kind": "100%", "of": [1, None]}, None)
-        assert first.error.code == "disk_full"  # type: ignore[attr-defined]
+        assert first.error.code == "disk_full"
         assert first.attempts == 2
         undo = {"lease_token": None, "not_before": None, "attempts": 1, "message": message}
         assert rows_update(Turn, held, undo) == 1
