@@ -166,12 +166,11 @@ class _ModelReader:
 def rows_update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
     """Do the same as ``filter(**where).update(**values)``, compiled once for the same names.
 
-    Tuples in ``where`` and expressions in ``values`` are part of the statement, so there must be
-    few different ones; an expression that is made once is compared faster. Returns how many rows
-    were updated.
+    Expressions, and tuples in ``where``, are part of the statement, so there must be few different
+    ones; an expression that is made once is compared faster. Returns how many rows were updated.
     """
     fixed: dict[str, Any]
-    fixed = {name: value for name, value in where.items() if isinstance(value, tuple)}
+    fixed = {name: value for name, value in where.items() if isinstance(value, tuple | Combinable)}
     fixed |= {f"{name}__isnull": True for name, value in where.items() if value is None}
     where = {name: value for name, value in where.items() if value is not None}
     computed = {name: value for name, value in values.items() if isinstance(value, Combinable)}

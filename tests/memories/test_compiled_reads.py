@@ -123,6 +123,9 @@ def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
         assert first.message == message
     assert Turn.objects.get(pk=second.pk).context == second.context
     assert rows_update(Turn, {"chat_id": first.chat_id}, {"unstored_text": ""}) == 2
+    newer = {"chat_id": first.chat_id, "pk__gt": F("attempts") + first.pk - 1}
+    assert rows_update(Turn, newer, {"unstored_text": "newer"}) == 1
+    assert Turn.objects.get(unstored_text="newer") == second
 
 
 def calls_of_prepared() -> dict[str, int]:
