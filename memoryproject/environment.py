@@ -19,9 +19,12 @@ import secrets
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import environ
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
@@ -48,9 +51,14 @@ WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]
 
 _PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 CURRENCY = re.compile(r"[A-Z]{3}")
+# A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
+HOST = re.compile(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 MODEL_PRICE = re.compile(
     rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
 )
+
+# As environ.Env reads them.
+ENV_LINE = re.compile(r"(?:export )?[A-Za-z_0-9]+=")
 
 
 @dataclass(frozen=True)
@@ -187,6 +195,14 @@ class Environment:
             self._refuse(name, ", ".join(wrong), "setting_networks")
         return [word for word in words if word not in wrong]
 
+    def hosts(self, name: str, default: Sequence[str]) -> list[str]:
+        """Read a comma-separated list of host names such as example.com and [::1]."""
+        words = self.names(name, default)
+        wrong = [word for word in words if not HOST.fullmatch(word)]
+        if wrong:
+            self._refuse(name, ", ".join(wrong), "setting_hosts")
+        return [word for word in words if word not in wrong] or list(default)
+
     def currency(self, name: str, default: str) -> str:
         """Read the code of a currency by ISO 4217, such as USD."""
         word = self.text(name, default)
@@ -237,6 +253,27 @@ def _is_network(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def read_env_file(path: Path, errors: list[str]) -> None:
+    """Put the settings of an .env file into the environment, which wins over them.
+
+    A file that can't be used and lines that are no settings are added to ``errors``: whoever wrote
+    them relies on them. Their text may be a secret, and is not repeated.
+    """
+    try:
+        # Windows' Notepad begins a file with a byte order mark.
+        content = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        errors.append(ErrorText("env_file_unusable", path=path, why=error))
+        return
+    lines = [line if line.strip() else "" for line in content.splitlines()]
+    for number, line in enumerate(lines, start=1):
+        if line and not line.lstrip().startswith("#") and not ENV_LINE.match(line):
+            errors.append(ErrorText("env_file_line", path=path, number=number))
+    environ.Env.read_env(StringIO("\n".join(filter(ENV_LINE.match, lines))))
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:

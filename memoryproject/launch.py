@@ -16,14 +16,19 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from memoryproject.ends_with_parent import ending_with_parent
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 READY_WITHIN_SECONDS = 90
 ASK_SECONDS = 5
 MAX_MESSAGE_BYTES = 65_536
-KILLING = (signal.SIGTERM, signal.SIGHUP)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The exit code of a shell for a program that a signal ended is this and the signal's number.
 SIGNALLED = 128
 
@@ -43,46 +48,71 @@ class Prepared:
     data_dir: str = ""
 
 
+class Child:
+    """The process that this one waits for. It gets SIGTERM where this one is told to stop."""
+
+    def __init__(self) -> None:
+        # The signal that told it.
+        self.stopped_by = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        for number in STOPPING:
+            signal.signal(number, self._stop)
+
+    def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start a process. Ctrl-C, which reaches a whole session, doesn't reach it."""
+        command = ending_with_parent(signal.SIGTERM, command)
+        self._process = None
+        self._process = subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603
+        if self.stopped_by:
+            # The signal came before the process was known.
+            self._process.terminate()
+        return self._process
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopped_by = number
+        if self._process is not None:
+            self._process.terminate()
+
+
 def main() -> int:
     """Run the server and return the exit code."""
     os.chdir(BASE_DIR)
-    code, prepared, share = prepare()
+    child = Child()
+    code, prepared, descriptors = prepare(child)
     if prepared is None:
         return code
+    lock, *shares = descriptors
     try:
-        return supervise(prepared)
+        return supervise(prepared, lock, child)
     finally:
         if prepared.socket_dir:
             shutil.rmtree(prepared.socket_dir, ignore_errors=True)
-        if share is not None:
+        for share in shares:
             release_database(Path(prepared.data_dir), share)
 
 
-def prepare() -> tuple[int, Prepared | None, int | None]:
+def prepare(child: Child) -> tuple[int, Prepared | None, list[int]]:
     """Run the preparation in a process of its own.
 
-    Return the exit code, the result (None where it failed; it has said why) and the descriptor that
-    makes this process a user of the embedded PostgreSQL.
+    Return the exit code, the result (None where it failed; it has said why) and two descriptors:
+    the lock of DATA_DIR, and what makes this process a user of the embedded PostgreSQL, if there is
+    one.
     """
     ours, theirs = socket.socketpair()
-    command = [sys.executable, "-m", "memoryproject.launch_preparation", str(theirs.fileno())]
-    child = subprocess.Popen(command, pass_fds=[theirs.fileno()])  # noqa: S603
-    theirs.close()
-    # `kill` reaches only this process, Ctrl-C the whole group.
-    for number in KILLING:
-        signal.signal(number, lambda *_: child.terminate())
-    try:
-        with ours:
-            message, descriptors, _, _ = socket.recv_fds(ours, MAX_MESSAGE_BYTES, 1)
-    finally:
-        code = child.wait()
-        for number in KILLING:
-            signal.signal(number, signal.SIG_DFL)
+    with ours:
+        with theirs:
+            number = theirs.fileno()
+            command = [sys.executable, "-m", "memoryproject.launch_preparation", str(number)]
+            preparation = child.start(command, pass_fds=[number])
+        message, descriptors, _, _ = socket.recv_fds(ours, MAX_MESSAGE_BYTES, 2)
+    code = preparation.wait()
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
-    if not message:
-        return code if code > 0 else SIGNALLED - code, None, None
-    return 0, Prepared(**json.loads(message)), descriptors[0] if descriptors else None
+    if message:
+        return 0, Prepared(**json.loads(message)), descriptors
+    if child.stopped_by:
+        code = SIGNALLED + child.stopped_by
+    return code if code > 0 else SIGNALLED - code, None, []
 
 
 def release_database(data_dir: Path, share: int) -> None:
@@ -94,31 +124,38 @@ def release_database(data_dir: Path, share: int) -> None:
     server.release()
 
 
-def supervise(prepared: Prepared) -> int:
-    """Run supervisor until it ends."""
+def supervise(prepared: Prepared, lock: int, child: Child) -> int:
+    """Run supervisor until this process is told to stop, and return the exit code.
+
+    Supervisor holds the lock, too: it may take a moment to end after this process.
+    """
     command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord"]
     command += ["-c", prepared.supervisor_conf]
-    supervisor = subprocess.Popen(command, umask=0o077)  # noqa: S603
-    # Ctrl-C reaches the whole group, `kill` only this process: supervisor stops either way.
-    for number in (signal.SIGINT, *KILLING):
-        signal.signal(number, lambda *_: supervisor.terminate())
-    announce(prepared, supervisor)
-    supervisor.wait()
+    while not child.stopped_by:
+        supervisor = child.start(command, umask=0o077, pass_fds=[lock])
+        was_ready = announce(prepared, supervisor)
+        code = supervisor.wait()
+        if code == 0 or child.stopped_by:
+            break
+        say(f"\nThe process manager (supervisor) ended unexpectedly ({code}).")
+        if not was_ready:
+            return 1
     return 0
 
 
-def announce(prepared: Prepared, supervisor: subprocess.Popen[bytes]) -> None:
-    """Print the addresses once the server is ready."""
+def announce(prepared: Prepared, supervisor: subprocess.Popen[bytes]) -> bool:
+    """Print the addresses once the server is ready, and return whether it is."""
     url = f"http://127.0.0.1:{prepared.port}/"
     logs = prepared.log_dir
     for _ in range(READY_WITHIN_SECONDS * 2):
         if supervisor.poll() is not None:
-            return
+            return False
         if is_ready(prepared.port):
             say(f"\nReady: {url} (admin: {url}admin/). Stop with Ctrl-C.\nLogs: {logs}\n")
-            return
+            return True
         time.sleep(0.5)
     say(f"\nNot ready yet: see {url}readyz for what is missing, and the logs in {logs}.\n")
+    return False
 
 
 def say(text: str) -> None:
@@ -141,7 +178,4 @@ def is_ready(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

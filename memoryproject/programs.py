@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memoryproject.ends_with_parent import ending_with_parent
 from memoryproject.front_door import FrontDoor
 
 WEB_PROCESSES, WEB_THREADS = 2, 18
@@ -66,11 +68,12 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
     addresses = [front_door.webhooks_address, front_door.web_address]
     server = [sys.executable, "-m", "memoryproject.serve", *addresses, str(front_door.run_dir)]
     return [
-        Program("server", server),
+        # Its orderly end would remove the sockets, which may be those of the next run by then.
+        Program("server", ending_with_parent(signal.SIGKILL, server)),
         # Last, so that it answers when the other one is there; on the way down it is the first.
         Program(
             "front",
-            front_door.command(),
+            ending_with_parent(signal.SIGTERM, front_door.command()),
             environment=front_door.environment(),
             stop_seconds=10,
             priority=200,

@@ -15,6 +15,7 @@ from memoryproject.environment import (
     Note,
     config_wins_over_env_file,
     read_config_file,
+    read_env_file,
     secret_from_file,
 )
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -26,10 +27,8 @@ from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _environment = frozenset(os.environ)
-# The environment wins over the file, which Notepad begins with a byte order mark.
-environ.Env.read_env(BASE_DIR / ".env", encoding="utf-8-sig")
-
 env = Environment(values=os.environ)
+read_env_file(BASE_DIR / ".env", env.errors)
 MEMORY_CONFIG = env.text("MEMORY_CONFIG")
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
@@ -49,7 +48,7 @@ DEBUG = env.boolean("DEBUG", False)
 SECRET_KEY = env.text("SECRET_KEY") or secret_from_file(DATA_DIR / "secret.key")
 AUDIT_KEY = env.text("AUDIT_KEY") or secret_from_file(DATA_DIR / "audit.key")
 BACKUP_KEY = env.text("BACKUP_KEY") or secret_from_file(DATA_DIR / "backup.key")
-ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = [
     f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
 ]

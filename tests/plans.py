@@ -10,6 +10,29 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 
+class CapturedWithValues(CaptureQueriesContext):
+    """Captures statements as the server can run them again: prepared ones with their values."""
+
+    def __enter__(self) -> CapturedWithValues:
+        self._composed: list[dict[str, Any]] = []
+        self._noting = self.connection.execute_wrapper(self._note)
+        self._noting.__enter__()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._noting.__exit__(*error)
+
+    def _note(self, execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+        self._composed.append({"sql": self.connection.ops.compose_sql(sql, params)})
+        return execute(sql, params, many, context)
+
+    @property
+    def captured_queries(self) -> list[dict[str, Any]]:
+        return self._composed
+
+
 def plans_of(queries: CaptureQueriesContext) -> list[dict[str, Any]]:
     """The plans of the statements that read something, with the settings under which they ran."""
     plans = []

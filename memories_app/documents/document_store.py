@@ -53,7 +53,7 @@ def document_receive(
     DatabaseError; then nothing is kept.
     """
     _check_visibility(visibility, chat_id)
-    shown = _shown_name(name)
+    shown = shown_name(name)
     with transaction.atomic():
         document, fresh = SourceDocument.objects.select_for_update(no_key=True).get_or_create(
             sha256=file.sha256,
@@ -146,7 +146,7 @@ def _start_again(document: SourceDocument, name: str, source_message_id: UUID | 
     document.save()
 
 
-def _shown_name(name: str) -> str:
+def shown_name(name: str) -> str:
     """Return the file's name as the sender wrote it, without a path and unstorable characters."""
     bare = "".join(char for char in name if char.isprintable())
     bare = bare.replace("\\", "/").rpartition("/")[2].strip()

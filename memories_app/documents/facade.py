@@ -12,6 +12,7 @@ from memories_app.documents.document_store import (
     document_forget,
     document_receive,
     message_documents_forget,
+    shown_name,
 )
 from memories_app.documents.read_document import document_store
 from memories_app.documents.sweep import documents_abandoned, leftovers_remove
@@ -29,4 +30,5 @@ __all__ = [
     "file_remove",
     "leftovers_remove",
     "message_documents_forget",
+    "shown_name",
 ]

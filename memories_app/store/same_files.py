@@ -6,7 +6,7 @@ erased meanwhile, the other one is gone, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, TypedDict
 from uuid import UUID
@@ -44,8 +44,14 @@ def same_files(*, from_chat: UUID, to_chat: UUID) -> list[SameFile]:
     return found
 
 
-def same_files_restore(*, files: Sequence[SameFile], from_chat: UUID, to_chat: UUID) -> None:
-    """Give a chat the copies back that a merge removed. Call it in a transaction."""
+def same_files_restore(
+    *, files: Sequence[SameFile], names: Mapping[str, str], from_chat: UUID, to_chat: UUID
+) -> None:
+    """Give a chat the copies back that a merge removed. Call it in a transaction.
+
+    ``names``: the names of files by the ids of their messages; without one, a copy gets the name of
+    the one that stayed.
+    """
     for file in files:
         twin = SourceDocument.objects.filter(pk=file["twin"], chat_id=from_chat).first()
         # A file that is still being read exists once, on the disk.
@@ -57,6 +63,7 @@ def same_files_restore(*, files: Sequence[SameFile], from_chat: UUID, to_chat: U
         document.created_at = parse_datetime(file["created_at"]) or twin.created_at
         source = file["source_message_id"]
         document.source_message_id = UUID(source) if source else None
+        document.name = names.get(source or "", twin.name)
         document.uploaded_by = file["uploaded_by"]
         document.save(force_insert=True)
         _passages_restore(document, twin, file)

@@ -7,12 +7,15 @@ a few rows by their ids. Filters and rights stay in the queryset; what differs f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import Expression, Field, IntegerField, Model, QuerySet, UUIDField
+from django.db.models.query import get_related_populators
+from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
 from psycopg.sql import quote
@@ -55,19 +58,21 @@ class _PreparedCursor(Cursor[Any]):
 
 
 def read_prepared(
-    statement: str, parameters: Sequence[Any] | Mapping[str, Any]
+    statement: str,
+    parameters: Sequence[Any] | Mapping[str, Any],
+    sent_as: Format = Format.BINARY,
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a statement that each connection prepares once.
 
     Django's own cursors insert the parameters into the statement, so that PostgreSQL parses and
-    plans it each time, and read all values as text.
+    plans it each time, and read all values as text. That form is for values that Django converts.
     """
     # Each attribute of the connection's proxy takes as long as a step of the driver.
     database = connections[DEFAULT_DB_ALIAS]
     database.close_if_health_check_failed()
     database.ensure_connection()
     prepared: Any = _PreparedCursor(database.connection)
-    prepared.format = Format.BINARY
+    prepared.format = sent_as
     wrap = database.make_debug_cursor if database.queries_logged else database.make_cursor
     # Django switches prepared statements off. While they are on, the driver keeps the text of every
     # statement, and those of Django's own cursors have the values in them.
@@ -86,14 +91,6 @@ def read_by_id(statement: str, **given: Any) -> dict[UUID, Sequence[Any]]:
     return {row[0]: row[1:] for row in read_prepared(statement, given)}
 
 
-def read_first(statement: str, model: type[Row], **given: Any) -> Row | None:
-    """Return the first row of a statement that reads all fields of a model, as the model."""
-    for row in read_prepared(statement, given):
-        names = [field.attname for field in model._meta.concrete_fields]
-        return model.from_db(DEFAULT_DB_ALIAS, names, row)
-    return None
-
-
 def read_in_portions(
     statement: str, parameters: Mapping[str, Any], size: int
 ) -> Iterator[list[tuple[Any, ...]]]:
@@ -108,13 +105,59 @@ def read_in_portions(
                 yield rows
 
 
+def compiled_models(build: Callable[[], QuerySet[Row]]) -> Callable[..., list[Row]]:
+    """Decorate a function that returns a queryset of models, which is compiled at the first call.
+
+    The decorated function takes what is ``Given`` and returns the models, with those that the
+    queryset selects with them (``select_related``) and with its annotations.
+    """
+
+    @cache
+    def reader() -> _ModelReader:
+        return _ModelReader(build())
+
+    def read(**given: Any) -> list[Row]:
+        return reader().read(given)
+
+    return read
+
+
+class _ModelReader:
+    """Reads the models of a queryset, as Django's own querysets make them of rows."""
+
+    def __init__(self, rows: QuerySet[Any, Any]) -> None:
+        compiler = rows.query.get_compiler(connection=connection)
+        self._statement = _statement(compiler)
+        select: Any = compiler.select
+        about: Any = compiler.klass_info
+        first, last = about["select_fields"][0], about["select_fields"][-1] + 1
+        self._model, self._columns = about["model"], slice(first, last)
+        self._names = [column[0].target.attname for column in select[first:last]]
+        self._related = get_related_populators(about, select, DEFAULT_DB_ALIAS)
+        self._annotations = list((compiler.annotation_col_map or {}).items())
+        self._converters = compiler.get_converters([column[0] for column in select])
+        self._convert = compiler.apply_converters
+
+    def read(self, given: Mapping[str, Any]) -> list[Any]:
+        found = []
+        rows = read_prepared(self._statement, given, Format.TEXT)
+        for row in self._convert(rows, self._converters):
+            model = self._model.from_db(DEFAULT_DB_ALIAS, self._names, row[self._columns])
+            for populator in self._related:
+                populator.populate(row, model)
+            for name, column in self._annotations:
+                setattr(model, name, row[column])
+            found.append(model)
+        return found
+
+
 def compiled(rows: QuerySet[Any, Any]) -> str:
     """Return the statement of a queryset of ``values_list``, with named parameters.
 
     Raise TypeError if Django would convert a column after reading it, as it does with JSON.
     """
     compiler = rows.query.get_compiler(connection=connection)
-    statement, parameters = compiler.as_sql()
+    statement = _statement(compiler)
     converters = compiler.get_converters([column[0] for column in compiler.select])
     # An integer is one already.
     converted = [
@@ -124,6 +167,12 @@ def compiled(rows: QuerySet[Any, Any]) -> str:
     ]
     if converted:
         raise TypeError(f"Read columns {converted} of {rows.model.__name__} as text.")
+    return statement
+
+
+def _statement(compiler: SQLCompiler) -> str:
+    """Return the statement with its values, and with names for what is ``Given``."""
+    statement, parameters = compiler.as_sql()
     values = [
         f"%({value.name})s" if isinstance(value, Given) else quote(value).replace("%", "%%")
         for value in parameters

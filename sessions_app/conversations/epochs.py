@@ -16,15 +16,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import Error, connection
-from django.db.models import F, Q, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import F
 
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
+from memoryproject.foundation.compiled_reads import read_prepared
 from sessions_app.models import ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)
@@ -36,6 +35,16 @@ _NO_CHAT = "no chat"
 _BACKUP = "backup:"
 
 SHARED, EXCLUSIVE = "_shared", ""
+
+# In SQL, because each answer reads them twice. A sum of integers is a decimal number.
+_COUNT = f"""
+SELECT coalesce(sum(epoch), 0)::bigint FROM {ForgetEpoch._meta.db_table}
+WHERE scope = ANY(%(seen)s)
+"""  # noqa: S608 constants only
+_COUNT_ALL = f"""
+SELECT (coalesce(sum(epoch) FILTER (WHERE scope = ANY(%(seen)s)), 0)
+    + coalesce(sum(memories), 0))::bigint FROM {ForgetEpoch._meta.db_table}
+"""  # noqa: S608 constants only
 
 
 class ForgottenMeanwhileError(Exception):
@@ -137,13 +146,9 @@ def epoch_read(reader: Reader) -> EpochSnapshot:
 
     The counters only rise, so an equal sum means that every counter is equal.
     """
-    seen = Q(scope__in=[chat_scope(reader.chat_id), PUBLIC])
-    sums: dict[str, Any] = {"own": Coalesce(Sum("epoch", filter=seen), 0)}
-    epochs = ForgetEpoch.objects.filter(seen)
-    if reader.sees_all:
-        sums["all"] = Coalesce(Sum("memories"), 0)
-        epochs = ForgetEpoch.objects.all()
-    return EpochSnapshot(reader, sum(epochs.aggregate(**sums).values()))
+    given = {"seen": [chat_scope(reader.chat_id), PUBLIC]}
+    ((count,),) = read_prepared(_COUNT_ALL if reader.sees_all else _COUNT, given)
+    return EpochSnapshot(reader, count)
 
 
 def forgetting_wait(reader: Reader) -> None:

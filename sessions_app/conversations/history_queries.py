@@ -11,12 +11,12 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db.models import IntegerField, Q, Subquery, TextField, UUIDField
+from django.db.models import IntegerField, Q, QuerySet, Subquery, TextField, UUIDField
 from django.db.models.functions import Cast
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
-from memoryproject.foundation.compiled_reads import Given, compiled, read_first, read_prepared
+from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import (
     HistoryMessage,
@@ -95,12 +95,12 @@ class History:
 
 def profile_current() -> AssistantProfile:
     """Return the assistant's profile; its defaults if staff has written none."""
-    return read_first(_profile_read(), AssistantProfile) or AssistantProfile(pk=1)
+    return next(iter(_profile()), None) or AssistantProfile(pk=1)
 
 
-@cache
-def _profile_read() -> str:
-    return compiled(AssistantProfile.objects.filter(pk=1).values_list())
+@compiled_models
+def _profile() -> QuerySet[AssistantProfile]:
+    return AssistantProfile.objects.filter(pk=1)
 
 
 def messages_before(

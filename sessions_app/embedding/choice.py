@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from memories_app.embedding_models.facade import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
-from memoryproject.foundation.compiled_reads import compiled, read_first
+from memoryproject.foundation.compiled_reads import compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders import calibrations
@@ -69,7 +70,7 @@ def embedder() -> Embedder:
     If a requirement is missing here, returns a substitute that makes no vectors, so that recall
     uses words and reports it.
     """
-    model = read_first(_active(), EmbeddingModel)
+    model = next(iter(_active()), None)
     try:
         model = model or _first()
     except EmbedderError as error:
@@ -80,10 +81,9 @@ def embedder() -> Embedder:
     return of_model(model)
 
 
-@cache
-def _active() -> str:
-    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE)
-    return compiled(active.order_by().values_list())
+@compiled_models
+def _active() -> QuerySet[EmbeddingModel]:
+    return EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).order_by()
 
 
 def differs_text(chosen: Choice, in_use: Choice) -> str:

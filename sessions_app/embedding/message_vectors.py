@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection
+from django.db.models import QuerySet, Subquery, TextField, UUIDField, Value
+from pgvector import Vector
 
+from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding
@@ -26,6 +29,19 @@ MANY = 256
 SESSIONS_AT_ONCE = 50
 MAX_SWEPT = 1_000
 
+# A text that was edited or revoked meanwhile gets no vector: it would belong to a text that no
+# longer exists. The rows are locked in one order: otherwise two workers at the same session's
+# messages would deadlock.
+_ADD = f"""
+INSERT INTO {MessageEmbedding._meta.db_table} (model, message_id, vector)
+SELECT %s, message.message_id, made.vector::vector
+FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS made (id, content, vector)
+JOIN {Message._meta.db_table} AS message
+    ON message.message_id = made.id AND message.content = made.content
+ORDER BY message.order_num, message.message_id FOR NO KEY UPDATE OF message
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 constants only
+
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     """Make the missing vectors of a session's latest messages; return how many.
@@ -33,15 +49,26 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     If the embedder fails, the messages wait for the next run, and recall finds them by their
     words. Without a session (memory is off) there is nothing to do.
     """
-    session = ChatSession.objects.filter(pk=session_id).first()
-    if session is None:
+    if session_id is None:
         return 0
-    latest = session.messages.filter(order_num__gt=session.message_counter - LATEST)
+    lacking = read_prepared(_latest(), {"session_id": session_id, "model": embedder.model_id})
     try:
-        return _embed(list(messages_lacking(latest, embedder.model_id)), embedder)
+        return _embed(dict(lacking), embedder)
     except EmbedderError as error:
         logger.warning("Messages have no vectors yet: %s", error)
         return 0
+
+
+@cache
+def _latest() -> str:
+    """Return how the latest messages of a session that lack a vector are read."""
+    session_id = Given("session_id", UUIDField())
+    counter = ChatSession.objects.filter(pk=session_id).values("message_counter")
+    latest = Message.objects.filter(
+        session_id=session_id, order_num__gt=Subquery(counter) - Value(LATEST)
+    )
+    lacking = messages_lacking(latest, Given("model", TextField()))
+    return compiled(lacking.order_by("order_num").values_list("pk", "content"))
 
 
 def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
@@ -53,12 +80,12 @@ def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
     requested = ChatSession.objects.filter(pk=session_id, vectors_requested_at__isnull=False)
     requested.update(vectors_requested_at=None)
     lacking = messages_lacking(Message.objects.filter(session_id=session_id), embedder.model_id)
-    batch = list(lacking.order_by("-order_num")[:BATCH])
+    lacking = lacking.order_by("-order_num").values_list("pk", "content", "order_num")
+    batch = list(lacking[:BATCH])
     made = 0
     while batch:
-        made += _embed(batch, embedder)
-        older = lacking.filter(order_num__lt=batch[-1].order_num)
-        batch = list(older.order_by("-order_num")[:BATCH])
+        made += _embed({key: content for key, content, _ in batch}, embedder)
+        batch = list(lacking.filter(order_num__lt=batch[-1][2])[:BATCH])
     return made
 
 
@@ -90,13 +117,13 @@ def sessions_embed(
         newest_first = messages_lacking(some, embedder.model_id).order_by("-order_num", "pk")
         keys = list(newest_first.values_list("pk", flat=True))
         for first in range(0, len(keys), MANY):
-            batch = Message.objects.filter(pk__in=keys[first : first + MANY]).defer("terms")
-            made += _embed(list(batch), embedder)
+            batch = Message.objects.filter(pk__in=keys[first : first + MANY])
+            made += _embed(dict(batch.values_list("pk", "content")), embedder)
             progress(len(keys[first : first + MANY]))
     return made
 
 
-def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Message]:
+def messages_lacking(messages: QuerySet[Message], model_id: str | Given) -> QuerySet[Message]:
     """Return the messages that lack a vector of this model and could be recalled by one.
 
     Messages that the model doesn't cover never have one.
@@ -105,22 +132,16 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
     return with_text.exclude(embeddings__model=model_id).defer("terms")
 
 
-def _embed(lacking: list[Message], embedder: Embedder) -> int:
-    """Make and store vectors; returns how many. Raises EmbedderError."""
-    vectors = embed_covered(embedder, [message.content for message in lacking])
-    made = {
-        message.pk: (message.content, vector)
-        for message, vector in zip(lacking, vectors, strict=True)
+def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
+    """Make and store vectors of these messages; returns how many. Raises EmbedderError."""
+    vectors = embed_covered(embedder, list(lacking.values()))
+    made = [
+        (key, content, Vector(vector).to_text())
+        for (key, content), vector in zip(lacking.items(), vectors, strict=True)
         if vector is not None
-    }
-    with transaction.atomic():
-        # Use one order: otherwise two workers at the same session's messages would deadlock.
-        same = Message.objects.select_for_update(no_key=True).filter(pk__in=made)
-        rows = [
-            MessageEmbedding(message=message, model=embedder.model_id, vector=made[message.pk][1])
-            for message in same.order_by("order_num", "pk")
-            # Edited or revoked meanwhile: the vector belongs to a text that no longer exists.
-            if message.content == made[message.pk][0]
-        ]
-        MessageEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
-    return len(rows)
+    ]
+    if not made:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, [embedder.model_id, *map(list, zip(*made, strict=True))])
+        return cursor.rowcount

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, ChatReques
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
-from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, hour_runs
+from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, access_of, hour_runs
 from sessions_app.limits.usage_limits import (
     BLOCKED,
     BUDGET,
@@ -47,7 +47,7 @@ UNSENT = (TurnState.CANCELLED, TurnState.MISSED, TurnState.REFUSED, TurnState.ME
 
 
 def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
-    """Check whether the turn may be answered at this moment.
+    """Check whether the turn may be answered at this moment, by what was read of its chat.
 
     Notices and commands need no model: no limit of the day holds for them. Raises
     LimitReachedError.
@@ -57,7 +57,7 @@ def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
     text = turn.message.content if turn.message else turn.unstored_text
     command = parse_command(text, in_group=turn.chat.is_group)
     notice = turn.context.get("notice")
-    code = _access_refusal(turn.chat_id, limits)
+    code = _access_refusal(access_of(turn.chat), limits)
     may_pass = notice or (command is not None and command.name in OPTED_OUT_COMMANDS)
     if code and not (code == OPTED_OUT and may_pass):
         raise LimitReachedError(code)
@@ -112,20 +112,35 @@ class MeteredChatModel:
             self._count_tokens(day, request, completion)
         return completion
 
-    def _count_call(self, now: datetime) -> int:
-        day = None if self.is_owner else _day_check(self.chat_id, self.limits, now)
-        if day is None:
-            day, _made = UsageDay.objects.get_or_create(
-                chat_id=self.chat_id, day=self.limits.day_of(now)
-            )
-        below = UsageDay.objects.filter(pk=day.pk)
-        if self.limits.model_calls_per_day and not self.is_owner:
-            below = below.filter(model_calls__lt=self.limits.model_calls_per_day)
-        if not below.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner):
-            raise LimitReachedError(MODEL_CALLS, until=self.limits.day_ends(now))
-        return day.pk
+    def _count_call(self, now: datetime) -> date:
+        """Count a call within the limits; return the day that it counts for.
 
-    def _count_tokens(self, day: int, request: ChatRequest, completion: Completion) -> None:
+        Raises LimitReachedError.
+        """
+        today = self.limits.day_of(now)
+        if not self._count_within(today):
+            # The first call of the day, or one too many.
+            if not self.is_owner:
+                _day_check(self.chat_id, self.limits, now)
+            UsageDay.objects.get_or_create(chat_id=self.chat_id, day=today)
+            if not self._count_within(today):
+                raise LimitReachedError(MODEL_CALLS, until=self.limits.day_ends(now))
+        return today
+
+    def _count_within(self, today: date) -> bool:
+        """Count a call; return False where a limit forbids it or the day has no row yet."""
+        limits, used = self.limits, UsageDay.objects.filter(chat=self.chat_id, day=today)
+        if not self.is_owner:
+            if limits.daily_budget and spent_on(today) >= limits.daily_budget:
+                return False
+            if limits.model_calls_per_day:
+                used = used.filter(model_calls__lt=limits.model_calls_per_day)
+            if limits.tokens_per_day:
+                tokens_left = limits.tokens_per_day - F("completion_tokens")
+                used = used.filter(prompt_tokens__lt=tokens_left)
+        return bool(used.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner))
+
+    def _count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
         prompt, answer = completion.prompt_tokens, completion.completion_tokens
         if prompt is None:
@@ -133,7 +148,7 @@ class MeteredChatModel:
         if answer is None:
             answer = estimate_tokens(completion.text)
         cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0
-        UsageDay.objects.filter(pk=day).update(
+        UsageDay.objects.filter(chat=self.chat_id, day=day).update(
             prompt_tokens=F("prompt_tokens") + prompt,
             completion_tokens=F("completion_tokens") + answer,
             cost=F("cost") + Decimal(f"{cost:.8f}"),
@@ -167,32 +182,29 @@ def notice_for(*, turn: Turn) -> str:
     return notice if unchanged.update(noticed_turn=turn.pk) else ""
 
 
-def _access_refusal(chat_id: UUID, limits: UsageLimits) -> str:
+def _access_refusal(access: ChatAccess, limits: UsageLimits) -> str:
     """Return the code of why the chat isn't answered at all, or ""."""
-    access = ChatAccess.objects.filter(chat=chat_id).first()
-    standing = access.standing if access else ""
-    if standing == Standing.BLOCKED:
+    if access.standing == Standing.BLOCKED:
         return BLOCKED
-    if access and access.opted_out_at is not None:
+    if access.opted_out_at is not None:
         return OPTED_OUT
-    return NOT_ALLOWED if limits.allow_list_only and standing != Standing.ALLOWED else ""
+    return NOT_ALLOWED if limits.allow_list_only and access.standing != Standing.ALLOWED else ""
 
 
 def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
-    if code := _access_refusal(chat_id, limits):
+    access = ChatAccess.objects.filter(chat=chat_id).first() or ChatAccess(chat_id=chat_id)
+    if code := _access_refusal(access, limits):
         raise LimitReachedError(code)
-    access = ChatAccess.objects.filter(chat=chat_id).first()
-    if not limits.messages_per_hour or access is None or access.hour_began_at is None:
+    if not limits.messages_per_hour or access.hour_began_at is None:
         return
     if hour_runs(access, now) and access.hour_messages > limits.messages_per_hour:
         raise LimitReachedError(MESSAGES, until=access.hour_began_at + HOUR)
 
 
-def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> UsageDay | None:
-    """Return today's usage of the chat, if there is any. Raises LimitReachedError."""
+def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
+    """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
-    found = UsageDay.objects.filter(chat=chat_id, day=today).first()
-    used = found or UsageDay()
+    used = UsageDay.objects.filter(chat=chat_id, day=today).first() or UsageDay()
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS
@@ -202,4 +214,3 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> UsageDay | 
         code = BUDGET
     if code:
         raise LimitReachedError(code, until=limits.day_ends(now))
-    return found

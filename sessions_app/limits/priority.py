@@ -7,10 +7,12 @@ answer to a stranger, so that the owner and known people wait for at most one an
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import cache
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import DateTimeField, Exists, OuterRef, Q
 
+from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
 from sessions_app.models import ChatAccess, Turn
 from sessions_app.models.limits import Standing
 from sessions_app.models.roles import GODFATHER
@@ -27,21 +29,30 @@ def is_known(chat_id: UUID, *, now: datetime) -> bool:
 
     Known is a chat that staff allow, and one that had an answer some hours ago.
     """
-    return Turn.objects.filter(_known(now), chat=chat_id, state=TurnState.PENDING).exists()
+    pending = Turn.objects.filter(_known(now - KNOWN_AFTER), state=TurnState.PENDING)
+    return pending.filter(chat=chat_id).exists()
 
 
 def known_chats_waiting(*, now: datetime) -> list[UUID]:
     """Return the known chats whose next turn waits for a worker, the longest waiting first."""
+    rows = read_prepared(_ahead(), {"now": now, "known_before": now - KNOWN_AFTER})
+    return list(dict.fromkeys(chat_id for (chat_id,) in rows))[:MAX_AHEAD]
+
+
+@cache
+def _ahead() -> str:
+    """Return how ``known_chats_waiting`` reads, which is done before each answer."""
+    now = Given("now", DateTimeField())
     running = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.RUNNING)
     ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
-    waiting = Turn.objects.filter(ready, _known(now), ~Exists(running), state=TurnState.PENDING)
-    keys = waiting.order_by("id").values_list("chat_id", flat=True)[: MAX_AHEAD * 5]
-    return list(dict.fromkeys(keys))[:MAX_AHEAD]
+    known = _known(Given("known_before", DateTimeField()))
+    waiting = Turn.objects.filter(ready, known, ~Exists(running), state=TurnState.PENDING)
+    return compiled(waiting.order_by("id").values_list("chat_id")[: MAX_AHEAD * 5])
 
 
-def _known(now: datetime) -> Q:
-    before = Turn.objects.filter(
-        chat=OuterRef("chat"), state=TurnState.SENT, created_at__lt=now - KNOWN_AFTER
+def _known(before: datetime | Given) -> Q:
+    answered = Turn.objects.filter(
+        chat=OuterRef("chat"), state=TurnState.SENT, created_at__lt=before
     )
     allowed = ChatAccess.objects.filter(chat=OuterRef("chat"), standing=Standing.ALLOWED)
-    return Q(user_role=GODFATHER) | Q(Exists(allowed)) | Q(Exists(before))
+    return Q(user_role=GODFATHER) | Q(Exists(allowed)) | Q(Exists(answered))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Max, Q, Sum
 
 from cards_app.models import MemoryCard
-from memories_app.store.facade import memories_give, same_files_restore
+from memories_app.documents.facade import shown_name
+from memories_app.store.facade import SameFile, memories_give, same_files_restore
 from sessions_app.conversations.facade import cards_outdate
 from sessions_app.merging.portion import Portion
 from sessions_app.models import (
@@ -30,6 +31,7 @@ from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
 from sessions_app.summaries.facade import summaries_retract
+from sessions_app.turns.facade import sent_document_name
 
 
 def portion_move(
@@ -74,14 +76,21 @@ def portion_move(
         joined={UUID(key): UUID(other) for key, other in joined.items()},
         pinned={UUID(key) for key in rows.get("pinned", ())},
     )
-    files = [file for file in rows.get("files", ()) if _is_kept(file["source_message_id"])]
-    same_files_restore(files=files, from_chat=kept.pk, to_chat=gone.pk)
+    _files_restore(rows.get("files", ()), kept, gone)
 
 
-def _is_kept(message_id: str | None) -> bool:
-    """Return whether a file's message wasn't erased or deleted by its sender since."""
-    kept = Message.objects.filter(revoked_at=None)
-    return message_id is None or kept.filter(pk=message_id).exists()
+def _files_restore(files: Sequence[SameFile], kept: Chat, gone: Chat) -> None:
+    """Make the copies of files again, but those whose message was erased or deleted since."""
+    sources = [file["source_message_id"] for file in files if file["source_message_id"]]
+    messages = Message.objects.filter(pk__in=sources, revoked_at=None).only("media")
+    names = {
+        str(each.pk): shown_name(
+            sent_document_name(str(each.media.get("filename", "")), gone.language)
+        )
+        for each in messages
+    }
+    there = [file for file in files if file["source_message_id"] in (None, *names)]
+    same_files_restore(files=there, names=names, from_chat=kept.pk, to_chat=gone.pk)
 
 
 def _divide(session_id: UUID, messages: Collection[UUID], chat: Chat, now: datetime) -> UUID:

@@ -12,9 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import DatabaseError, Error, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import BigIntegerField, F, QuerySet
 from django.utils import timezone
 
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError
@@ -74,8 +75,9 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     An unexpected fault leaves the turn for a retry. After the third fault the person gets an
     apology and staff see the error.
     """
+    has_ended = False
     try:
-        turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
+        turn = _turn_read(lease)
         message, session = turn.message, turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
@@ -86,7 +88,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 return
             turn = answered
         if turn.state == TurnState.REPLIED:
-            reply_send(
+            has_ended = reply_send(
                 lease=lease,
                 turn=turn,
                 provider=dependencies.providers[turn.provider],
@@ -108,7 +110,22 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             return
         _fault(lease, error)
     finally:
-        _release(lease)
+        if not has_ended:
+            _release(lease)
+
+
+def _turn_read(lease: TurnLease) -> Turn:
+    """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
+    found = _turns_with_all(turn_id=lease.turn_id)
+    if not found:
+        raise Turn.DoesNotExist
+    return found[0]
+
+
+@compiled_models
+def _turns_with_all() -> QuerySet[Turn]:
+    turns = Turn.objects.select_related("chat__access", "session", "message")
+    return turns.filter(pk=Given("turn_id", BigIntegerField())).defer("message__terms")
 
 
 def _release(lease: TurnLease) -> None:
@@ -231,7 +248,7 @@ def _store(
     is_notice = epoch is None or "notice" in turn.context
     return reply_store(
         lease=lease,
-        chat=turn.chat,
+        begun=turn,
         draft=draft,
         provider=dependencies.providers[turn.provider],
         chat_memory=dependencies.chat_memory,

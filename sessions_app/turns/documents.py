@@ -121,16 +121,19 @@ def _say(name: str, turn: Turn, files: FileDependencies, **values: str) -> str:
     )
 
 
-def _name(turn: Turn) -> str:
-    """Return the name that the sender gave the document.
+def sent_document_name(filename: str, language: str) -> str:
+    """Return the name that a sender gave a document, or a word for it in the chat's language.
 
     It is on one line, since it stands in a sentence.
     """
-    filename = media_of(turn).filename
     name = " ".join("".join(char for char in filename if char.isprintable()).split())
     if name:
         return cut_at_word(name, MAX_NAME_LENGTH)
-    return "הקובץ" if turn.chat.language == "he" else "the document"
+    return "הקובץ" if language == "he" else "the document"
+
+
+def _name(turn: Turn) -> str:
+    return sent_document_name(media_of(turn).filename, turn.chat.language)
 
 
 def _person(turn: Turn) -> Actor:

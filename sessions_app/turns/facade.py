@@ -7,6 +7,7 @@ from sessions_app.turns.compose_prompt import (
     profile_for_prompt,
     recall_today,
 )
+from sessions_app.turns.documents import sent_document_name
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,
@@ -76,6 +77,7 @@ __all__ = [
     "queued_chat_answer",
     "recall_today",
     "sends_resolve",
+    "sent_document_name",
     "status_apply",
     "system_text",
     "to_review_ids",

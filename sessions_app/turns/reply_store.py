@@ -7,14 +7,16 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet, UUIDField
 from django.utils import timezone
 
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
-from sessions_app.models import Chat, ChatSession, Message, OutboundPart, Turn, TurnReplay
+from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
@@ -25,7 +27,7 @@ from sessions_app.turns.turn_claims import TurnLease
 def reply_store(
     *,
     lease: TurnLease,
-    chat: Chat,
+    begun: Turn,
     draft: Draft,
     provider: WhatsAppProvider,
     chat_memory: ChatMemoryService,
@@ -34,7 +36,7 @@ def reply_store(
 ) -> Turn:
     """Store the answer of a turn and return the turn; from then on it only has to be sent.
 
-    ``chat``: the turn's chat when the answer was begun. ``epoch``: what had been forgotten then,
+    ``begun``: the turn when the answer was begun. ``epoch``: what had been forgotten then,
     None where the answer uses no memory. ``learn`` hands the chat to a worker that learns from it.
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
@@ -43,12 +45,13 @@ def reply_store(
         if epoch is not None:
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
-        sessions = ChatSession.objects.select_for_update(no_key=True)
-        session = sessions.filter(pk=lease.row.session_id).first()
+        session = _session_locked(lease.row.session_id)
         turn = lease.turn()
-        if turn.chat_id == chat.pk:
-            # It isn't read again.
-            turn.chat = chat
+        # Not read again.
+        if turn.chat_id == begun.chat_id:
+            turn.chat = begun.chat
+        if turn.message_id == begun.message_id:
+            turn.message = begun.message
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
             stored = {"reply": _store_message(turn, session, draft, chat_memory)}
@@ -60,6 +63,17 @@ def reply_store(
             chat_id = turn.chat_id
             transaction.on_commit(lambda: learn(chat_id), robust=True)
     return turn
+
+
+def _session_locked(session_id: UUID | None) -> ChatSession | None:
+    found = [] if session_id is None else _sessions_locked(session_id=session_id)
+    return found[0] if found else None
+
+
+@compiled_models
+def _sessions_locked() -> QuerySet[ChatSession]:
+    sessions = ChatSession.objects.select_for_update(no_key=True)
+    return sessions.filter(pk=Given("session_id", UUIDField()))
 
 
 def parts_store(turn: Turn, texts: Sequence[str]) -> None:

@@ -9,8 +9,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import BigIntegerField, CharField, QuerySet, UUIDField
 from django.utils import timezone
 
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import (
@@ -25,10 +27,10 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.turn_states import turn_move
+from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.sent_files import file_send
-from sessions_app.turns.statuses import early_statuses_take, part_locked, reply_refresh
+from sessions_app.turns.statuses import early_statuses_take, parts_locked, reply_refresh
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
 logger = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ RETRY_DELAYS = (1.0, 2.0, 4.0)
 LATER = timedelta(minutes=1)
 # A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
+SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "error")
 
 
 @span("send")
@@ -49,8 +52,10 @@ def reply_send(
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
     media: MediaStorage | None = None,
-) -> None:
+) -> bool:
     """Send the parts of a turn's answer that are still waiting.
+
+    Returns whether the turn has ended, and its lease with it.
 
     A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
     as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
@@ -59,18 +64,27 @@ def reply_send(
     Raises LeaseLostError.
     """
     to = recipient_of(turn)
-    parts = list(turn.parts.filter(state=PartState.WAITING).order_by("number"))
+    parts = _parts_waiting(turn_id=turn.pk)
     for part in parts:
         try:
-            result = _send_part(lease, provider, part, to, sleep, media)
+            result = _send_part(lease, provider, turn, part, to, sleep, media)
         except SendError as error:
             _part_failed(lease, part, error, max_age)
-            return
+            return False
         is_last = part is parts[-1]
-        _part_sent(part, result, is_console=provider.name == "console", is_last=is_last)
+        is_console = provider.name == "console"
+        if _part_sent(part, result, is_console=is_console, is_last=is_last):
+            return True
     if not parts:
         with transaction.atomic():
             turn_update_state(turn=lease.turn())
+    return False
+
+
+@compiled_models
+def _parts_waiting() -> QuerySet[OutboundPart]:
+    waiting = OutboundPart.objects.filter(state=PartState.WAITING)
+    return waiting.filter(turn_id=Given("turn_id", BigIntegerField())).order_by("number")
 
 
 def sends_file(turn: Turn, part: OutboundPart) -> bool:
@@ -87,8 +101,7 @@ def recipient_of(turn: Turn) -> Recipient:
     chat = turn.chat
     if chat.is_group:
         return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
-    current = chat.addresses.filter(left_at__isnull=True, provider=turn.provider)
-    links = list(current.order_by("-created_at"))
+    links = _addresses(chat_id=chat.pk, provider=turn.provider)
     main, origin = chat.whatsapp_chat, None
     if len({link.origin for link in links}) > 1:
         main, origin = _asked_from(turn, links)
@@ -104,6 +117,15 @@ def recipient_of(turn: Turn) -> Recipient:
     )
 
 
+@compiled_models
+def _addresses() -> QuerySet[ChatAddress]:
+    """Return the current addresses of a chat at a provider, the newest first."""
+    current = ChatAddress.objects.filter(
+        left_at__isnull=True, chat_id=Given("chat_id", UUIDField())
+    )
+    return current.filter(provider=Given("provider", CharField())).order_by("-created_at")
+
+
 def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | None]:
     """Return the address of the message and its origin, else those of the chat."""
     origins = {link.address: link.origin for link in links}
@@ -115,6 +137,7 @@ def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | N
 def _send_part(
     lease: TurnLease,
     provider: WhatsAppProvider,
+    turn: Turn,
     part: OutboundPart,
     to: Recipient,
     sleep: Callable[[float], None],
@@ -127,7 +150,7 @@ def _send_part(
     that will be sent.
     """
     for delay in (*RETRY_DELAYS, None):
-        turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
+        _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         try:
             if sends_file(turn, part):
                 return file_send(
@@ -169,20 +192,20 @@ def _template(turn: Turn, part: OutboundPart) -> Template:
     return Template(str(about["name"]), str(about["language"]), tuple(values))
 
 
-def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
+def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> None:
     """Commit the new states of the turn and of a part, and the renewed lease with them.
 
     Nothing is written between this and the call: where the database can't store ``sending``, the
-    state still says that nothing was sent. Raises LeaseLostError.
+    state still says that nothing was sent. Raises LeaseLostError, also where the answer was
+    cancelled.
     """
     with transaction.atomic():
-        turn = lease.turn()
-        turn_move(turn, turn_state, lease_until=lease.until())
+        if not turns_move(lease.held(), turn_state, lease_until=lease.until()):
+            raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
             part.started_at = timezone.now()
         part.save(update_fields=["state", "started_at"])
-    return turn
 
 
 def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
@@ -198,7 +221,8 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
     return turn.provider_message_id or None if to.group_id else None
 
 
-def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> None:
+def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
+    """Store that a part was sent; return whether the turn has ended with it."""
     with transaction.atomic():
         same_id = OutboundPart.objects.filter(
             provider=part.provider,
@@ -208,17 +232,18 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
         # The echo of this very send may have been taken for an older one of the same text.
         same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
         # A status may be on its way in at this moment: neither write may overwrite the other.
-        part = part_locked(part)
+        part, parts = parts_locked(part)
         part.provider_message_id = result.provider_message_id
         part.state = PartState.SENT
         part.content = ""
         if not part.delivery_status:
             part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
         early_statuses_take(part=part)
-        part.save()
-        reply_refresh(part=part)
+        part.save(update_fields=SENT_FIELDS)
+        reply_refresh(part=part, parts=parts)
         if is_last:
-            turn_update_state(turn=part.turn)
+            turn_update_state(turn=part.turn, parts=parts)
+    return part.turn.lease_token is None
 
 
 def _part_failed(
@@ -249,7 +274,7 @@ def _part_failed(
         part.save(update_fields=["state", "error", "delivery_status"])
         turn.save(update_fields=["error"])
         turn_update_state(turn=turn)
-        reply_refresh(part=part)
+        reply_refresh(part=part, parts=turn.parts.all())
 
 
 def _too_old(turn: Turn, now: datetime, max_age: timedelta) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from django.db.models import BigIntegerField, CharField, QuerySet
+
+from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -50,9 +55,10 @@ def status_apply(*, event: StatusUpdate) -> Applied:
             at=event.timestamp,
             create=False,
         )
-    part = _part_of(event)
-    if part is None:
+    found = _part_of(event)
+    if found is None:
         return _status_of_unknown(event)
+    part, parts = parts_locked(found)
     if part.provider_message_id is None:
         part.provider_message_id = event.provider_message_id
         part.state = PartState.SENT
@@ -61,8 +67,8 @@ def status_apply(*, event: StatusUpdate) -> Applied:
     if event.error_text and part.delivery_status == DeliveryStatus.FAILED:
         part.error = event.error_text
     part.save()
-    reply_refresh(part=part)
-    due = turn_update_state(turn=part.turn)
+    reply_refresh(part=part, parts=parts)
+    due = turn_update_state(turn=part.turn, parts=parts)
     return Applied(f"status {event.status}", part.turn.chat, due)
 
 
@@ -81,32 +87,41 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
         content=event.text,
     )
     # Of two equal texts the one whose last attempt is newer is the likelier.
-    part = unsure.order_by("-started_at").first()
-    if chat is None or part is None:
+    likeliest = unsure.order_by("-started_at").first()
+    if chat is None or likeliest is None:
         return Applied("our own message: ignored", chat)
-    part = part_locked(part)
+    part, parts = parts_locked(likeliest)
     part.provider_message_id = event.provider_message_id
     part.state = PartState.SENT
     part.delivery_status = part.delivery_status or DeliveryStatus.SENT
     part.content = ""
     early_statuses_take(part=part)
     part.save()
-    reply_refresh(part=part)
-    return Applied("our own message: confirmed", chat, turn_update_state(turn=part.turn))
+    reply_refresh(part=part, parts=parts)
+    due = turn_update_state(turn=part.turn, parts=parts)
+    return Applied("our own message: confirmed", chat, due)
 
 
 def early_statuses_take(*, part: OutboundPart) -> None:
     """Take the statuses that came before we had the provider's id; ``part`` is not saved."""
-    early = InboundDelivery.objects.filter(
-        provider=part.provider, subject_id=part.provider_message_id, event="StatusUpdate"
-    )
-    for key in early.values_list("delivery_key", flat=True):
+    given = {"provider": part.provider, "message_id": part.provider_message_id}
+    for (key,) in read_prepared(_early_statuses(), given):
         # In a group the participant follows in the key.
         for status in RANK.keys() & set(key.split(":")):
             _raise(part, status)
 
 
-def reply_refresh(*, part: OutboundPart) -> None:
+@cache
+def _early_statuses() -> str:
+    early = InboundDelivery.objects.filter(
+        provider=Given("provider", CharField()),
+        subject_id=Given("message_id", CharField()),
+        event="StatusUpdate",
+    ).exclude(subject_id="")  # as the index
+    return compiled(early.order_by().values_list("delivery_key"))
+
+
+def reply_refresh(*, part: OutboundPart, parts: Iterable[OutboundPart]) -> None:
     """Bring the stored answer in line with its parts, of which ``part`` was changed and saved.
 
     It has the lowest status of its parts, or failed if one failed, and the provider's id of its
@@ -115,7 +130,7 @@ def reply_refresh(*, part: OutboundPart) -> None:
     turn = part.turn
     if turn.reply_id is None:
         return
-    statuses = list(turn.parts.values_list("delivery_status", flat=True))
+    statuses = [each.delivery_status for each in parts]
     if DeliveryStatus.FAILED in statuses:
         lowest = str(DeliveryStatus.FAILED)
     else:
@@ -133,15 +148,33 @@ def _part_of(event: StatusUpdate) -> OutboundPart | None:
     callback = uuid_or_none(event.callback_id)
     if found is None and callback is not None:
         found = parts.filter(id=callback, provider_message_id__isnull=True).first()
-    return part_locked(found) if found else None
+    return found
 
 
-def part_locked(part: OutboundPart) -> OutboundPart:
-    """Return the part with its turn locked first: the order in which all code locks."""
-    turn = Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
-    locked = OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
-    locked.turn = turn
-    return locked
+def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
+    """Return the part as it is now, and all the parts of its turn: locked, and the turn with them.
+
+    The turn comes first: the order in which all code locks. Raises Turn.DoesNotExist.
+    """
+    turns = _turn_locked(turn_id=part.turn_id)
+    if not turns:
+        raise Turn.DoesNotExist
+    parts = {each.pk: each for each in _parts_locked(turn_id=part.turn_id)}
+    locked = parts[part.pk]
+    locked.turn = turns[0]
+    return locked, list(parts.values())
+
+
+@compiled_models
+def _turn_locked() -> QuerySet[Turn]:
+    turns = Turn.objects.select_for_update(no_key=True)
+    return turns.filter(pk=Given("turn_id", BigIntegerField()))
+
+
+@compiled_models
+def _parts_locked() -> QuerySet[OutboundPart]:
+    parts = OutboundPart.objects.select_for_update(no_key=True)
+    return parts.filter(turn_id=Given("turn_id", BigIntegerField())).order_by("number")
 
 
 def _status_of_unknown(event: StatusUpdate) -> Applied:

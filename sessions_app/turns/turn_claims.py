@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    DateTimeField,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    UUIDField,
+    When,
+)
 from django.utils import timezone
 
-from memoryproject.foundation.leases import Lease, LeasedKind
+from memoryproject.foundation.compiled_reads import Given, compiled_models
+from memoryproject.foundation.leases import RELEASED, Lease, LeasedKind
 from sessions_app.conversations.facade import SENDING, turn_failed, unstored_forget
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.chats import Provider
@@ -23,15 +36,16 @@ from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.pauses import paused_turns_hold, pauses_in_force
 
 
-def turn_update_state(*, turn: Turn) -> bool:
+def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None) -> bool:
     """Bring the turn's state in line with its parts; return whether more is to be sent.
 
-    A part that is being sent, or whose result is unknown yet, keeps the turn in ``sending``.
+    A part that is being sent, or whose result is unknown yet, keeps the turn in ``sending``. A turn
+    that ends loses its lease. ``parts``: all of the turn's, which are read if they aren't given.
     """
     if turn.state == TurnState.SENT:
         # It stays so, whatever is reported of its parts later.
         return False
-    states = set(turn.parts.values_list("state", flat=True))
+    states = {part.state for part in (turn.parts.all() if parts is None else parts)}
     if PartState.FAILED in states:
         _finish(turn, TurnState.FAILED)
     elif PartState.SENDING in states:
@@ -56,8 +70,10 @@ def _finish(turn: Turn, state: str) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
     unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states)
     with transaction.atomic(savepoint=False):
-        finished = turns_move(unfinished, state, finished_at=timezone.now())
-        if finished and state == TurnState.FAILED:
+        if not turns_move(unfinished, state, finished_at=timezone.now(), **RELEASED):
+            return
+        turn.lease_token = None
+        if state == TurnState.FAILED:
             turn_failed(turn, stage=SENDING)
 
 
@@ -79,7 +95,18 @@ class TurnLease(Lease[Turn]):
 
         Raises LeaseLostError.
         """
-        return self.lock()
+        found = _held(turn_id=self.turn_id, token=self.token)
+        if not found:
+            raise self.lost()
+        return found[0]
+
+
+@compiled_models
+def _held() -> QuerySet[Turn]:
+    turns = Turn.objects.select_for_update(no_key=True)
+    return turns.filter(
+        pk=Given("turn_id", BigIntegerField()), lease_token=Given("token", UUIDField())
+    )
 
 
 def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
@@ -89,18 +116,13 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     Where staff have paused the assistant, only stored answers and commands are claimed.
     """
     now = now or timezone.now()
+    oldest: Any = _oldest(chat_id, now)
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
-    leased = sending.filter(lease_token__isnull=False, lease_until__gt=now)
-    # One statement, which nearly always finds neither a send that goes on nor a pause.
-    waiting = turns_waiting(chat_id).annotate(
-        is_sending=Exists(leased), is_paused=Exists(pauses_in_force(chat_id, now))
-    )
-    oldest = waiting.first()
     if oldest is None or (oldest.is_sending and sending.held(now)):
         return None
     if oldest.is_paused:
         paused_turns_hold(chat_id, now)
-        oldest = waiting.first()
+        oldest = _oldest(chat_id, now)
     if oldest is None or oldest.is_held(now):
         return None
     if oldest.not_before and oldest.not_before > now:
@@ -122,7 +144,26 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     return TurnLease(oldest, token) if claimed else None
 
 
-def turns_waiting(chat_id: UUID) -> QuerySet[Turn]:
+def _oldest(chat_id: UUID, now: datetime) -> Turn | None:
+    found = _oldest_waiting(chat_id=chat_id, now=now)
+    return found[0] if found else None
+
+
+@compiled_models
+def _oldest_waiting() -> QuerySet[Turn]:
+    """Return the turn to answer next, and whether an answer is being sent or staff have paused.
+
+    Nearly always neither is so.
+    """
+    chat_id, now = Given("chat_id", UUIDField()), Given("now", DateTimeField())
+    sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
+    leased = sending.filter(lease_token__isnull=False, lease_until__gt=now)
+    return turns_waiting(chat_id).annotate(
+        is_sending=Exists(leased), is_paused=Exists(pauses_in_force(chat_id, now))
+    )[:1]
+
+
+def turns_waiting(chat_id: UUID | Given) -> QuerySet[Turn]:
     """Return the turns to answer, in order: first one that was begun, then the oldest.
 
     After a merge of two chats, an older turn may stand behind the one that was begun.

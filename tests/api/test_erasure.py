@@ -17,6 +17,7 @@ from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Message
 from tests.api.calling import Api, error_of
+from tests.api.conftest import make_token
 from tests.api.test_chat import say
 from tests.hooks.receiver import endpoint_at
 from tests.world import CLIENT, OTHER_CLIENT
@@ -63,9 +64,9 @@ class Things:
         }
 
 
-@pytest.fixture
-def things(api: Api) -> Things:
-    return Things(api)
+@pytest.fixture(scope="module")
+def things(module_rows: None) -> Things:
+    return Things(Api(make_token()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

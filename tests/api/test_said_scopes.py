@@ -14,6 +14,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, InboundDelivery, Message, Turn
 from tests.api.calling import Api, error_of
+from tests.api.conftest import make_token
 from tests.api.test_chat import say
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
@@ -45,9 +46,9 @@ def owner(settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
 
 
-@pytest.fixture
-def secret(api: Api) -> Memory:
-    say(api, f"/remember the gate code is {SECRET}", CLIENT)
+@pytest.fixture(scope="module")
+def secret(module_rows: None) -> Memory:
+    say(Api(make_token()), f"/remember the gate code is {SECRET}", CLIENT)
     return Memory.objects.get()
 
 

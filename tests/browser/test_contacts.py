@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
+from tests.browser.clicks import clicks, count_clicks
 from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World, message_from
 
@@ -19,6 +20,7 @@ def test_a_contact_is_found_by_a_local_number_in_two_clicks(
     omar = Party(phone="972550100101", name="Omar Haddad")
     world.receive(message_from("972550100101@c.us", "shalom", party=omar))
     world.say(CLIENT, "hello")
+    count_clicks(staff)
     staff.goto("/admin/")
     with staff.expect_navigation():
         staff.get_by_role("link", name="Contacts").click()
@@ -29,6 +31,7 @@ def test_a_contact_is_found_by_a_local_number_in_two_clicks(
     assert looked_at(staff) == []
     with staff.expect_navigation():
         staff.get_by_role("link", name="Omar Haddad").click()
+    assert clicks(staff) <= 2
     expect(staff.get_by_role("heading", level=1)).to_have_text("Omar Haddad")
     expect(staff.locator(".contact-number")).to_have_text("+972 55-010-0101")
     assert looked_at(staff) == []

@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from sessions_app.models import Bookmark, Label, Note, ReviewedMark
+from sessions_app.models import Bookmark, ChatLabel, Label, Note, ReviewedMark
 from tests.browser.visit import Visit, looked_at
-from tests.world import CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -18,6 +18,28 @@ CHATS = "/admin/sessions_app/chat/"
 HURRIED = """
 const patient = window.setTimeout;
 window.setTimeout = (what, milliseconds, ...rest) => patient(what, milliseconds / 10, ...rest);
+"""
+
+# A page that a test hides and shows, and that counts how often it asks for its messages. Once it is
+# hidden, only the test lets its timers go on.
+HIDDEN = """
+(() => {
+  let stop = null;
+  const begin = window.setTimeout, ask = window.fetch;
+  Object.assign(window, { isHidden: false, asked: 0, due: [] });
+  Object.defineProperty(document, "hidden", { get: () => window.isHidden });
+  window.fetch = (address, ...rest) => {
+    if (address === location.href) window.asked++;
+    return ask(address, ...rest);
+  };
+  window.setTimeout = (act, ...rest) => {
+    if (!stop) return begin(act, ...rest);
+    window.due.push(act);
+    stop();
+    return 0;
+  };
+  window.hide = () => new Promise((done) => { stop = done; window.isHidden = true; });
+})();
 """
 
 
@@ -72,6 +94,42 @@ def test_what_is_said_meanwhile_comes_in_by_itself(visit: Visit, staff: Page, wo
     expect(staff.get_by_text("Unread from here")).to_be_visible()
     staff.goto(CHATS)
     expect(staff.locator(".chat .badge")).to_have_count(0)
+    assert visit.troubles() == []
+
+
+@pytest.mark.parametrize("width", [1440, 1100, 390])
+def test_the_page_is_as_high_as_the_window(staff: Page, world: World, width: int) -> None:
+    """Its parts scroll by themselves, with all that only screen readers read in them."""
+    world.say(CLIENT, "Good morning")
+    for number in range(20):
+        Label.objects.create(name=f"label {number}")
+        world.say(OTHER_CLIENT, f"question {number}")
+    chat = world.chat(CLIENT)
+    ChatLabel.objects.bulk_create(ChatLabel(chat=chat, label=each) for each in Label.objects.all())
+    staff.set_viewport_size({"width": width, "height": 700})
+    staff.goto(CHATS)
+    staff.goto(f"{CHATS}{chat.pk}/conversation/")
+    expect(staff.locator(".inbox-pane")).to_have_count(int(width > 1280))
+    over = "document.documentElement.scrollHeight - window.innerHeight"
+    assert staff.evaluate(over) == 0
+
+
+def test_a_hidden_page_asks_for_nothing_and_catches_up_when_it_is_shown(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    staff.add_init_script(HIDDEN)
+    # Without the list of the inbox beside it, which has timers of its own.
+    staff.set_viewport_size({"width": 1100, "height": 800})
+    world.say(CLIENT, "Good morning")
+    open_conversation(staff)
+    staff.evaluate("hide()")
+    before = staff.evaluate("asked")
+    for _ in range(3):
+        staff.evaluate("due.splice(0).forEach(act => act())")
+    assert staff.evaluate("asked") == before
+    world.say(CLIENT, "Is it ready?")
+    staff.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(staff.locator(".bubble.out .text").last).to_have_text("answer to: Is it ready?")
     assert visit.troubles() == []
 
 

@@ -34,7 +34,7 @@ def test_what_people_write_stays_text_on_every_page(
     furnish(world)
     Chat.objects.update(client_name=HOSTILE[:200])
     Label.objects.update(name=HOSTILE[:40])
-    wrong = look_at_all(visit, Look(PHONE, 1280, "dark", "he"))
+    wrong = look_at_all(visit, Look(PHONE, 1280, "dark", "he", lists=True))
     assert not wrong, "\n".join(wrong)
     staff.goto("/admin/")
     assert staff.evaluate("document.documentElement.lang") == "he"

@@ -52,6 +52,18 @@ def test_setting_it_up(visit: Visit) -> None:
     page.get_by_role("textbox", name="Code").fill(code_now(TOTPDevice.objects.get()))
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    expect(page.locator(".access-codes li")).to_have_count(10)
+    codes = page.locator(".access-codes li")
+    expect(codes).to_have_count(10)
     assert not is_scrolled_sideways(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copy = page.get_by_role("button", name="Copy")
+    copy.press("Enter")
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").split() == codes.all_inner_texts()
+    page.context.clear_permissions()
+    # As by plain HTTP, where browsers have no clipboard.
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    copy.press("Enter")
+    expect(page.get_by_text("It is selected")).to_be_visible()
+    assert page.evaluate("getSelection().toString()").split() == codes.all_inner_texts()
     assert visit.troubles() == []

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
 from sessions_app.models import CannedReply, Chat, Turn
+from tests.browser.clicks import clicks, count_clicks
 from tests.browser.test_conversation import HURRIED
 from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World, message_from
@@ -40,6 +41,7 @@ def test_the_box_and_the_newest_message_are_in_sight_and_a_reply_is_one_click(
     visit: Visit, staff: Page, world: World, long_talk: str, size: tuple[int, int]
 ) -> None:
     staff.set_viewport_size({"width": size[0], "height": size[1]})
+    count_clicks(staff)
     open_at_the_end(staff, long_talk)
     box = staff.get_by_label("Reply as staff")
     send = staff.get_by_role("button", name="Send", exact=True)
@@ -51,6 +53,7 @@ def test_the_box_and_the_newest_message_are_in_sight_and_a_reply_is_one_click(
     box.fill("Here is Dana")
     with staff.expect_navigation():
         send.click()
+    assert clicks(staff) == 1
     assert Turn.objects.get(by_hand=True).reply is not None
     expect(staff.locator(".bubble .text").last).to_have_text("Here is Dana")
     expect(staff.locator(".bubble").last).to_be_in_viewport(ratio=1)

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from sessions_app.models import ChatPause, Turn
+from sessions_app.models import CannedReply, ChatPause, Turn
 from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World
 
@@ -54,6 +54,29 @@ def test_paused_and_handed_back_by_keyboard_on_any_screen(
     expect(conversation.get_by_text("answers the last message now")).to_be_visible()
     world.work()
     assert world.provider.sent[-1].text == "answer to: Hello?"
+    assert visit.troubles() == []
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_on_a_page_of_its_own_its_menus_are_in_sight(
+    visit: Visit, staff: Page, world: World, size: tuple[int, int]
+) -> None:
+    """A refused time or reply leads to that page, which has no conversation above the panel."""
+    for number in range(8):
+        name = f"hours{number}"
+        CannedReply.objects.create(name=name, shortcut=name, text="Open until five. " * 9)
+    world.say(CLIENT, "Is anybody there?")
+    staff.set_viewport_size({"width": size[0], "height": size[1]})
+    staff.goto(f"/admin/sessions_app/turn/takeover/{world.chat(CLIENT).pk}/")
+    box = staff.get_by_label("Reply as staff")
+    box.press("/")
+    replies = staff.get_by_role("listbox", name="Canned replies")
+    expect(replies).to_be_in_viewport(ratio=1)
+    expect(box).to_be_in_viewport(ratio=1)
+    box.press("Escape")
+    staff.get_by_text("Pause assistant").press("Enter")
+    expect(staff.locator(".pause .panel")).to_be_in_viewport(ratio=1)
+    assert looked_at(staff) == []
     assert visit.troubles() == []
 
 

@@ -19,7 +19,9 @@ FACT = "We are open on Fridays until 14:00"
 def test_a_missing_fact_is_taught_in_three_clicks(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Are you open on Fridays?")
     count_clicks(staff)
-    staff.goto(f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="why").click()
     staff.get_by_text("Remember…").click()
     text = staff.get_by_label("What the assistant should know")
     expect(text).to_have_value("Are you open on Fridays?")

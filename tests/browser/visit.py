@@ -24,10 +24,11 @@ rows => rows.map(row => {
     const frame = row.getBoundingClientRect();
     const name = row.querySelector("th.row-title > a") ?? row.querySelector(".row-title");
     const title = name.getBoundingClientRect();
-    const time = row.querySelector(".row-time")?.getBoundingClientRect() ?? { left: frame.right };
+    const time = row.querySelector(".row-time")?.getBoundingClientRect();
+    const isBeside = !time || title.right <= time.left || time.right <= title.left;
     return {
         height: frame.height,
-        titled: title.height > 10 && title.top >= frame.top && title.right <= time.left,
+        titled: title.height > 10 && title.top >= frame.top && isBeside,
         unnamed: shown.filter(cell => {
             const name = getComputedStyle(cell, "::before");
             return name.display === "none" || !name.content.includes(cell.dataset.label);

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ChatLabel, Label
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 CONTACTS, INBOX = "/admin/contacts/", "/admin/sessions_app/chat/"
@@ -28,15 +28,20 @@ def taken(client: Client, address: str, **filters: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
 
 
-@pytest.fixture
-def dana(world: World) -> Chat:
+@pytest.fixture(scope="module")
+def two(module_rows: None) -> None:
+    world = new_world()
     world.remember(CLIENT, "I like tea")
     world.say(CLIENT, "=cmd")
     world.say(OTHER_CLIENT, "hello")
     chat = world.chat(CLIENT)
     ChatLabel.objects.create(chat=chat, label=Label.objects.create(name="urgent"))
     Chat.objects.filter(pk=chat.pk).update(staff_name="דנה")
-    return chat
+
+
+@pytest.fixture
+def dana(two: None, world: World) -> Chat:
+    return world.chat(CLIENT)
 
 
 def test_contacts_have_names_numbers_and_counts(admin_client: Client, dana: Chat) -> None:

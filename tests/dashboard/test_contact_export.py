@@ -16,7 +16,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.contacts.readable_export import ROWS_AT_ONCE
 from sessions_app.models import Chat, Message, Note
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 RIGHTS = (
@@ -39,11 +39,16 @@ def page(client: Client, chat: Chat) -> str:
     return str(b"".join(answer).decode())
 
 
-@pytest.fixture
-def dana(world: World) -> Chat:
+@pytest.fixture(scope="module")
+def two(module_rows: None) -> None:
+    world = new_world()
     world.say(CLIENT, "When do you open?")
     world.remember(CLIENT, "I am allergic to nuts")
     world.say(OTHER_CLIENT, "This was said by somebody else")
+
+
+@pytest.fixture
+def dana(two: None, world: World) -> Chat:
     return world.chat(CLIENT)
 
 

@@ -21,7 +21,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Assignment, Chat, ChatAccess, ChatPause, ForgetReceipt, Note
 from tests.dashboard.staff import staff_with
 from tests.forms import opened, save
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
 RIGHTS = (
@@ -53,20 +53,25 @@ def merge(client: Client, one: Chat, other: Chat, **values: Any) -> Chat:
     return Chat.objects.get(addresses__address=CLIENT)
 
 
-@pytest.fixture
-def dana(world: World) -> Chat:
-    """The older of the two."""
+@pytest.fixture(scope="module")
+def both(module_rows: None) -> None:
+    """Dana's number, and the one of the same person at work."""
+    world = new_world()
     world.say(CLIENT, "hello")
     world.remember(CLIENT, "I like tea")
+    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Dana at work")
+    world.remember(OTHER_CLIENT, "I like cake")
+    world.say(OTHER_CLIENT, "hello from work", party=party)
+
+
+@pytest.fixture
+def dana(both: None, world: World) -> Chat:
+    """The older of the two."""
     return world.chat(CLIENT)
 
 
 @pytest.fixture
-def work(world: World, dana: Chat) -> Chat:
-    """The number of the same person at work."""
-    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Dana at work")
-    world.remember(OTHER_CLIENT, "I like cake")
-    world.say(OTHER_CLIENT, "hello from work", party=party)
+def work(both: None, world: World) -> Chat:
     return world.chat(OTHER_CLIENT)
 
 
@@ -204,7 +209,7 @@ def test_the_owner_and_groups_are_refused(
         page = shown(admin_client, preview(dana, other))
         assert problem in page, other
     assert find(group) not in shown(admin_client, f"/admin/contacts/{group.pk}/")
-    assert Chat.objects.count() == 3
+    assert Chat.objects.count() == 4
 
 
 def test_it_is_in_both_trails(admin_client: Client, dana: Chat, work: Chat) -> None:

@@ -15,7 +15,7 @@ from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ChatAddress, Note, UsageDay
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 SEE = "sessions_app.view_chat"
@@ -39,9 +39,10 @@ def block(shown: str, name: str) -> str:
     return found[0] if found else ""
 
 
-@pytest.fixture
-def dana(world: World) -> Chat:
+@pytest.fixture(scope="module")
+def everything(module_rows: None) -> None:
     """A client of whom there is a row of each kind; another one's memory is not theirs."""
+    world = new_world()
     world.say(CLIENT, "hello")
     world.remember(CLIENT, FACT)
     world.remember(OTHER_CLIENT, "The other one drinks tea")
@@ -64,7 +65,11 @@ def dana(world: World) -> Chat:
     today = timezone.localdate()
     UsageDay.objects.filter(chat=chat).delete()
     UsageDay.objects.create(chat=chat, day=today, model_calls=321, cost="1.5")
-    return chat
+
+
+@pytest.fixture
+def dana(everything: None, world: World) -> Chat:
+    return world.chat(CLIENT)
 
 
 def test_it_shows_everything_that_is_kept(admin_client: Client, dana: Chat) -> None:

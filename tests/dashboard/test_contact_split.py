@@ -47,23 +47,29 @@ from sessions_app.models import (
 from tests.dashboard.staff import staff_with
 from tests.dashboard.test_contact_merge import RIGHTS, merge, shown
 from tests.forms import opened, stamped_form
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
+STRANGER = "15550100789@c.us"
+
+
+@pytest.fixture(scope="module")
+def both(module_rows: None) -> None:
+    world = new_world()
+    world.remember(CLIENT, "I like tea")
+    world.say(CLIENT, "hello")
+    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Noa")
+    world.remember(OTHER_CLIENT, "I like cake")
+    world.say(OTHER_CLIENT, "hello from work", party=party)
 
 
 @pytest.fixture
-def dana(world: World) -> Chat:
-    world.remember(CLIENT, "I like tea")
-    world.say(CLIENT, "hello")
+def dana(both: None, world: World) -> Chat:
     return world.chat(CLIENT)
 
 
 @pytest.fixture
-def work(world: World, dana: Chat) -> Chat:
-    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Noa")
-    world.remember(OTHER_CLIENT, "I like cake")
-    world.say(OTHER_CLIENT, "hello from work", party=party)
+def work(both: None, world: World) -> Chat:
     return world.chat(OTHER_CLIENT)
 
 
@@ -229,13 +235,30 @@ def test_a_file_whose_message_was_erased_since_does_not_come_back(
     assert SourceDocument.objects.filter(chat_id=dana.pk).count() == 1
 
 
-def store_file(chat: Chat, world: World, folder: Path) -> None:
+def test_a_file_of_both_comes_back_under_the_name_that_its_sender_gave_it(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    store_file(dana, world, tmp_path)
+    store_file(work, world, tmp_path, name="plan of the town.txt")
+    message = work.messages.get(content="hello from work")
+    message.media = {"filename": "folder/plan\u202e of  the town.txt"}
+    message.save(update_fields=["media"])
+    sent = SourceDocument.objects.filter(chat_id=work.pk)
+    sent.update(source_message_id=message.pk)
+    merge(admin_client, dana, work)
+    assert SourceDocument.objects.get().name == "guide.txt"
+    confirm(admin_client, undo(admin_client))
+    assert sent.get().name == "plan of the town.txt"
+    assert SourceDocument.objects.get(chat_id=dana.pk).name == "guide.txt"
+
+
+def store_file(chat: Chat, world: World, folder: Path, name: str = "guide.txt") -> None:
     """A file of some passages that the contact sent."""
     chapters = (f"Chapter {n}. " + "A long walk through the town. " * 60 for n in range(3))
     with IncomingFile(folder, max_bytes=1_000_000) as file:
         file.write("\n\n".join(["The Eiffel Tower is in Paris.", *chapters]).encode())
         received = document_receive(
-            file=file, name="guide.txt", folder=folder, visibility="chat", chat_id=chat.pk
+            file=file, name=name, folder=folder, visibility="chat", chat_id=chat.pk
         )
     document_store(
         document_id=received.document.pk,
@@ -301,7 +324,7 @@ def test_any_address_can_be_split_off_with_its_messages(
     admin_client: Client, world: World, dana: Chat
 ) -> None:
     """Also one that no merge by staff has brought, such as a number that changed hands."""
-    ChatAddress.objects.create(chat=dana, provider="cloud", address=OTHER_CLIENT)
+    ChatAddress.objects.create(chat=dana, provider="cloud", address=STRANGER)
     ReviewedMark.objects.create(
         chat=dana,
         reviewed_at=timezone.now(),
@@ -311,18 +334,18 @@ def test_any_address_can_be_split_off_with_its_messages(
     )
     ChatAccess.objects.create(chat=dana, standing="allowed")
     world.summarizing(every=2)
-    world.remember(OTHER_CLIENT, "My cat is called Tom")
-    world.say(OTHER_CLIENT, "a stranger")
-    session = ChatSession.objects.get()
-    world.sum_up(OTHER_CLIENT)
+    world.remember(STRANGER, "My cat is called Tom")
+    world.say(STRANGER, "a stranger")
+    session = ChatSession.objects.get(chat=dana)
+    world.sum_up(STRANGER)
     assert SummarizationMetadata.objects.exists()
     choose = f"/admin/contacts/{dana.pk}/split/"
     assert choose in shown(admin_client, f"/admin/contacts/{dana.pk}/")
     assert 'name="address"' in shown(admin_client, choose)
-    page = shown(admin_client, split(dana, OTHER_CLIENT))
+    page = shown(admin_client, split(dana, STRANGER))
     assert "Memories that go" in page
     assert "My cat is called Tom" in page
-    gone = confirm(admin_client, split(dana, OTHER_CLIENT), name="Stranger")
+    gone = confirm(admin_client, split(dana, STRANGER), name="Stranger")
     assert gone.staff_name == "Stranger"
     assert gone.messages.filter(role="user").count() == 2
     assert gone.messages.count() == 4
@@ -336,7 +359,7 @@ def test_any_address_can_be_split_off_with_its_messages(
     assert ReviewedMark.objects.filter(chat=gone).exists()
     assert not gone.access.standing, "nobody has allowed this one"
     assert ChatAccess.objects.get(chat=dana).standing == "allowed"
-    world.say(OTHER_CLIENT, "again")
+    world.say(STRANGER, "again")
     assert gone.sessions.filter(status="active").count() == 1
 
 
@@ -344,7 +367,7 @@ def test_one_address_must_stay_and_one_must_go(admin_client: Client, dana: Chat)
     assert "split/" not in shown(admin_client, f"/admin/contacts/{dana.pk}/")
     page = shown(admin_client, split(dana, CLIENT))
     assert "One address must stay" in page
-    assert Chat.objects.count() == 1
+    assert Chat.objects.count() == 2
 
 
 def test_what_changed_since_the_preview_is_shown_again(

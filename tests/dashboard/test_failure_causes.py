@@ -14,7 +14,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import AnswerResolved, OutboundPart, Turn, TurnReplay
 from sessions_app.turns.failure_causes import GroupResult, group_act
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, World
+from tests.world import CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 FAILURES = "/admin/sessions_app/turn/failures/"
@@ -22,9 +22,10 @@ ACT = f"{FAILURES}act/"
 VIEW = "sessions_app.view_turn"
 
 
-@pytest.fixture
-def failed(world: World) -> list[Turn]:
+@pytest.fixture(scope="module")
+def five(module_rows: None) -> None:
     """Three answers that failed with a timeout, one with another error, and a good one."""
+    world = new_world()
     for number in range(5):
         world.say(CLIENT, f"Message {number}")
     turns = list(Turn.objects.order_by("id"))
@@ -35,7 +36,11 @@ def failed(world: World) -> list[Turn]:
         Turn.objects.filter(pk=turn.pk).update(state="failed", error=error)
     Turn.objects.filter(pk=turns[3].pk).update(error=ErrorText("model_status", status=500))
     TurnReplay.objects.update(model="small")
-    return turns
+
+
+@pytest.fixture
+def failed(five: None) -> list[Turn]:
+    return list(Turn.objects.order_by("id"))
 
 
 def sections(answer: Any) -> list[str]:

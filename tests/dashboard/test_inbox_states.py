@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ChatPause, Snooze, Turn
-from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
 INBOX = "/admin/sessions_app/chat/"
@@ -25,11 +25,16 @@ TAB = re.compile(
 )
 
 
-@pytest.fixture
-def chats(world: World) -> list[Chat]:
-    """Two people, who have their answers."""
+@pytest.fixture(scope="module")
+def two(module_rows: None) -> None:
+    world = new_world()
     for name in (CLIENT, OTHER_CLIENT):
         world.say(name, "hello")
+
+
+@pytest.fixture
+def chats(two: None, world: World) -> list[Chat]:
+    """Two people, who have their answers."""
     return [world.chat(CLIENT), world.chat(OTHER_CLIENT)]
 
 

@@ -14,7 +14,7 @@ from memories_app.store.facade import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Turn
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 QUESTION = "When does TestCorp pay its invoices?"
@@ -44,12 +44,17 @@ def remember(world: World, content: str, visibility: str = "public", chat: str =
     ).memory
 
 
-@pytest.fixture
-def asked(world: World) -> Turn:
+@pytest.fixture(scope="module")
+def answered(module_rows: None) -> None:
+    world = new_world()
     remember(world, "TestCorp pays its invoices within 30 days")
     for what in ("roses", "tomatoes", "a swing", "a pond", "a fence", "lemons"):
         remember(world, f"In the garden beside the house there are old trees and {what}")
     world.say(CLIENT, QUESTION)
+
+
+@pytest.fixture
+def asked(answered: None) -> Turn:
     return Turn.objects.latest("id")
 
 

@@ -19,7 +19,7 @@ from sessions_app.models import AnswerTrial, Turn, TurnReplay, UsageDay
 from sessions_app.tasks import run_trial
 from sessions_app.trials.facade import trial_run
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, World
+from tests.world import CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 FACT = "TestCorp pays its invoices within 30 days"
@@ -27,10 +27,15 @@ RIGHTS = ("sessions_app.view_turn", "sessions_app.rerun_turn")
 PRICES = {"scripted": (1_000.0, 1_000.0), "other": (2_000.0, 2_000.0)}
 
 
-@pytest.fixture
-def asked(world: World) -> Turn:
+@pytest.fixture(scope="module")
+def answered(module_rows: None) -> None:
+    world = new_world()
     memory_remember(content=FACT, visibility="public", embedder=world.dependencies.embedder)
     world.say(CLIENT, "When does TestCorp pay its invoices?")
+
+
+@pytest.fixture
+def asked(answered: None) -> Turn:
     return Turn.objects.latest("id")
 
 

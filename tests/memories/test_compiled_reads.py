@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import TextField, UUIDField
+from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet, TextField, UUIDField
+from django.forms.models import model_to_dict
+from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
+from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.models import ChatAccess, OutboundPart, Turn
 from sessions_app.recall.facade import Viewer, recall
 from tests.world import CLIENT, World
 
@@ -41,6 +46,41 @@ def test_it_reads_what_the_queryset_reads_with_the_values_of_each_call() -> None
 def test_a_column_that_django_converts_is_refused() -> None:
     with pytest.raises(TypeError, match="Read columns .* of Memory as text"):
         compiled(Memory.objects.values_list("pk", "metadata"))
+
+
+@compiled_models
+def _turns_by_number() -> QuerySet[Turn]:
+    """With models beside them, columns that Django converts, and one that is left out."""
+    turns = Turn.objects.select_related("chat__access", "message").defer("message__terms")
+    turns = turns.annotate(is_sent=Exists(OutboundPart.objects.filter(turn=OuterRef("pk"))))
+    return turns.filter(pk__gte=Given("first", BigIntegerField())).order_by("id")
+
+
+@pytest.mark.django_db
+def test_models_are_read_as_the_queryset_reads_them(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    for text in ("hello", "what about the 100%?"):
+        world.say(CLIENT, text)
+    Turn.objects.update(error=ErrorText("disk_full"), context={"kind": "text", "of": [1, None]})
+    first, second = Turn.objects.order_by("id")
+    ChatAccess.objects.create(chat=first.chat, hour_began_at=timezone.now())
+    for number, expected in ((0, [first, second]), (second.pk, [second]), (second.pk + 1, [])):
+        with django_assert_num_queries(1):
+            found = _turns_by_number(first=number)
+            beside = [(turn.message.content, turn.chat.access.hour_told) for turn in found]
+        assert beside == [(turn.message.content, False) for turn in expected]
+        for turn, same in zip(found, expected, strict=True):
+            assert model_to_dict(turn) == model_to_dict(same)
+            assert (turn.created_at, turn.lease_until) == (same.created_at, same.lease_until)
+            assert turn.error.code == "disk_full"
+            assert turn.is_sent
+            assert turn.message.get_deferred_fields() == {"terms"}
+            assert turn.message.terms == same.message.terms
+    (turn,) = _turns_by_number(first=second.pk)
+    turn.attempts = 7
+    turn.save(update_fields=["attempts"])
+    assert list(Turn.objects.filter(attempts=7)) == [second]
 
 
 def calls_of_prepared() -> dict[str, int]:

@@ -28,7 +28,7 @@ from tests.memories.wordy import (
     share_of_best,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 TOTAL = 12_000
 # So that a scope of some thousands is searched as one of a hundred thousand is.

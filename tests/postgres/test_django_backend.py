@@ -5,8 +5,12 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import pytest
+
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.postgres.support import kill_all, line_of, run_python, send_line, start_python
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = """
 import sys

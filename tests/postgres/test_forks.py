@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.postgres.support import line_of, run_python, start_python
+
+pytestmark = pytest.mark.slow
 
 # The workers of a web server: forked, used or not, ended through sys.exit.
 FORKED_WORKERS = """

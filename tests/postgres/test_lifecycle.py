@@ -21,6 +21,8 @@ from tests.postgres.support import (
     start_user,
 )
 
+pytestmark = pytest.mark.slow
+
 COMING_AND_GOING = """
 import sys
 from pathlib import Path

@@ -9,6 +9,8 @@ from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from memoryproject.foundation.embedded_postgres.serverlog import log_tail, trim_log
 from tests.postgres.support import connect
 
+pytestmark = pytest.mark.slow
+
 
 def test_failing_statements_leave_no_content_in_the_log(server: EmbeddedPostgres) -> None:
     server.ensure_running()

@@ -16,6 +16,8 @@ from memoryproject.foundation.embedded_postgres.system_accounts import ServerAcc
 from tests.postgres.conftest import end_server
 from tests.postgres.support import run_python
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import os, stat, sys
 from pathlib import Path

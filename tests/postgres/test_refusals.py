@@ -14,6 +14,8 @@ from memoryproject.foundation.embedded_postgres.binaries import binary
 from memoryproject.foundation.embedded_postgres.system_accounts import nobody_account
 from tests.postgres.support import connect, run_python
 
+pytestmark = pytest.mark.slow
+
 ALL_CAPABILITIES = (1 << 40) - 1
 
 

@@ -24,6 +24,8 @@ from tests.postgres.support import (
     wait_for,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def write_row(server: EmbeddedPostgres) -> None:
     with connect(server) as connection:

@@ -54,16 +54,7 @@ class Clone:
 
     def run(self) -> subprocess.Popen[bytes]:
         """`make run`, ready when this returns; the leader of a group, as in a terminal."""
-        with self._output.open("ab") as output:
-            started = subprocess.Popen(
-                ["make", "run"],
-                cwd=self.folder,
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        started = self._start("make", "run")
         wait_until(
             lambda: started.poll() is not None or self.is_ready(),
             "make run is ready",
@@ -71,6 +62,23 @@ class Clone:
         )
         assert started.poll() is None, self.output()
         return started
+
+    def launch(self, **settings: str) -> subprocess.Popen[bytes]:
+        """The launcher, just started; the leader of a group, as in a terminal."""
+        python = str(self.folder / ".venv/bin/python")
+        return self._start(python, "-m", "memoryproject.launch", **settings)
+
+    def _start(self, *command: str, **settings: str) -> subprocess.Popen[bytes]:
+        with self._output.open("ab") as output:
+            return subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=self.environment(**settings),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
 
     def run_in_vain(self, **settings: str) -> subprocess.CompletedProcess[str]:
         """The launcher, with settings that it must refuse."""

@@ -122,6 +122,19 @@ class Installation:
         self.wait_until_ready()
         return launcher
 
+    def launch_in_vain(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Start everything, which must be refused."""
+        return subprocess.run(
+            [sys.executable, "-m", "memoryproject.launch"],
+            cwd=REPOSITORY,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+
     def start_web(self) -> None:
         """One web server for everything, without the front door."""
         address = f"127.0.0.1:{self.port}"

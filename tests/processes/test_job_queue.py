@@ -137,6 +137,27 @@ def test_killed_workers_hold_up_nobody() -> None:
     assert JOBS + 1 - len(received) <= KILLS
 
 
+def test_a_stopped_worker_is_named_and_can_be_killed_for_the_others() -> None:
+    """The kernel keeps a stopped process's turn for it."""
+    with pipe() as done, queue() as (jobs, source):
+        assert source.stuck_worker(0) is None
+        asking = fork(do_jobs, source, done)
+        wait_until(lambda: source.stuck_worker(0) == asking.pid, "the worker asks for jobs")
+        waiting = fork(do_jobs, source, done)
+        psutil.Process(asking.pid).suspend()
+        wait_until(lambda: source.stuck_worker(1) == asking.pid, "it has asked for long")
+        assert source.stuck_worker() is None, "others have more patience"
+        jobs.send(packed("a job"))
+        assert done.receive(1) is None
+
+        asking.kill()
+        assert done.receive(60) == "a job ack"
+        wait_until(lambda: source.stuck_worker(0) == waiting.pid, "the other one asks now")
+        source.stop()
+        waiting.join()
+        assert source.stuck_worker(0) is None
+
+
 def test_what_is_no_job_is_dropped() -> None:
     with queue() as (jobs, source):
         jobs.send("unsigned")

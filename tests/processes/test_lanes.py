@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -72,6 +74,20 @@ def test_the_workers_of_all_lanes_are_killed_and_replaced(live: Stage) -> None:
     assert live.wait_for_answers(phone, 2)[1] == "answer to: after the kill"
     after = live.installation.all_workers()
     assert not {each.pid for each in before} & {each.pid for each in after}
+
+
+def test_a_stopped_worker_is_replaced_when_the_others_wait_for_it(live: Stage) -> None:
+    """Each lane has one worker that asks for jobs; a stopped one keeps the turn to ask."""
+    before = live.installation.all_workers()
+    for each in before:
+        each.suspend()
+    phone = new_phone()
+    live.post.say(phone, "/help")
+    live.post.say(phone, "after the stop")
+    assert live.wait_for_answers(phone, 2)[1] == "answer to: after the stop"
+    for each in before:
+        with suppress(psutil.NoSuchProcess):
+            each.resume()
 
 
 def test_a_lane_that_runs_alone_does_its_own_jobs_and_stops_when_told(live: Stage) -> None:

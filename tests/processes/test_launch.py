@@ -12,9 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.processes.clone import PASSWORD, Clone, cloned
+from tests.processes.clone import PASSWORD, Clone, cloned, press_ctrl_c
 from tests.processes.database import Database
 from tests.processes.installation import kill
+from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -90,6 +91,23 @@ def assert_staff_can_log_in(clone: Clone) -> None:
         let_in = browser.post("/admin/login/", data={**login, "password": PASSWORD})
         assert let_in.status_code == 200
         assert "Knowledge" in let_in.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_start_that_is_stopped_leaves_nothing(clone: Clone, number: signal.Signals) -> None:
+    """Ctrl-C reaches the whole group, `kill` only the launcher."""
+    data = clone.folder / f"data-of-{number.name}"
+    started = clone.launch(DATA_DIR=str(data))
+    wait_until((data / "postgres" / "postmaster.pid").exists, "PostgreSQL is being started")
+
+    if number == signal.SIGINT:
+        press_ctrl_c(started)
+    else:
+        started.send_signal(number)
+
+    clone.wait_until_stopped(started)
+    assert started.returncode == 128 + number
+    assert "Traceback" not in clone.output()
 
 
 def test_a_taken_port_is_a_clear_error(clone: Clone) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres.processes import is_alive
-from tests.processes.installation import Installation, children, family, kill
+from tests.processes.installation import Installation, children, family, free_port, kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -115,6 +115,49 @@ def test_the_first_process_of_all_is_killed(launched: Stage) -> None:
     assert_serves(launched, "after the kill of the first process")
     # The sockets are those of the new web servers, though the old ones ended later.
     assert launched.installation.answer("/healthz") == httpx.codes.OK
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_the_process_manager_is_killed(launched: Stage) -> None:
+    """The launcher starts it again, once nothing of the old one is left."""
+    launcher = launched.installation.programs["launcher"]
+    server_of(launched)
+    (supervisor,) = launcher.children()
+    orphans = family(supervisor)
+
+    kill([supervisor])
+
+    wait_until(partial(are_gone, orphans), "what was left of it has ended")
+    assert_serves(launched, "after the kill of the process manager")
+    assert supervisor not in launcher.children()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_all_ends_with_the_launcher(launched: Stage) -> None:
+    """Nobody could stop the others by Ctrl-C."""
+    launcher = launched.installation.programs["launcher"]
+    server_of(launched)
+    orphans = family(launcher)
+
+    kill([launcher])
+    launcher.wait()
+
+    wait_until(partial(are_gone, orphans), "all have ended")
+    launched.installation.launch()
+    assert_serves(launched, "after the kill of the launcher")
+
+
+def test_a_second_start_with_the_same_data_is_refused(launched: Stage) -> None:
+    """It would take the sockets of the first one."""
+    launcher = launched.installation.programs["launcher"]
+    server_of(launched)
+
+    refused = launched.installation.launch_in_vain(PORT=str(free_port()))
+
+    assert refused.returncode == 1
+    assert f"Another run (process {launcher.pid}) uses" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert_serves(launched, "after the second start")
 
 
 def test_sigterm_ends_all_of_it(launched: Stage) -> None:

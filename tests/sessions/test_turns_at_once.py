@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -144,12 +144,12 @@ class MergingLease(TurnLease):
 
     older: Chat
 
-    def turn(self) -> Turn:
+    def until(self) -> datetime:
         with transaction.atomic():
             young = Turn.objects.get(pk=self.turn_id).chat
             if young != self.older:
                 chat_merge(young, self.older)
-        return super().turn()
+        return super().until()
 
 
 def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:
@@ -160,7 +160,7 @@ def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) 
     provider = world.provider
     draft = Draft(text="the answer")
     reply_store(
-        chat=world.chat(CLIENT),
+        begun=held.row,
         lease=held,
         draft=draft,
         provider=provider,

@@ -23,7 +23,7 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.roles import Limits
-from tests.plans import rows_read
+from tests.plans import CapturedWithValues, rows_read
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
 
@@ -158,12 +158,13 @@ def costs(count: int) -> dict[str, tuple[int, int]]:
         cursor.execute("ANALYZE sessions_app_message, sessions_app_turn")
     found = {}
     for operation in OPERATIONS:
-        with CaptureQueriesContext(connection) as queries:
+        with CapturedWithValues(connection) as queries:
             operation(session)
         found[operation.__name__] = (len(queries), rows_read(queries))
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_operation_costs_the_same_at_100_and_at_100_000_messages() -> None:
     few, many = costs(100), costs(100_000)

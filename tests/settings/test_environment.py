@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +19,7 @@ from memoryproject.environment import (
     Note,
     config_wins_over_env_file,
     read_config_file,
+    read_env_file,
     secret_from_file,
 )
 
@@ -52,6 +55,9 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "1e3": lambda env: env.amount("X"),
     "red": lambda env: env.choice("X", "blue", ["blue", "green"]),
     "ftp://host": lambda env: env.url("X", "http://default"),
+    "https://example.com": lambda env: env.hosts("X", ["localhost"]),
+    "example.com:8000": lambda env: env.hosts("X", ["localhost"]),
+    "example.com/admin": lambda env: env.hosts("X", ["localhost"]),
     "Mars/Base": lambda env: env.time_zone("X", "UTC"),
     "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
     "972501234567": lambda env: env.whatsapp_ids("X"),
@@ -84,6 +90,13 @@ def test_a_wrong_value_names_the_variable_and_the_default_stands_in(word: str) -
     assert not unset.errors
 
 
+def test_names_of_hosts() -> None:
+    names = ["*", "example.com", ".example.com", "web", "10.0.0.1", "[::1]"]
+    env = Environment(values={"X": ", ".join(names)})
+    assert env.hosts("X", []) == names
+    assert env.errors == []
+
+
 @pytest.mark.parametrize("word", READERS)
 def test_an_empty_value_counts_as_unset(word: str) -> None:
     env = Environment(values={"X": " "})
@@ -113,6 +126,63 @@ def test_the_specifications_own_example_file_is_read(tmp_path: Path, encoding: s
     assert env.integer("RECALL_TOP_K", 1) == 5
     assert env.fraction("RECALL_MIN_SIMILARITY", 0.1) == 0.7
     assert (notes, env.errors, env.notes) == ([], [], [])
+
+
+@pytest.fixture
+def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of an .env file, whose settings are gone after the test."""
+    for name in ("LINES_PLAIN", "LINES_QUOTED", "LINES_SET"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LINES_SET", "from the environment")
+    return tmp_path / ".env"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_settings_of_an_env_file_are_read_and_the_environment_wins(
+    env_file: Path, encoding: str
+) -> None:
+    lines = [
+        "LINES_PLAIN=a=b",
+        "# a comment",
+        "  # another",
+        "  ",
+        "export LINES_QUOTED='c d'",
+        "LINES_SET=e",
+    ]
+    env_file.write_text("\r\n".join(lines), encoding=encoding)
+    errors: list[str] = []
+    read_env_file(env_file, errors)
+    assert errors == []
+    assert os.environ["LINES_PLAIN"] == "a=b"
+    assert os.environ["LINES_QUOTED"] == "c d"
+    assert os.environ["LINES_SET"] == "from the environment"
+
+
+def test_lines_of_an_env_file_that_are_no_settings_are_errors(env_file: Path) -> None:
+    env_file.write_text("LINES_PLAIN=a\nAPI_KEY: secret\n\n LINES_QUOTED=b\n=c\n")
+    errors: list[str] = []
+    read_env_file(env_file, errors)
+    assert [re.findall(r"Line (\d+) of", error) for error in errors] == [["2"], ["4"], ["5"]]
+    assert "secret" not in str(errors)
+    assert os.environ["LINES_PLAIN"] == "a"
+    assert "LINES_QUOTED" not in os.environ
+
+
+def test_an_env_file_that_cannot_be_read_is_an_error_and_a_missing_one_is_none(
+    env_file: Path,
+) -> None:
+    errors: list[str] = []
+    read_env_file(env_file, errors)
+    assert errors == []
+
+    env_file.write_bytes(b"LINES_PLAIN=\xff\xfe")
+    read_env_file(env_file, errors)
+    env_file.unlink()
+    env_file.mkdir()
+    read_env_file(env_file, errors)
+    assert len(errors) == 2
+    assert all(f"{env_file} can't be read" in error for error in errors)
 
 
 def test_the_environment_wins_over_the_file() -> None:

@@ -202,6 +202,10 @@ SETTINGS = {
         "%(name)s must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid), separated by "
         "commas"
     ),
+    "setting_hosts": _(
+        "%(name)s must hold names without https:// and port, such as example.com, separated by "
+        "commas"
+    ),
     "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
     "setting_prices": _(
         "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
@@ -212,6 +216,8 @@ SETTINGS = {
         "can't be counted."
     ),
     "budget_hint": _("Add its price to MODEL_PRICES, such as %(model)s=0.15/0.60."),
+    "env_file_unusable": _("%(path)s can't be read: %(why)s."),
+    "env_file_line": _("Line %(number)s of %(path)s is not of the form NAME=value."),
     "config_unusable": _("cannot use %(path)s: %(why)s. Using defaults."),
     "python_untested": _(
         "Python %(version)s is newer than what this version was tested with (3.10 to 3.13)."

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.db import Error
-from django.db.models import F, Q
+from django.db.models import CharField, F, Q, QuerySet
 from django.utils import timezone
 from pybreaker import (
     STATE_CLOSED,
@@ -25,6 +25,7 @@ from pybreaker import (
     CircuitBreakerStorage,
 )
 
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from memoryproject.foundation.outside_services.guards import SICK_AT, ServicePausedError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.foundation.outside_services.service_signals import service_changed
@@ -63,6 +64,12 @@ def _is_not_sick(error: Exception) -> bool:
     return not getattr(error, "sickness", 0)
 
 
+@compiled_models
+def _services() -> QuerySet[OutsideService]:
+    name, target = Given("name", CharField()), Given("target", CharField())
+    return OutsideService.objects.filter(name=name, target=target).order_by()
+
+
 class _Failures(CircuitBreakerListener):
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared
@@ -85,7 +92,8 @@ class SharedState(CircuitBreakerStorage):
         super().__init__(name)
         self.pause_seconds = pause_seconds
         self._rows = OutsideService.objects.filter(name=name, target=target)
-        self._row = self._rows.first() or OutsideService(name=name, target=target)
+        found = _services(name=name, target=target)
+        self._row = found[0] if found else OutsideService(name=name, target=target)
         self._state = self._row.state
         self._opened_at = self._row.opened_at
         if self._opened_at is not None and self._opened_at > timezone.now():

@@ -29,13 +29,16 @@ logger = logging.getLogger(__name__)
 STOP = "STOP"
 # The pause after a failure of the broker.
 FAILED_SECONDS = 1.0
+# Brokers answer within a second. Whoever asks for longer was stopped, or waits for a dead machine.
+ASK_SECONDS = 15.0
 
 
 class JobSource:
     """Gives the next job to one of the workers, which are forked by the process that makes it.
 
     The workers take turns: one asks the broker, the others wait for a lock on a file. The kernel
-    takes the lock from a process that is killed.
+    takes the lock from a process that is killed, but not from one that is stopped: see
+    ``stuck_worker``.
     """
 
     def __init__(self, make_broker: Callable[[], Broker]) -> None:
@@ -45,6 +48,9 @@ class JobSource:
         os.unlink(path)
         self._parent = os.getpid()
         self._stopped = RawValue("b", 0)
+        # Who asks, and since when by the machine's monotonic clock; 0 while nobody does.
+        self._asker = RawValue("i", 0)
+        self._asks_since = RawValue("d", 0)
         self._is_failing = False
 
     def stop(self) -> None:
@@ -55,12 +61,25 @@ class JobSource:
         """Wait for a job and take it. Return STOP after ``stop``, and where the parent is gone."""
         fcntl.lockf(self._turn, fcntl.LOCK_EX)
         try:
+            self._asks_since.value = time.monotonic()
+            self._asker.value = os.getpid()
             while not self._stopped.value and os.getppid() == self._parent:
+                self._asks_since.value = time.monotonic()
                 if (job := self._take()) is not None:
                     return job
             return STOP
         finally:
+            self._asks_since.value = 0
             fcntl.lockf(self._turn, fcntl.LOCK_UN)
+
+    def stuck_worker(self, seconds: float = ASK_SECONDS) -> int | None:
+        """Return the process that has asked the broker for so long, if any: the others wait for it.
+
+        It may be killed: a job that it was about to take is given out again.
+        """
+        since = float(self._asks_since.value)
+        is_stuck = since > 0 and time.monotonic() - since >= seconds
+        return int(self._asker.value) if is_stuck else None
 
     def _take(self) -> dict[str, Any] | None:
         """Take a job, or return None after a moment."""

@@ -93,9 +93,10 @@ class Lane:
     def replace_ended_workers(self) -> bool:
         """Replace workers that ended or whose time is over. Return whether one left its job."""
         has_left_jobs = False
+        stuck = self.jobs.stuck_worker()
         for slot in self.slots:
             if slot.process is not None:
-                if slot.timer.value == OVERDUE:
+                if slot.timer.value == OVERDUE or slot.process.pid == stuck:
                     slot.process.kill()
                 if slot.process.is_alive():
                     continue

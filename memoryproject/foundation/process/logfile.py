@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging.handlers
 import os
 import re
+import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -59,3 +61,12 @@ class PrivateFileHandler(logging.handlers.WatchedFileHandler):
             super().emit(record)
         except OSError:
             self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of logging
+        """Say in one line that the file can't be written; all of any other error."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        with suppress(OSError):
+            sys.stderr.write(f"{self.baseFilename} can't be written: {error}\n")

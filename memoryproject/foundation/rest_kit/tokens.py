@@ -7,16 +7,15 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import CharField, Q
+from django.db.models import CharField, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.compiled_reads import Given, compiled, read_first
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.scopes import SCOPES
 
@@ -111,13 +110,12 @@ def _record(action: str, token: ApiToken, actor: Actor) -> None:
 
 def token_find(secret: str) -> ApiToken | None:
     """Return the token with this secret, even if it is expired or revoked."""
-    return read_first(_find(), ApiToken, digest=digest_of(secret))
+    return next(iter(_find(digest=digest_of(secret))), None)
 
 
-@cache
-def _find() -> str:
-    tokens = ApiToken.objects.filter(digest=Given("digest", CharField()))
-    return compiled(tokens.order_by().values_list())
+@compiled_models
+def _find() -> QuerySet[ApiToken]:
+    return ApiToken.objects.filter(digest=Given("digest", CharField())).order_by()
 
 
 def token_used(token: ApiToken, now: datetime) -> None:

@@ -80,11 +80,18 @@
     toTheEnd();
   }
   atTheEnd = isAtTheEnd();
+  // The next look waits for the last one, and a server that is away is asked again.
+  let timer = 0;
+  async function again() {
+    clearTimeout(timer);
+    await look().catch(() => {});
+    clearTimeout(timer);
+    if (timeline.dataset.live) timer = setTimeout(again, EVERY);
+  }
   if (timeline.dataset.live) {
-    // The next look waits for the last one, and a server that is away is asked again.
-    const again = () =>
-      look().catch(() => {}).finally(() => timeline.dataset.live && setTimeout(again, EVERY));
-    setTimeout(again, EVERY);
+    timer = setTimeout(again, EVERY);
+    // A browser slows the timers of a hidden page down: what was said meanwhile comes in at once.
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && timeline.dataset.live) again(); });
   }
 
   // Reviewed is what was seen, and not what came in after the page was made.

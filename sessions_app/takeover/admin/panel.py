@@ -135,6 +135,7 @@ def panel_page(request: HttpRequest, chat: Chat, panel: Panel, status: int = 200
     context = {
         **admin.site.each_context(request),
         "title": _("Taking over"),
+        "subtitle": chat.shown_name,
         "opts": Chat._meta,
         "list_title": _("Inbox"),
         "chat": chat,

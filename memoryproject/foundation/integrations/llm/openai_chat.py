@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from enum import IntEnum
-from typing import Any, cast
+from typing import Any
 
 import httpx2
 import openai
-from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+from openai.types.chat import ChatCompletion
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.llm.base import (
@@ -135,20 +135,11 @@ class OpenAIChatModel:
                 return completion
 
     def _ask_in(self, form: Form, request: ChatRequest, limit: ReplyLimit) -> Completion:
-        messages = cast(
-            "list[ChatCompletionMessageParam]", [each.as_request() for each in request.messages]
-        )
-        room = (request.max_reply_tokens or 0) * self._room_to_think
+        body = self._body(form, request, limit)
+        # The package's own function for this compares each message with the types of all that a
+        # request may hold, which takes longer than to build an answer's prompt.
         answer = self._connection.call(
-            lambda client: client.chat.completions.create(
-                model=self._model,
-                messages=messages,
-                response_format=_response_format(form, request.answer_schema),
-                max_completion_tokens=(
-                    room if limit is ReplyLimit.MAX_COMPLETION_TOKENS else openai.omit
-                ),
-                max_tokens=room if limit is ReplyLimit.MAX_TOKENS else openai.omit,
-            )
+            lambda client: client.post("/chat/completions", body=body, cast_to=ChatCompletion)
         )
         if limit is not ReplyLimit.NONE and _ended_before_text(answer):
             raise _NoRoomToAnswerError
@@ -158,6 +149,18 @@ class OpenAIChatModel:
             prompt_tokens=_read_count(answer, "prompt_tokens"),
             completion_tokens=_read_count(answer, "completion_tokens"),
         )
+
+    def _body(self, form: Form, request: ChatRequest, limit: ReplyLimit) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [message.as_request() for message in request.messages],
+        }
+        if form is not Form.PROMPT and request.answer_schema is not None:
+            body["response_format"] = _response_format(form, request.answer_schema)
+        if limit is not ReplyLimit.NONE:
+            room = (request.max_reply_tokens or 0) * self._room_to_think
+            body[limit.name.lower()] = room
+        return body
 
 
 def load_early() -> None:
@@ -174,16 +177,14 @@ def load_early() -> None:
         base_url="http://127.0.0.1",
         http_client=httpx2.Client(transport=transport, trust_env=False),
     ) as client:
-        client.chat.completions.create(model="none", messages=[{"role": "user", "content": "load"}])
+        client.post("/chat/completions", body={}, cast_to=ChatCompletion)
 
 
 class _NoRoomToAnswerError(Exception):
     """The limit of the answer's length was reached before the answer began."""
 
 
-def _response_format(form: Form, schema: AnswerSchema | None) -> Any:
-    if schema is None or form is Form.PROMPT:
-        return openai.NOT_GIVEN
+def _response_format(form: Form, schema: AnswerSchema) -> dict[str, Any]:
     if form is Form.JSON_OBJECT:
         return {"type": "json_object"}
     wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
