@@ -58,7 +58,7 @@ from sessions_app.presentation.serializers import (
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
 OF_JSON = ("media", "metadata")
-MessageRow = namedtuple("MessageRow", COLUMNS)
+MessageRow = namedtuple("MessageRow", COLUMNS)  # type: ignore[misc]
 
 SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
