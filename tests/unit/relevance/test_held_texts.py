@@ -76,7 +76,7 @@ def test_words_are_counted_and_the_best_found_however_many_there_are(
 
 
 def test_of_texts_with_the_same_words_the_shortest_are_candidates() -> None:
-    lengths = [1 + (7 * row) % 5 for row in range(6 * MAX_SIMILAR)]
+    lengths = [1 + abs(row - 2 * MAX_SIMILAR) // 7 for row in range(6 * MAX_SIMILAR)]
     texts = [
         Text((row, row), ["w0", "w3"] if row % 2 else ["w0"], length, (0, False), None)
         for row, length in enumerate(lengths)
