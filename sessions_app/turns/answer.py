@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError, Error, connection, transaction
+from django.db import DatabaseError, Error, IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, F, QuerySet
 from django.utils import timezone
 
@@ -104,6 +104,9 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
         if is_disk_full(error):
             _storage_full(lease, dependencies)
             return
+        if isinstance(error, IntegrityError) and not _is_there(lease):
+            logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
+            return
         logger.exception("A turn failed.")
         if isinstance(error, Error) and not connection.is_usable():
             _put_back_after_outage(lease, error, dependencies.sleep)
@@ -112,6 +115,10 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     finally:
         if not has_ended:
             _release(lease)
+
+
+def _is_there(lease: TurnLease) -> bool:
+    return Turn.objects.filter(pk=lease.turn_id).exists()
 
 
 def _turn_read(lease: TurnLease) -> Turn:
