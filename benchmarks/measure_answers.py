@@ -50,6 +50,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SECRET = "secret-of-the-benchmark"
 # The history of a chat in a prompt is full after so many rounds.
 WARM_UP_ROUNDS = 10
+PACKAGES = ("cards_app/", "memories_app/", "memoryproject/", "sessions_app/")
 # Statements count for what called these.
 CARRIERS = ("benchmarks", "memoryproject/foundation/compiled_reads", ".venv")
 
@@ -176,8 +177,9 @@ def print_profile(arguments: argparse.Namespace) -> None:
         profile.enable()
         answer_all()
         profile.disable()
-    for order in ("cumulative", "tottime"):
-        pstats.Stats(profile).sort_stats(order).print_stats(100)
+    stats = pstats.Stats(profile)
+    stats.sort_stats("cumulative").print_stats("|".join(PACKAGES), 100)
+    stats.sort_stats("tottime").print_stats(60)
 
 
 if __name__ == "__main__":

@@ -283,7 +283,7 @@ def staff_add() -> None:
     User.objects.create_superuser(READER)
     chats = "(SELECT chat_id, number AS n, last_at FROM bench_chat) AS c"
     user = "(SELECT id FROM auth_user WHERE username = 'staff' || mod(n, 12))"
-    upto = {"began_at": "last_at", "session_key": "gen_random_uuid()", "order_num": "1"}
+    upto = {"began_at": "s.began", "session_key": "s.session_id", "order_num": "s.count"}
     by_chat = {"chat_id": "chat_id"}
     label = {"name": "'label ' || n", "colour": "'green'"}
     rows_add("Label", "generate_series(1, 8) AS n", label)
@@ -294,12 +294,14 @@ def staff_add() -> None:
     )
     some = f"{chats} WHERE mod(n, 5) = 1"
     rows_add("Assignment", some, {**by_chat, "assignee_id": user, "assigned_at": "now()"})
-    most = f"{chats} WHERE mod(n, 20) <> 1"
+    # Up to the end of the newest session, as everybody marks.
+    seen = f"{chats} JOIN bench_session AS s USING (chat_id) WHERE s.newest"
+    most = f"{seen} AND mod(n, 20) <> 1"
     reader = f"(SELECT id FROM auth_user WHERE username = '{READER}')"  # noqa: S608 a constant
     rows_add("ReviewedMark", most, {**by_chat, **upto, "reviewed_at": "now()"})
     rows_add("ReadMark", most, {**by_chat, **upto, "user_id": reader})
     rows_add("Bookmark", some, {**by_chat, "user_id": user})
-    rows_add("ReadMark", some, {**by_chat, **upto, "user_id": user})
+    rows_add("ReadMark", f"{seen} AND mod(n, 5) = 1", {**by_chat, **upto, "user_id": user})
     note = {"author_name": "'staff'", "text": "'Call back about ' || n", "created_at": "last_at"}
     rows_add("Note", some, {**by_chat, **note})
     rows_add("ChatPause", f"{chats} WHERE mod(n, 400) = 3", by_chat)

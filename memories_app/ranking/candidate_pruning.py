@@ -62,6 +62,10 @@ class Route:
         }
         return cls([bit for bit in worth if total - worth[bit] < need], one_of)
 
+    def leads_to(self, bits: int) -> bool:
+        """Return whether a text with these words contains enough."""
+        return all(bits & bit for bit in self.must) and any(bits & bit for bit in self.one_of)
+
 
 def routes_to_best(
     words: Words,
@@ -90,6 +94,19 @@ def wanted_texts(words: Words, rare: set[int], routes: Sequence[Route]) -> Q:
         must = [_of_any(words, {bit}) for bit in route.must]
         wanted |= reduce(and_, must, _of_any(words, route.one_of))
     return wanted
+
+
+def wanted_share(
+    sampled: Sequence[Match], rare: Collection[int], routes: Sequence[Route], size: int
+) -> float:
+    """Return the share of a sample of ``size`` texts that ``wanted_texts`` would find."""
+    any_rare = reduce(or_, rare, 0)
+    wanted = sum(
+        match.texts
+        for match in sampled
+        if match.bits & any_rare or any(route.leads_to(match.bits) for route in routes)
+    )
+    return wanted / size
 
 
 def _least_share(

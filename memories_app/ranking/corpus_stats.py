@@ -3,21 +3,19 @@
 A small scope is read completely. Of a large one a random sample is read first: it separates
 frequent words from rare ones and shows how much of the query the best texts contain. Then the
 texts are read that contain a rare word, or enough of the frequent ones to be among the best. An
-index finds them.
+index finds them, unless they are a large part of the scope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connections, transaction
 from django.db.models import QuerySet
 
-from memories_app.ranking.candidate_pruning import routes_to_best, wanted_texts
+from memories_app.ranking.candidate_pruning import routes_to_best, wanted_share, wanted_texts
 from memories_app.ranking.lexical_search import (
     Match,
     held_counts,
@@ -36,13 +34,15 @@ class Effort:
     of the sample of a larger one. ``rare``: a word in fewer sampled texts is counted in all
     texts; the frequency of other words is estimated, with a relative standard error of at most
     1 / sqrt(rare). ``enough``: the number of texts whose share of the query is the threshold
-    for texts without a rare word.
+    for texts without a rare word. ``mostly``: where so large a share of the texts may be among the
+    best, all are read.
     """
 
     passed_over: int = 10_000
     sample: int = 5_000
     rare: int = 100
     enough: int = 200
+    mostly: float = 0.3
 
 
 IN_USE = Effort()
@@ -88,8 +88,7 @@ def term_stats_find(
     if texts <= effort.passed_over:
         matches = matches_find(words, scope)
         return TermStats(matches, held_counts(words, matches), texts, length)
-    with _by_indexes(scope.db):
-        return _held_in_many(subqueries, words, scope, effort)
+    return _held_in_many(subqueries, words, scope, effort)
 
 
 def _held_in_many(
@@ -104,7 +103,11 @@ def _held_in_many(
     queries = [held.weigh(text, words) for text in subqueries]
     likely = [(match, match.texts * grown) for match in sampled.matches]
     routes = routes_to_best(words, subqueries, queries, likely, enough=effort.enough)
-    matches = matches_find(words, scope.filter(wanted_texts(words, rare, routes)))
+    # An index saves nothing where most texts are wanted, and comparing each with many words costs
+    # more than to count the words of all.
+    if wanted_share(sampled.matches, rare, routes, effort.sample) < effort.mostly:
+        scope = scope.filter(wanted_texts(words, rare, routes))
+    matches = matches_find(words, scope)
     counted = held_counts(words, matches)
     exactly = {bit: counted[bit] for bit in rare}
     return TermStats(matches, about | exactly, sampled.texts, sampled.average_length)
@@ -135,18 +138,3 @@ def _size(scope: QuerySet[Any], lowest: Sequence[UUID]) -> int:
     if last * MAX_TEXTS > len(places) and 0.4 < middle / last < 0.6:
         return round((len(places) - 1) / last)
     return scope.count()
-
-
-@contextmanager
-def _by_indexes(using: str) -> Iterator[None]:
-    """Disable sequential scans, which PostgreSQL prefers for words that it considers frequent.
-
-    Use it in a transaction, so that the setting ends with it at the latest.
-    """
-    with transaction.atomic(using, savepoint=False), connections[using].cursor() as cursor:
-        cursor.execute(
-            "SELECT current_setting('enable_seqscan'), set_config('enable_seqscan', 'off', true)"
-        )
-        (before, _) = cursor.fetchone()
-        yield
-        cursor.execute("SELECT set_config('enable_seqscan', %s, true)", [before])

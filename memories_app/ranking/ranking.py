@@ -8,7 +8,7 @@ rows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
@@ -43,7 +43,14 @@ from memoryproject.foundation.retrieval.subqueries import (
     known_terms,
     words_of,
 )
-from memoryproject.foundation.retrieval.text_index import NO_VECTOR, Mask, Rows, TextIndex
+from memoryproject.foundation.retrieval.text_index import (
+    NO_VECTOR,
+    Mask,
+    Rows,
+    Segment,
+    TextIndex,
+    hashes_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -126,8 +133,10 @@ class HeldTexts:
         self.index = index
         self.mask = mask
         self._repeats = repeats
-        # Of the last searched query: its words, and the bits of each text.
+        # Of the last searched query: its words, those of them that are looked up for some texts
+        # only, and for each text the bits of the others.
         self._words = Words({}, 0)
+        self._common: dict[str, int] = {}
         self._bits: NDArray[Any] = np.zeros(0, np.uint16)
 
     @cached_property
@@ -136,19 +145,28 @@ class HeldTexts:
 
     @cached_property
     def _average_length(self) -> float:
-        total = self.index.total_length
-        if self.mask is not None:
-            # They are usually few.
-            total -= int(self.index.lengths_of(np.flatnonzero(~self.mask)).sum())
-        return total / max(self.size, 1)
+        total = sum(int(segment.lengths.sum()) for segment in self.index.segments)
+        return (total - int(self.index.lengths_of(self._hidden).sum())) / max(self.size, 1)
+
+    @cached_property
+    def _hidden(self) -> Rows:
+        """The texts without a mark, which are usually few."""
+        return np.empty(0, np.int64) if self.mask is None else np.flatnonzero(~self.mask)
 
     def search_words(self, subqueries: Sequence[QueryPart], words: Words, most: int) -> WordSearch:
-        self._words, self._bits = words, self.index.bits(words.of_terms())
+        forms = words.of_terms()
+        known = {form: forms[form] for form in self.index.known(list(forms))}
+        self._words, self._common = words, _common(words, known)
+        rest = {form: bit for form, bit in known.items() if form not in self._common}
+        self._bits = self.index.bits(rest, most=max(words.bits.values(), default=0))
         if self.mask is not None:
             np.copyto(self._bits, 0, where=~self.mask)
-        matches = _Matches.of(self._bits)
+        wanted = self._bits.dtype.type(words.informative)
+        rows = np.flatnonzero((self._bits & wanted) != 0)
+        matches = _Matches.of(rows, self._bits_of(rows))
+        counts = matches.counts(words) | self._other_counts(reduce(or_, rest.values(), 0))
         less = self._repeated(matches, words)
-        held = {bit: max(count - less, 0) for bit, count in matches.counts(words).items()}
+        held = {bit: max(count - less, 0) for bit, count in counts.items()}
         queries, frequencies = [], []
         for text in subqueries:
             terms = known_terms(text, words)
@@ -158,6 +176,38 @@ class HeldTexts:
             frequencies.append(counts)
         found = WordSearch(words, (), queries, frequencies, max(self.size - less, 0))
         return replace(found, candidates=self._best_matching(matches, subqueries, found, most))
+
+    def _bits_of(self, texts: Rows) -> NDArray[Any]:
+        """Return the bits of the words that these texts hold."""
+        hashes = hashes_of(list(self._common))
+        bits = np.array(list(self._common.values()), self._bits.dtype)
+
+        def common(part: Segment, rows: Rows) -> NDArray[Any]:
+            found = np.zeros(len(rows), bits.dtype)
+            for number, postings in part.postings_of(hashes):
+                found |= _are_in(rows, postings, len(part)) * bits[number]
+            return found
+
+        held: NDArray[Any] = self._bits.take(texts) | self.index.gathered(texts, common, bits[:0])
+        return held
+
+    def _other_counts(self, rest: int) -> dict[int, int]:
+        """Return how many texts hold each word that isn't informative.
+
+        ``rest``: the bits of the words that all texts have been searched for.
+        """
+        hashes, bits = hashes_of(list(self._common)), list(self._common.values())
+        counts = dict.fromkeys(self._words.bits.values(), 0)
+        for part in self.index.segments:
+            for number, postings in part.postings_of(hashes):
+                counts[bits[number]] += len(postings)
+        hidden = self._bits_of(self._hidden)
+        for bit in bits if len(hidden) else ():
+            counts[bit] -= int(np.count_nonzero(hidden & hidden.dtype.type(bit)))
+        for bit in counts:
+            if bit & rest & ~self._words.informative:
+                counts[bit] = int(np.count_nonzero(self._bits & self._bits.dtype.type(bit)))
+        return {bit: count for bit, count in counts.items() if not bit & self._words.informative}
 
     def _repeated(self, matches: _Matches, words: Words) -> int:
         """Return how many texts with all informative words only repeat the query."""
@@ -173,9 +223,8 @@ class HeldTexts:
 
         Of texts with the same words only the shortest ``MAX_SIMILAR`` are returned.
         """
-        groups = matches.with_any(found.words.informative)
-        shares = _best_shares(matches.words[groups], subqueries, found)
-        best_first = groups[np.argsort(-shares, kind="stable")]
+        shares = _best_shares(matches.words, subqueries, found)
+        best_first = np.argsort(-shares, kind="stable")
         sizes = np.minimum(matches.sizes[best_first], MAX_SIMILAR)
         chosen = best_first[: np.searchsorted(np.cumsum(sizes), most) + 1]
         rows, place = matches.of_groups(chosen)
@@ -196,9 +245,8 @@ class HeldTexts:
         A word beyond ``MAX_WORDS`` counts as held.
         """
         wanted = reduce(or_, (self._words.bits.get(term.alternatives, 0) for term in terms), 0)
-        lacked: NDArray[np.uint8] = np.bitwise_count(
-            ~self._bits[texts] & self._bits.dtype.type(wanted)
-        )
+        held = self._bits_of(texts)
+        lacked: NDArray[np.uint8] = np.bitwise_count(~held & held.dtype.type(wanted))
         return lacked
 
     def nearest(self, vectors: Sequence[Vector], most: int) -> Rows:
@@ -251,6 +299,29 @@ class HeldTexts:
         return ids_of(self.index.keys_of(texts))
 
 
+def _common(words: Words, known: Mapping[str, int]) -> dict[str, int]:
+    """Return the bits of the words that make no text a candidate, by their one known form.
+
+    Most of them are grammar. Most texts hold them, but only those with other words matter.
+    """
+    found = {}
+    for alternatives, bit in words.bits.items():
+        forms = [form for form, _ in alternatives if form in known]
+        if len(forms) == 1 and known[forms[0]] == bit and not bit & words.informative:
+            found[forms[0]] = bit
+    return found
+
+
+def _are_in(rows: Rows, postings: NDArray[np.int32], size: int) -> Mask:
+    """Return which of these rows are among the postings, which are in order."""
+    if len(rows) * 16 < len(postings):
+        at = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
+        return postings[at] == rows
+    marks = np.zeros(size, bool)
+    marks[postings] = True
+    return marks.take(rows)
+
+
 def _smallest(values: NDArray[Any], most: int) -> Rows:
     """Return the places of the ``most`` smallest values, in no order; of equal ones the first."""
     if not 0 < most < len(values):
@@ -262,7 +333,7 @@ def _smallest(values: NDArray[Any], most: int) -> Rows:
 
 @dataclass(frozen=True)
 class _Matches:
-    """The texts that hold words of a query. Those that hold the same words are a group.
+    """The texts that hold informative words of a query. Those with the same words are a group.
 
     ``rows``: the texts. ``numbers``: for each the number of its group. ``words``: the bits of each
     group, in order. ``own``: the number of each group. ``sizes``: of the groups.
@@ -275,10 +346,8 @@ class _Matches:
     sizes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, bits: NDArray[Any]) -> _Matches:
-        """``bits``: those of each text."""
-        rows = np.flatnonzero(bits != 0)
-        held = bits.take(rows)
+    def of(cls, rows: Rows, held: NDArray[Any]) -> _Matches:
+        """``held``: the bits of each text."""
         numbers = _numbered(held)
         sizes = np.bincount(numbers)
         own = np.flatnonzero(sizes)
@@ -294,10 +363,6 @@ class _Matches:
         bits = list(words.bits.values())
         held = (self.words[:, None] & np.array(bits, self.words.dtype)) > 0
         return dict(zip(bits, (self.sizes @ held).tolist(), strict=True))
-
-    def with_any(self, bits: int) -> Rows:
-        """Return the groups with any of these words."""
-        return np.flatnonzero(self.words & self.words.dtype.type(bits))
 
     def with_all(self, bits: int) -> Rows:
         """Return the groups with all of these words."""

@@ -113,32 +113,42 @@ def compiled_models(build: Callable[[], QuerySet[Row]]) -> Callable[..., list[Ro
     """
 
     @cache
-    def compiled_once() -> tuple[SQLCompiler, str]:
-        compiler = build().query.get_compiler(connection=connection)
-        return compiler, _statement(compiler)
+    def reader() -> _ModelReader:
+        return _ModelReader(build())
 
     def read(**given: Any) -> list[Row]:
-        compiler, statement = compiled_once()
-        return list(_models(compiler, read_prepared(statement, given, Format.TEXT)))
+        return reader().read(given)
 
     return read
 
 
-def _models(compiler: SQLCompiler, rows: list[tuple[Any, ...]]) -> Iterator[Any]:
-    """Yield the models of rows, as Django's own querysets make them."""
-    select: Any = compiler.select
-    about: Any = compiler.klass_info
-    first, last = about["select_fields"][0], about["select_fields"][-1] + 1
-    names = [column[0].target.attname for column in select[first:last]]
-    related = get_related_populators(about, select, DEFAULT_DB_ALIAS)
-    annotations: Any = compiler.annotation_col_map or {}
-    for row in compiler.results_iter([rows]):
-        model = about["model"].from_db(DEFAULT_DB_ALIAS, names, row[first:last])
-        for populator in related:
-            populator.populate(row, model)
-        for name, column in annotations.items():
-            setattr(model, name, row[column])
-        yield model
+class _ModelReader:
+    """Reads the models of a queryset, as Django's own querysets make them of rows."""
+
+    def __init__(self, rows: QuerySet[Any, Any]) -> None:
+        compiler = rows.query.get_compiler(connection=connection)
+        self._statement = _statement(compiler)
+        select: Any = compiler.select
+        about: Any = compiler.klass_info
+        first, last = about["select_fields"][0], about["select_fields"][-1] + 1
+        self._model, self._columns = about["model"], slice(first, last)
+        self._names = [column[0].target.attname for column in select[first:last]]
+        self._related = get_related_populators(about, select, DEFAULT_DB_ALIAS)
+        self._annotations = list((compiler.annotation_col_map or {}).items())
+        self._converters = compiler.get_converters([column[0] for column in select])
+        self._convert = compiler.apply_converters
+
+    def read(self, given: Mapping[str, Any]) -> list[Any]:
+        found = []
+        rows = read_prepared(self._statement, given, Format.TEXT)
+        for row in self._convert(rows, self._converters):
+            model = self._model.from_db(DEFAULT_DB_ALIAS, self._names, row[self._columns])
+            for populator in self._related:
+                populator.populate(row, model)
+            for name, column in self._annotations:
+                setattr(model, name, row[column])
+            found.append(model)
+        return found
 
 
 def compiled(rows: QuerySet[Any, Any]) -> str:

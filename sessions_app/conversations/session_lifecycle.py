@@ -9,10 +9,11 @@ from functools import partial
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet, UUIDField
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
+from memoryproject.foundation.compiled_reads import Given, compiled_models
 from sessions_app.conversations.card_requests import cards_request
 from sessions_app.conversations.integration_events import sessions_ended
 from sessions_app.models import Chat, ChatActivity, ChatSession, Message, Turn
@@ -106,17 +107,20 @@ def session_open(
     EDGE-004). A session in which a worker is answering now is still in use (EDGE-009). The
     caller holds the lock of the chat's row, so that two openers can't race.
     """
-    session = (
-        ChatSession.objects.select_for_update(no_key=True)
-        .filter(chat=chat, status=SessionStatus.ACTIVE)
-        .first()
-    )
-    if session is not None:
+    for session in _active_locked(chat_id=chat.pk):
         falls_due = expires_at(session, timeout)
         if falls_due > now or _is_answering(session):
             return session
         session_end(session=session, at=falls_due)
     return session_start(chat=chat, now=now, actor=actor)
+
+
+@compiled_models
+def _active_locked() -> QuerySet[ChatSession]:
+    """Return the active session of a chat, which has one at most."""
+    active = ChatSession.objects.select_for_update(no_key=True)
+    chat_id = Given("chat_id", UUIDField())
+    return active.filter(chat_id=chat_id, status=SessionStatus.ACTIVE).order_by()
 
 
 def expires_at(session: ChatSession, timeout: timedelta) -> datetime:

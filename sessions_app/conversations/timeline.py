@@ -88,7 +88,7 @@ class TimelinePage:
     newer: bool
 
 
-def place_of(chat: Chat, message_id: UUID | None) -> Place | None:
+def place_of(chat: Chat, message_id: UUID) -> Place | None:
     """Return the position of a message; None if the chat doesn't have it (any more)."""
     message = Message.objects.filter(chat=chat, pk=message_id).select_related("session").first()
     if message is None:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
+
+from django.db.models import CharField
 
 from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.compiled_reads import Given, compiled, read_prepared
 from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     MessageRevoked,
@@ -90,14 +94,9 @@ def early_changes_apply(
 
     ``party`` is the person or group whose conversation the message names.
     """
-    early = InboundDelivery.objects.filter(
-        provider=message.provider,
-        subject_id=message.provider_message_id,
-        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
-        change__isnull=False,
-    )
-    # Hardly ever is there one, and whole rows take longer to ask for.
-    keys = list(early.values_list("pk", flat=True))
+    # Hardly ever is there one.
+    given = {"provider": message.provider, "message_id": message.provider_message_id or ""}
+    keys = [key for (key,) in read_prepared(_early_changes(), given)]
     if not keys:
         return
     found = InboundDelivery.objects.filter(pk__in=keys).select_related("chat")
@@ -113,6 +112,17 @@ def early_changes_apply(
             _react(message, change["who"], change["emoji"])
         delivery.change = None
         delivery.save(update_fields=["change"])
+
+
+@cache
+def _early_changes() -> str:
+    early = InboundDelivery.objects.filter(
+        provider=Given("provider", CharField()),
+        subject_id=Given("message_id", CharField()),
+        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
+        change__isnull=False,
+    ).exclude(subject_id="")  # as the index
+    return compiled(early.order_by().values_list("pk"))
 
 
 def message_edit(

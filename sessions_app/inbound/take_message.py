@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef
+from django.db.models import OuterRef, QuerySet, UUIDField
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
+from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.text.characters import detect_language
@@ -174,12 +176,25 @@ def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
     It is read after the lock was taken: a statement that waits for a lock sees other tables as they
     were before.
     """
-    Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
+    read_prepared(_lock(), {"chat_id": chat_id})
+    found: list[Any] = _chats_with_addresses(chat_id=chat_id)
+    if not found:
+        raise Chat.DoesNotExist
+    return found[0], found[0].current_addresses
+
+
+@cache
+def _lock() -> str:
+    chats = Chat.objects.select_for_update(no_key=True)
+    return compiled(chats.filter(pk=Given("chat_id", UUIDField())).values_list("pk"))
+
+
+@compiled_models
+def _chats_with_addresses() -> QuerySet[Chat]:
     current = ChatAddress.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
-    chats = Chat.objects.select_related("access", "pause")
     addresses = ArraySubquery(current.order_by().values("address"))
-    chat = chats.annotate(current_addresses=addresses).get(pk=chat_id)
-    return chat, chat.current_addresses
+    chats = Chat.objects.select_related("access", "pause").annotate(current_addresses=addresses)
+    return chats.filter(pk=Given("chat_id", UUIDField()))
 
 
 def _decide(incoming: _Incoming) -> Entry:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
-from sessions_app.inbox.read_markers import FROM_PEOPLE, SAID, news_there
+from sessions_app.inbox.read_markers import FROM_PEOPLE, SAID, news_since, news_there
 from sessions_app.inbox.snooze import snoozes_in_force
 from sessions_app.models import ChatActivity, ChatPause, ReviewedMark, Snooze, Turn
 from sessions_app.models.turns import WRONG_STATES
@@ -36,11 +36,15 @@ def pauses_in_force() -> QuerySet[ChatPause]:
     return ChatPause.objects.filter(in_force)
 
 
-def is_reviewed() -> Q:
-    """Match chats that are reviewed up to their end, and were not put off since."""
+def is_reviewed(*, among_few: bool = False) -> Q:
+    """Match chats that are reviewed up to their end, and were not put off since.
+
+    ``among_few``: look at each chat by itself, because other filters leave few of them.
+    """
     marked = Exists(ReviewedMark.objects.filter(chat=OuterRef("pk")))
     put_off = Exists(Snooze.objects.filter(chat=OuterRef("pk")))
-    return Q(marked) & ~Q(put_off) & ~Q(news_there(ReviewedMark, SAID))
+    news = news_there(SAID, chat="pk") if among_few else news_since(ReviewedMark, SAID)
+    return Q(marked) & ~Q(put_off) & ~Q(news)
 
 
 def needs_attention() -> Q:
@@ -77,6 +81,6 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
     It begins with the few turns, pauses and snoozes, never with all chats.
     """
     wrong = turns_gone_wrong().order_by().values("chat")
-    written = news_there(ReviewedMark, FROM_PEOPLE, chat="chat")
+    written = news_there(FROM_PEOPLE, chat="chat")
     paused = pauses_in_force().filter(written).order_by().values("chat")
     return wrong.union(paused, Snooze.objects.order_by().values("chat"))

@@ -27,9 +27,9 @@ from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
     SAID,
+    chats_with_news,
     last_message_place,
     news_count,
-    news_there,
     place_marked,
 )
 from sessions_app.inbox.snooze import snoozes_in_force
@@ -142,9 +142,9 @@ def chats_wanted(
     if wanted.active:
         chats = chats.filter(_active(*wanted.active))
     if wanted.unread:
-        chats = chats.filter(news_there(ReadMark, FROM_PEOPLE, user))
+        chats = chats.filter(chats_with_news(ReadMark, FROM_PEOPLE, user))
     if wanted.unreviewed:
-        chats = chats.filter(news_there(ReviewedMark, SAID))
+        chats = chats.filter(chats_with_news(ReviewedMark, SAID))
     chats = _in_state(chats, wanted)
     return _assigned(chats, wanted.assigned, user).order_by(
         "-activity__last_at", "-activity__chat_id"
@@ -155,10 +155,11 @@ def _in_state(chats: QuerySet[Chat], wanted: Wanted) -> QuerySet[Chat]:
     snoozed = Exists(snoozes_in_force().filter(chat=OuterRef("pk")))
     if wanted.state == SNOOZED:
         return chats.filter(snoozed)
+    reviewed = is_reviewed(among_few=wanted.attention)
     if wanted.state == REVIEWED:
-        return chats.filter(is_reviewed())
+        return chats.filter(reviewed)
     if wanted.state == OPEN:
-        return chats.filter(~snoozed, ~is_reviewed())
+        return chats.filter(~snoozed, ~reviewed)
     # Who searches for somebody finds them in any state.
     return chats if wanted.query else chats.filter(~snoozed)
 
@@ -191,7 +192,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     lasts = last_message_place(keys)
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
     messages = of_messages.select_related("session").defer("terms").in_bulk()
-    unread = _unread(keys, user)
+    unread = unread_counts(keys, user)
     news = _since_review(keys)
     wrong = _wrong(keys)
     bookmarked = set(
@@ -236,7 +237,8 @@ def _assigned(chats: QuerySet[Chat], who: str, user: User) -> QuerySet[Chat]:
     return chats.filter(assignment__assignee=int(who)) if who else chats
 
 
-def _unread(keys: Collection[UUID], user: User) -> dict[UUID, int]:
+def unread_counts(keys: Collection[UUID], user: User) -> dict[UUID, int]:
+    """Return how many messages of these chats are new to the user, without chats that have none."""
     marks = {mark.chat_id: mark for mark in ReadMark.objects.filter(user=user, chat__in=keys)}
     places = {key: place_marked(marks.get(key)) for key in keys}
     return news_count(places, FROM_PEOPLE, MAX_UNREAD)

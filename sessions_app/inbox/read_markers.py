@@ -14,7 +14,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, Func
+from django.db.models import BooleanField, Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
 from sessions_app.conversations.facade import BEGINNING, Place
@@ -34,6 +34,7 @@ Found = tuple[UUID, Place]
 
 SESSIONS = ChatSession._meta.db_table
 MESSAGES = Message._meta.db_table
+REVIEWS = ReviewedMark._meta.db_table
 
 MARKS = "unnest(%s::uuid[], %s::timestamptz[], %s::uuid[], %s::int[])"
 # Find sessions from the marker on by an index, and in each the messages after the marker.
@@ -75,11 +76,11 @@ CROSS JOIN LATERAL (
 ) AS news
 """  # noqa: S608 constants only
 
-# The same for a list of chats, each with an optional marker.
+# The same for each of a few chats, with an optional review.
 NEWS_THERE = f"""
 EXISTS (
     SELECT FROM (VALUES (1)) AS one
-    LEFT JOIN {{marks}} AS mark ON mark.chat_id = {{chat}} {{whose}}
+    LEFT JOIN {REVIEWS} AS mark ON mark.chat_id = {{chat}}
     JOIN {SESSIONS} AS held
       ON held.chat_id = {{chat}} AND held.created_at >= coalesce(mark.began_at, '-infinity')
       AND (mark.chat_id IS NULL
@@ -88,6 +89,35 @@ EXISTS (
       ON said.session_id = held.session_id AND said.order_num
         > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
     WHERE said.role = ANY(%s)
+)
+"""  # noqa: S608 constants only
+
+# The same for a list of all chats that have a marker, read at once: for one chat after the other it
+# takes several times as long. A session's message_counter is its last order_num: only sessions
+# beyond their marker are looked into.
+NEWS_SINCE = f"""
+{{chat}} IN (
+    SELECT mark.chat_id FROM {{marks}} AS mark
+    JOIN {SESSIONS} AS held
+      ON held.chat_id = mark.chat_id AND held.created_at >= mark.began_at
+      AND (held.created_at, held.session_id) >= (mark.began_at, mark.session_key)
+      AND held.message_counter
+        > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
+    CROSS JOIN LATERAL (
+        SELECT FROM {MESSAGES} AS said
+        WHERE said.session_id = held.session_id AND said.order_num
+          > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
+          AND said.role = ANY(%s)
+        LIMIT 1
+    ) AS news
+    {{whose}}
+)
+"""  # noqa: S608 constants only
+
+# "OFFSET 0": else the messages of all chats would be read.
+SAID_THERE = f"""
+EXISTS (
+    SELECT FROM {MESSAGES} AS said WHERE said.chat_id = {{chat}} AND said.role = ANY(%s) OFFSET 0
 )
 """  # noqa: S608 constants only
 
@@ -128,40 +158,45 @@ def last_message_place(
     return _found(_ask(LAST, list(chat_ids), list(roles)))
 
 
-class NewsThere(Func):
-    """Whether any message of these roles came after a chat's marker. ``chat``: the chat's key."""
+class OfChat(Func):
+    """A condition on a chat, in SQL; ``chat``: the field with the chat's key."""
 
     output_field = BooleanField()
 
-    def __init__(
-        self, chat: str, marks: type[UpTo], roles: Collection[str], user_id: int | None
-    ) -> None:
+    def __init__(self, chat: str, sql: str, values: list[Any]) -> None:
         super().__init__(chat)
-        self.marks, self.roles, self.user_id = marks._meta.db_table, list(roles), user_id
+        self.sql, self.values = sql, values
 
     def as_sql(  # type: ignore[override]
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, list[Any]]:
         # A column, which has no parameters.
         chat, _ = compiler.compile(self.get_source_expressions()[0])
-        whose = "" if self.user_id is None else "AND mark.user_id = %s"
-        sql = NEWS_THERE.format(marks=self.marks, whose=whose, chat=chat)
-        return sql, [self.roles] if self.user_id is None else [self.user_id, self.roles]
+        return self.sql.format(chat=chat), self.values
 
 
-def news_there(
-    marks: type[ReadMark | ReviewedMark],
-    roles: Collection[str],
-    user: User | None = None,
-    *,
-    chat: str = "pk",
-) -> NewsThere:
-    """Match chats with a message after their marker.
+def news_there(roles: Collection[str], *, chat: str) -> OfChat:
+    """Match the few rows whose chat has a message after its review; without one, any message."""
+    return OfChat(chat, NEWS_THERE, [list(roles)])
 
-    A chat without a marker counts all messages. ``user`` is the owner of the markers. ``chat``:
-    the field with the chat's key, in queries of other models.
-    """
-    return NewsThere(chat, marks, roles, user.pk if user else None)
+
+def news_since(
+    marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
+) -> OfChat:
+    """Match chats that have a marker and a message after it. ``user``: the markers' owner."""
+    whose, values = ("", []) if user is None else ("WHERE mark.user_id = %s", [user.pk])
+    sql = NEWS_SINCE.replace("{marks}", marks._meta.db_table).replace("{whose}", whose)
+    return OfChat("pk", sql, [list(roles), *values])
+
+
+def chats_with_news(
+    marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
+) -> Q:
+    """Match chats with a message after their marker, or with any where there is no marker."""
+    of_chat: QuerySet[Any] = marks._default_manager.filter(chat=OuterRef("pk"))
+    marked = Exists(of_chat if user is None else of_chat.filter(user=user))
+    said = OfChat("pk", SAID_THERE, [list(roles)])
+    return Q(news_since(marks, roles, user)) | (~Q(marked) & Q(said))
 
 
 def _columns(marks: Mapping[UUID, Place]) -> list[list[object]]:

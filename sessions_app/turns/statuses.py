@@ -9,12 +9,7 @@ from typing import Any
 
 from django.db.models import BigIntegerField, CharField, QuerySet
 
-from memoryproject.foundation.compiled_reads import (
-    Given,
-    compiled,
-    compiled_models,
-    read_prepared,
-)
+from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from memoryproject.foundation.text.uuids import uuid_or_none

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from tests.api.calling import JSON, Api, error_of
+from tests.api.conftest import make_token
 from tests.api.test_sessions import opened
 
 pytestmark = pytest.mark.django_db
@@ -42,9 +43,9 @@ BROKEN_BODIES = {
 }
 
 
-@pytest.fixture
-def session_id(api: Api) -> str:
-    return str(opened(api)["session_id"])
+@pytest.fixture(scope="module")
+def session_id(module_rows: None) -> str:
+    return str(opened(Api(make_token()))["session_id"])
 
 
 @pytest.mark.parametrize("path", POSTS)

@@ -32,7 +32,7 @@ from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
 from tests.world import GODFATHER
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 STEPS = int(os.environ.get("SCOPE_WALK_STEPS", "200"))
 SEED = int(os.environ.get("SCOPE_WALK_SEED", "19"))

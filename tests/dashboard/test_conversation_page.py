@@ -91,7 +91,9 @@ def test_reading_is_told_to_the_audit_log_and_a_look_without_news_is_not(
     assert b"<html" not in answer.content
     assert reads() == 2
     live["If-None-Match"] = answer["ETag"]
-    assert admin_client.get(address(world), headers=live).status_code == 304
+    with CaptureQueriesContext(connection) as queries:
+        assert admin_client.get(address(world), headers=live).status_code == 304
+    assert len(queries) <= 13
 
 
 @pytest.mark.parametrize("missing", ["view_chat", "view_message"])

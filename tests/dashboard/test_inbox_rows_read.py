@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,7 +16,16 @@ from django.utils import timezone
 
 from sessions_app.inbox.attention import attention_count, needs_attention
 from sessions_app.inbox.chat_list import COUNTED, Wanted, chats_wanted, inbox_pages
-from sessions_app.models import Chat, ChatActivity, ChatPause, ReviewedMark, Snooze, Turn
+from sessions_app.inbox.read_markers import last_message_place, place_fields
+from sessions_app.models import (
+    Chat,
+    ChatActivity,
+    ChatPause,
+    ReadMark,
+    ReviewedMark,
+    Snooze,
+    Turn,
+)
 from tests.dashboard.test_inbox_pane import rows
 from tests.plans import rows_read
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
@@ -75,6 +85,28 @@ def test_the_chats_in_need_are_found_without_reading_the_others(world: World, st
         names = set(found.values_list("whatsapp_chat", flat=True))
     assert names == (set() if state == "reviewed" else expected)
     assert rows_read(queries) < 200
+
+
+@pytest.mark.parametrize(
+    "wanted", [Wanted(state="open"), Wanted(unread=True), Wanted(unreviewed=True)]
+)
+def test_chats_with_news_are_found_by_one_look_at_all_markers(world: World, wanted: Wanted) -> None:
+    """Not by looking for the messages of each chat, one after the other."""
+    user = User.objects.create_user("dana")
+    for number in range(40):
+        world.receive(message_from(f"1555777{number:04d}@c.us", "hello"))
+    old = list(Chat.objects.all())
+    for key, (_, place) in last_message_place([chat.pk for chat in old]).items():
+        ReadMark.objects.create(user=user, chat_id=key, **place_fields(place))
+        ReviewedMark.objects.create(chat_id=key, reviewed_at=timezone.now(), **place_fields(place))
+    world.receive(message_from(CLIENT, "never looked at"))
+    world.receive(message_from(old[0].whatsapp_chat, "something new"))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    found = chats_wanted(wanted, user, memory_default=True, today=timezone.now().date())
+    assert set(found) == {old[0], world.chat(CLIENT)}
+    loops = re.findall(r"sessions_app_message .*loops=(\d+)", found.explain(analyze=True))
+    assert sum(map(int, loops)) <= 2, found.explain(analyze=True)
 
 
 def test_the_number_in_the_menu_reads_the_few_alone(world: World) -> None:

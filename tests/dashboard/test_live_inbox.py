@@ -8,7 +8,9 @@ import re
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -114,6 +116,13 @@ def test_a_hidden_page_gets_figures_without_texts_and_audits_nothing(
     assert answer.content == b""
     assert (answer["X-Unread"], answer["X-News"], answer["X-Attention"]) == ("2", "3", "0")
     assert reads() == 0
+    with CaptureQueriesContext(connection) as queries:
+        admin_client.get(INBOX, headers={"X-Live": "figures"})
+    # The chats, what is unread, what needs a person, and who asks.
+    assert len(queries) <= 8
+    assert not [
+        query["sql"] for query in queries if '"sessions_app_message"."content"' in query["sql"]
+    ]
 
 
 def test_the_title_counts_the_conversations_with_something_unread(

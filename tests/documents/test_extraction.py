@@ -22,7 +22,8 @@ from tests.documents import files
 Read = Callable[[bytes], ExtractedText]
 
 
-@pytest.fixture(params=[SandboxExtractor, DirectExtractor])
+# The sandbox is a process for each file.
+@pytest.fixture(params=[pytest.param(SandboxExtractor, marks=pytest.mark.slow), DirectExtractor])
 def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
     """Reads bytes as a file whose name says nothing."""
     extractor: TextExtractor = request.param()

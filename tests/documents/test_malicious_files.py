@@ -18,6 +18,9 @@ from memoryproject.foundation.integrations.documents.base import DocumentError, 
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from tests.documents import files
 
+# Each file is read by a process of its own.
+pytestmark = pytest.mark.slow
+
 LIMITS = DocumentLimits(seconds=20, memory=512 * 1024 * 1024)
 DTD = b'<!DOCTYPE w [<!ENTITY secret SYSTEM "file:///etc/hostname">]>'
 LAUGHS = (

@@ -26,7 +26,7 @@ from memories_app.search.vector_search import (
 )
 from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, empty, fill, index
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 DIMENSIONS = 256
 TOTAL = 9_500

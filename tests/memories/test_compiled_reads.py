@@ -12,12 +12,7 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.compiled_reads import (
-    Given,
-    compiled,
-    compiled_models,
-    read_prepared,
-)
+from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.models import ChatAccess, OutboundPart, Turn

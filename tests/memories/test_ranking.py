@@ -64,16 +64,13 @@ def invoices(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("others", [0, 8, 998])
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_ac_memory_002_003_the_right_ones_are_found_among_any_number(
-    others: int, question: str
-) -> None:
+def test_ac_memory_002_003_the_right_ones_are_found_among_any_number(others: int) -> None:
     memories_store(ABOUT + invoices(others))
 
-    hits = ask(question).hits
-
-    assert {hit.content for hit in hits} == set(ABOUT)
-    assert all(hit.score >= 0.7 for hit in hits)
+    for question in QUESTIONS:
+        hits = ask(question).hits
+        assert {hit.content for hit in hits} == set(ABOUT), question
+        assert all(hit.score >= 0.7 for hit in hits), question
 
 
 def test_one_memory_alone_is_found() -> None:
@@ -86,11 +83,10 @@ def test_ac_memory_004_no_memories_no_hits() -> None:
     assert ask("Tell me about TestCorp") == RecallResult([], degraded=False)
 
 
-@pytest.mark.parametrize("question", SMALL_TALK)
-def test_small_talk_recalls_nothing(question: str) -> None:
+def test_small_talk_recalls_nothing() -> None:
     memories_store(ABOUT + invoices(98))
 
-    assert ask(question).hits == []
+    assert [question for question in SMALL_TALK if ask(question).hits] == []
 
 
 def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:

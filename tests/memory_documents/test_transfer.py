@@ -182,6 +182,7 @@ def test_it_tells_how_far_it_is(database: Place, make_place: Any) -> None:
     assert told == [(100, 250), (200, 250), (250, 250)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["database", "tree"])
 def test_many_documents_take_no_more_memory_than_few(
     db: None, make_place: Any, tmp_path: Path, goal: str

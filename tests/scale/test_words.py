@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from sessions_app.models import Chat, Message
 from sessions_app.recall.conversation_lines import LINES, messages_visible
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
-from tests.memories.wordy import Wordy, memories_fill, share_of_best
+from tests.memories.wordy import Wordy, held_with, memories_fill, share_of_best
 from tests.plans import plans_of, rows_scanned_in_sequence
 
 pytestmark = [pytest.mark.scale, pytest.mark.django_db]
@@ -102,6 +102,19 @@ def test_the_best_of_a_hundred_thousand_messages_are_found(filled: Filled) -> No
     ]
 
     assert sum(shares) / len(shares) >= 0.98
+
+
+def test_an_index_finds_the_words_of_more_memories_than_are_held(filled: Filled) -> None:
+    """PostgreSQL chooses it, but for a question of fifty words, of which most texts hold some."""
+    for question in filled.wordy.questions():
+        with CaptureQueriesContext(connection) as queries:
+            held_with(question, owners())
+        matching = plans_of(queries)[-1]
+        is_read_whole = not any("&&" in query["sql"] for query in queries)
+        assert (rows_scanned_in_sequence(matching) > 0) is is_read_whole, json.dumps(matching)[
+            :3_000
+        ]
+        assert is_read_whole is (len(question.split()) > 50)
 
 
 @pytest.mark.parametrize("source", [MEMORIES, MESSAGES])

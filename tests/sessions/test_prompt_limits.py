@@ -190,6 +190,7 @@ def test_a_prompt_that_cannot_be_shortened_is_not_sent_again(world: World) -> No
     assert "too long" in Turn.objects.get().error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -164,6 +164,7 @@ def costs(count: int) -> dict[str, tuple[int, int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_operation_costs_the_same_at_100_and_at_100_000_messages() -> None:
     few, many = costs(100), costs(100_000)

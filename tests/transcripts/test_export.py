@@ -132,6 +132,7 @@ def test_batches_have_the_size_that_is_asked_for(db: None, folder: Path) -> None
     assert [path.read_text().count("User:") for path in sorted(folder.iterdir())] == [3, 1]
 
 
+@pytest.mark.slow
 def test_batches_stay_below_the_largest_file(db: None, folder: Path) -> None:
     large = "x" * (MAX_FILE_SIZE // 2)
     whose = conversation(*said(large, "a", large, "b", large + large, "c", "d", "e"))

@@ -181,7 +181,7 @@ ASKING = frozenset(
     + ("איפה", "היכנ", "מי", "למה", "מדוע", "מתי", "איכ", "איזה", "איזו")
 )
 # Kinds of words that a question may ask for besides names.
-INFORMATIVE = frozenset({Kind.PLAIN, Kind.COMMON})
+INFORMATIVE = (Kind.PLAIN, Kind.COMMON)
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,8 @@ def features_of(query: LexicalQuery, texts: CountedTexts, semantic: Floats) -> F
     fused = fused_log_odds(query, relevance_of(query, matches), semantic)
     behind = np.minimum(fused.max(initial=-60.0) - fused, MAX_DISTANCE)
     asks = Kind.SOUGHT in query.kinds
-    answers = (of_kinds(query, matches, {Kind.SOUGHT}) > 0).any(axis=1).astype(float)
-    names = of_kinds(query, matches, {Kind.NAME})
+    answers = (of_kinds(query, matches, (Kind.SOUGHT,)) > 0).any(axis=1).astype(float)
+    names = of_kinds(query, matches, (Kind.NAME,))
     other = (names.max(axis=1) <= 0).astype(float) if names.size else np.zeros(len(texts))
     columns = [
         np.ones(len(texts)),
@@ -238,7 +238,7 @@ def _least_held(query: LexicalQuery, matches: Floats) -> Floats:
 
     In [0, 1]; 0 if the question has no such word.
     """
-    informative = of_kinds(query, matches, {*INFORMATIVE, Kind.NAME})
+    informative = of_kinds(query, matches, (*INFORMATIVE, Kind.NAME))
     if not informative.size:
         return np.zeros(len(matches))
     least: Floats = np.minimum(1.0, informative.min(axis=1))

@@ -158,10 +158,8 @@ class Segment:
     @cached_property
     def nbytes(self) -> int:
         """The memory that its arrays take."""
-        parts = [getattr(self, field.name) for field in fields(self)]
-        vectors = self.vectors
-        parts += [vectors.steps, vectors.scales, vectors.codes]
-        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        held = [getattr(part, name.name) for part in (self, self.vectors) for name in fields(part)]
+        return sum(part.nbytes for part in held if isinstance(part, np.ndarray))
 
     @cached_property
     def _without_vector(self) -> Rows:
@@ -211,13 +209,20 @@ class Segment:
         places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
         return places, self.terms[places] == hashes
 
+    def postings_of(self, hashes: Hashes) -> list[tuple[int, NDArray[np.int32]]]:
+        """Return the rows of each of these terms that is there, with the term's number."""
+        places, known = self.places_of(hashes)
+        return [
+            (number, self.postings[self.starts[places[number]] : self.starts[places[number] + 1]])
+            for number in np.flatnonzero(known).tolist()
+        ]
+
     def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
         """Add to ``found`` the bits of each term that a row holds."""
-        places, known = self.places_of(hashes)
-        for place, bit in zip(places[known].tolist(), bits[known], strict=True):
+        for number, postings in self.postings_of(hashes):
             # A row holds a term once, so that no row is there twice.
-            rows = self.postings[self.starts[place] : self.starts[place + 1]].astype(np.int64)
-            found[rows] = found.take(rows) | bit
+            rows = postings.astype(np.int64)
+            found[rows] = found.take(rows) | bits[number]
 
     def counts_of(self, rows: Rows, hashes: Hashes) -> Floats:
         """Return how often each row holds each term: one column for each."""
@@ -306,24 +311,20 @@ class TextIndex:
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    @property
-    def total_length(self) -> int:
-        return sum(int(segment.lengths.sum()) for segment in self.segments)
-
     def lengths_of(self, rows: Rows) -> NDArray[np.int32]:
         """Return the lengths of these texts in words."""
         nothing = np.empty(0, np.int32)
-        return self._gathered(rows, lambda part, local: part.lengths.take(local), nothing)
+        return self.gathered(rows, lambda part, local: part.lengths.take(local), nothing)
 
     def keys_of(self, rows: Rows) -> NDArray[np.uint64]:
         """Return the two halves of the ids of these texts."""
         nothing = np.empty((0, 2), np.uint64)
-        return self._gathered(rows, lambda part, local: part.keys.take(local, axis=0), nothing)
+        return self.gathered(rows, lambda part, local: part.keys.take(local, axis=0), nothing)
 
     def columns_of(self, rows: Rows) -> NDArray[np.void]:
         """Return the further values of these texts. There is at least one segment."""
         nothing = self.segments[0].columns[:0]
-        return self._gathered(rows, lambda part, local: part.columns.take(local), nothing)
+        return self.gathered(rows, lambda part, local: part.columns.take(local), nothing)
 
     def marked(self, mark: Callable[[Segment], Mask]) -> Mask:
         """Return the mask of all texts that consists of one for each segment."""
@@ -331,8 +332,6 @@ class TextIndex:
 
     @staticmethod
     def _concatenated(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
-        if len(parts) == 1:
-            return parts[0]
         return np.concatenate(parts) if parts else np.empty(0, kind)
 
     def rows_of(self, keys: NDArray[np.uint64]) -> Rows:
@@ -343,9 +342,12 @@ class TextIndex:
             found.append(rows[rows >= 0] + first)
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def bits(self, terms: Mapping[str, int]) -> NDArray[Any]:
-        """Return for each text the bits of the terms that it holds, combined."""
-        highest = max(terms.values(), default=0).bit_length()
+    def bits(self, terms: Mapping[str, int], *, most: int = 0) -> NDArray[Any]:
+        """Return for each text the bits of the terms that it holds, combined.
+
+        most: the numbers have room for it, too.
+        """
+        highest = max([most, *terms.values()]).bit_length()
         kind = np.uint16 if highest <= 16 else np.uint32 if highest <= 32 else np.uint64
         found = np.zeros(len(self), kind)
         hashes = hashes_of(list(terms))
@@ -358,7 +360,7 @@ class TextIndex:
         """Return how often these texts hold these terms: one row for each text."""
         hashes = hashes_of(terms)
         nothing = np.zeros((0, len(terms)))
-        return self._gathered(rows, lambda part, local: part.counts_of(local, hashes), nothing)
+        return self.gathered(rows, lambda part, local: part.counts_of(local, hashes), nothing)
 
     def known(self, terms: Sequence[str]) -> list[str]:
         """Return those of the terms that any text holds."""
@@ -395,9 +397,9 @@ class TextIndex:
                 found[:, given] = near
             return found
 
-        return self._gathered(rows, cosines, nothing)
+        return self.gathered(rows, cosines, nothing)
 
-    def _gathered(
+    def gathered(
         self,
         rows: Rows,
         part: Callable[[Segment, Rows], NDArray[Any]],

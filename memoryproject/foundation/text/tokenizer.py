@@ -138,6 +138,8 @@ class Token:
     @property
     def identifier(self) -> bool:
         """Return whether it contains digits but isn't a plain short number."""
+        if self.text.isalpha():
+            return False
         digits = sum(character.isdigit() for character in self.text)
         return bool(digits) and (digits < len(self.text) or digits >= 3)
 

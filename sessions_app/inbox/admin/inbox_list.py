@@ -19,7 +19,15 @@ from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.admin.inbox_filters import number_of, wanted_of
 from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, states_of, tabs_of
 from sessions_app.inbox.attention import attention_count
-from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
+from sessions_app.inbox.chat_list import (
+    InboxPaginator,
+    Row,
+    Wanted,
+    chats_wanted,
+    inbox_pages,
+    inbox_rows,
+    unread_counts,
+)
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.messages import Role
@@ -49,6 +57,19 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """The numbers of an open inbox.
+
+    ``unread``: conversations on its page with messages that are new to me; ``news``: these
+    messages; ``attention``: chats that need a person, in all of the inbox.
+    """
+
+    unread: int
+    news: int
+    attention: int
+
+
+@dataclass(frozen=True)
 class Listing:
     """One page of the inbox, as one person sees it.
 
@@ -65,14 +86,9 @@ class Listing:
     tabs: Sequence[Tab]
 
     @property
-    def unread(self) -> int:
-        """Return the number of conversations on this page with messages that are new to me."""
-        return sum(1 for line in self.lines if line.row.unread)
-
-    @property
-    def news(self) -> int:
-        """Return the number of unread messages on this page."""
-        return sum(line.row.unread for line in self.lines)
+    def figures(self) -> Figures:
+        unread = [line.row.unread for line in self.lines if line.row.unread]
+        return Figures(len(unread), sum(unread), self.attention)
 
     @property
     def version(self) -> str:
@@ -99,9 +115,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
     wanted = wanted_of(parameters)
-    number = number_of(parameters.get("p", "")) or 1
-    pages = inbox_pages(chats_listed(request, wanted), number)
-    page = pages.get_page(parameters.get("p"))
+    pages, page = _page_of(request, parameters, wanted)
     reads = user.has_perm(READ_MESSAGES)
     lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
     attention = attention_shown(request)
@@ -119,6 +133,22 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
         return found[:MAX_IN_TAB].count()
 
     return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
+
+
+def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
+    """Return the numbers of this page of the inbox, without reading its rows."""
+    _, page = _page_of(request, parameters, wanted_of(parameters))
+    keys = [chat.pk for chat in page.object_list]
+    unread = unread_counts(keys, instance(request.user, User))
+    return Figures(len(unread), sum(unread.values()), attention_shown(request))
+
+
+def _page_of(
+    request: HttpRequest, parameters: QueryDict, wanted: Wanted
+) -> tuple[InboxPaginator, Page[Chat]]:
+    number = number_of(parameters.get("p", "")) or 1
+    pages = inbox_pages(chats_listed(request, wanted), number)
+    return pages, pages.get_page(parameters.get("p"))
 
 
 def list_context(

@@ -16,7 +16,13 @@ from django.utils.safestring import SafeString
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.inbox.admin.inbox_list import Listing, list_context, listing_of
+from sessions_app.inbox.admin.inbox_list import (
+    Figures,
+    Listing,
+    figures_of,
+    list_context,
+    listing_of,
+)
 
 LIST = "admin/sessions_app/chat/inbox_fragment.html"
 PANE = "admin/sessions_app/chat/inbox_pane.html"
@@ -36,14 +42,10 @@ def inbox_fragment(request: HttpRequest, actions: list[tuple[str, str]]) -> Http
     is empty and its headers have the numbers for the page's title and the menu. Nothing was read
     then, so it isn't audited.
     """
-    listing = listing_of(request, request.GET)
-    figures = {
-        "X-Unread": str(listing.unread),
-        "X-News": str(listing.news),
-        "X-Attention": str(listing.attention),
-    }
     if request.headers.get("X-Live") == FIGURES:
-        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=figures)
+        numbers = _headers(figures_of(request, request.GET))
+        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=numbers)
+    listing = listing_of(request, request.GET)
     tag = listing.version
     same = get_conditional_response(request, etag=tag)
     if same is not None and same.status_code == HTTPStatus.NOT_MODIFIED:
@@ -56,7 +58,15 @@ def inbox_fragment(request: HttpRequest, actions: list[tuple[str, str]]) -> Http
     else:
         context = list_context(request, request.GET, listing, actions)
     shown = render_to_string(LIST, context, request)
-    return HttpResponse(shown, headers={"ETag": tag, **figures})
+    return HttpResponse(shown, headers={"ETag": tag, **_headers(listing.figures)})
+
+
+def _headers(figures: Figures) -> dict[str, str]:
+    return {
+        "X-Unread": str(figures.unread),
+        "X-News": str(figures.news),
+        "X-Attention": str(figures.attention),
+    }
 
 
 def inbox_pane(request: HttpRequest, chat_id: UUID) -> SafeString | None:

@@ -115,7 +115,6 @@ def test_it_holds_each_text_that_did_not_go(made: tuple[TextIndex, list[Text]]) 
 
     assert len(index) == len(texts)
     assert index.lengths_of(np.arange(len(index))).tolist() == [text.length for text in texts]
-    assert index.total_length == sum(text.length for text in texts)
     assert index.marked(lambda segment: segment.columns["asks"]).tolist() == [
         text.column[1] for text in texts
     ]
