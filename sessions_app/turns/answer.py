@@ -24,6 +24,7 @@ from memoryproject.foundation.outside_services.deadline import deadline
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
+    ChatGoneError,
     EpochSnapshot,
     ForgottenMeanwhileError,
     Reader,
@@ -98,7 +99,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)
-    except Turn.DoesNotExist:
+    except (Turn.DoesNotExist, ChatGoneError):
         logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
     except Exception as error:
         if is_disk_full(error):

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,11 +15,12 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from memories_app.facts.facade import NewMemory
-from memories_app.models import Memory
+from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.rest_kit.callers import Caller
 from sessions_app.conversations.facade import ChatGoneError, chats_keep
+from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
@@ -82,6 +84,27 @@ def test_a_fact_told_meanwhile_is_not_stored(world: World) -> None:
     world.say(CLIENT, f"/remember {FACT}")
     assert not Memory.objects.exists()
     assert not Chat.objects.exists()
+
+
+def test_a_file_that_is_uploaded_meanwhile_is_refused(world: World, tmp_path: Path) -> None:
+    world.say(CLIENT, "Hello")
+    chat = world.chat(CLIENT)
+
+    def blocks() -> Iterator[bytes]:
+        yield FACT.encode()
+        elsewhere(lambda: erase(world))
+
+    with pytest.raises(ChatGoneError):
+        document_upload(
+            blocks=blocks(),
+            name="pool.txt",
+            folder=tmp_path,
+            max_bytes=1_000,
+            actor=SYSTEM,
+            chat=chat,
+        )
+    assert not SourceDocument.objects.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_memory_by_the_api_is_refused(world: World) -> None:
