@@ -295,7 +295,9 @@ class _Fields:
         value = self._values.get(name)
         if not isinstance(value, list) or not 1 <= len(value) <= _MAX_DIMENSIONS:
             raise self._refuse(name, _("is not a list of numbers"))
-        if not all(isinstance(each, int | float) and math.isfinite(each) for each in value):
+        # An integer may be too large for a float.
+        numbers = [each for each in value if isinstance(each, int | float)]
+        if len(numbers) < len(value) or not all(abs(each) < math.inf for each in numbers):
             raise self._refuse(name, _("is not a list of numbers"))
         if not any(value) or max(map(abs, value)) > 1e6:
             raise self._refuse(name, _("is no vector of length 1"))

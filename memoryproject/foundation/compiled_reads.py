@@ -209,6 +209,29 @@ def _update(
     return _statement(query.get_compiler(connection=connection))
 
 
+def row_add(row: Model) -> None:
+    """Insert a new row whose key isn't chosen by the database, as ``save(force_insert=True)`` does.
+
+    No signals are sent.
+    """
+    fields: list[Any] = [each for each in row._meta.concrete_fields if not each.generated]
+    given = {
+        field.column: field.get_db_prep_save(field.pre_save(row, True), connection)
+        for field in fields
+    }
+    with _prepared(_insert(type(row)), given, Format.TEXT):
+        row._state.adding = False
+        row._state.db = DEFAULT_DB_ALIAS
+
+
+@cache
+def _insert(model: type[Model]) -> str:
+    columns = [field.column for field in model._meta.concrete_fields if not field.generated]
+    names = ", ".join(f'"{column}"' for column in columns)
+    values = ", ".join(f"%({column})s" for column in columns)
+    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({values})'  # noqa: S608 names
+
+
 def compiled(rows: QuerySet[Any, Any]) -> str:
     """Return the statement of a queryset of ``values_list``, with named parameters.
 

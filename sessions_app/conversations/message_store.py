@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from memoryproject.foundation.bulk_rows import rows_add
+from memoryproject.foundation.compiled_reads import row_add
 from sessions_app.conversations.card_requests import cards_outdate, cards_request
 from sessions_app.conversations.chat_form import FORM, stored_tokens
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
@@ -157,7 +158,7 @@ def messages_add(
         for order_num, each in enumerate(new, start=session.message_counter + 1)
     ]
     if len(messages) == 1:
-        messages[0].save(force_insert=True)
+        row_add(messages[0])
     else:
         rows_add(messages)
     session.message_counter += len(messages)

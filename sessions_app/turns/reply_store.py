@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_reads import Given, compiled_models
+from memoryproject.foundation.compiled_reads import Given, compiled_models, row_add
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check
@@ -82,13 +82,14 @@ def parts_store(turn: Turn, texts: Sequence[str]) -> None:
     Call it in the transaction that stores the answer.
     """
     for number, text in enumerate(texts, start=1):
-        OutboundPart.objects.create(
+        part = OutboundPart(
             turn=turn,
             number=number,
             content=text,
             provider=turn.provider,
             number_id=turn.number_id,
         )
+        row_add(part)
 
 
 def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:

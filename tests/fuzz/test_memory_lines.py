@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -67,6 +68,9 @@ def no_limit(settings: Any) -> None:
 @given(lines=st.lists(damaged([RECORD]), min_size=1, max_size=2))
 @example(lines=[b"[" * 100_000])
 @example(lines=[b"\xef\xbb\xbf{}"])
+@example(
+    lines=[json.dumps({**RECORD, "embeddings": [{"model": "m", "vector": [10**400]}]}).encode()]
+)
 def test_any_record_is_stored_or_told(api: Api, lines: list[bytes]) -> None:
     before = Memory.objects.count()
     raw = b"\n".join(line.replace(b"\n", b" ") for line in lines)

@@ -7,7 +7,7 @@ import uuid
 from typing import Any, cast
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, Exists, F, OuterRef, QuerySet, TextField, UUIDField
 from django.forms.models import model_to_dict
 from django.utils import timezone
@@ -18,11 +18,12 @@ from memoryproject.foundation.compiled_reads import (
     compiled,
     compiled_models,
     read_prepared,
+    row_add,
     rows_update,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
-from sessions_app.models import ChatAccess, OutboundPart, Turn
+from sessions_app.models import ChatAccess, Message, OutboundPart, Turn
 from sessions_app.recall.facade import Viewer, recall
 from tests.world import CLIENT, World
 
@@ -126,6 +127,41 @@ def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
     newer = {"chat_id": first.chat_id, "pk__gt": F("attempts") + first.pk - 1}
     assert rows_update(Turn, newer, {"unstored_text": "newer"}) == 1
     assert Turn.objects.get(unstored_text="newer") == second
+
+
+@pytest.mark.django_db
+def test_a_row_is_added_as_its_model_saves_it(world: World) -> None:
+    world.say(CLIENT, "hello")
+    session = world.session(CLIENT)
+
+    def new(number: int) -> Message:
+        return Message(
+            session=session,
+            chat=session.chat,
+            order_num=number,
+            role="user",
+            content='100% "quoted" \\ שלום',
+            timestamp=timezone.now(),
+            tokens=3,
+            metadata={"of": ["100%", None, {"a": 1}]},
+            terms=["a,b", "{}", 'c"d'],
+            answers=None,
+        )
+
+    added, saved = new(10), new(11)
+    row_add(added)
+    saved.save(force_insert=True)
+    assert not added._state.adding
+    for message in (added, saved):
+        message.content += "!"
+        message.save(update_fields=["content"])
+    first, second = (Message.objects.filter(order_num=number).values().get() for number in (10, 11))
+    own = {"message_id", "order_num", "timestamp", "received_at"}
+    assert {**first, **dict.fromkeys(own)} == {**second, **dict.fromkeys(own)}
+    assert first["message_id"] == added.pk
+    assert first["timestamp"] == added.timestamp
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row_add(added)
 
 
 def calls_of_prepared() -> dict[str, int]:
