@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -28,9 +28,17 @@ class MemoryImport:
     to those that replaced them.
     """
 
-    def __init__(self, *, embedder: Embedder | None, actor: Actor) -> None:
+    def __init__(
+        self,
+        *,
+        embedder: Embedder | None,
+        actor: Actor,
+        before_storing: Callable[[Sequence[Record]], None],
+    ) -> None:
+        """before_storing: called first in the transaction that stores a part."""
         self._embedder = embedder
         self._actor = actor
+        self._before_storing = before_storing
         # Only links to memories that come later.
         self._links: dict[UUID, UUID] = {}
 
@@ -42,6 +50,7 @@ class MemoryImport:
         """
         self._embed(records)
         with transaction.atomic():
+            self._before_storing(records)
             scopes_lock(_scope(record) for record in records)
             known = _Known(records)
             stored = [known.claim(record) for record in records]

@@ -75,9 +75,10 @@ def memory_remember(
     pinned: bool = False,
     expires_at: datetime | None = None,
     proposed: bool = False,
+    before_storing: Callable[[], None] | None = None,
     new_id: Callable[[], UUID] = uuid.uuid4,
 ) -> Remembered:
-    """Store a memory. For the fields see ``NewMemory``.
+    """Store a memory. For the fields see ``NewMemory``, for before_storing ``memories_remember``.
 
     The same source message always gives the same memory. A known fact is recorded as mentioned
     again instead of stored twice.
@@ -103,7 +104,9 @@ def memory_remember(
     problems = problems_of(new)
     if problems:
         raise MemoryValidationError(problems)
-    (remembered,) = _remember([new], embedder=embedder, actor=actor, new_id=new_id)
+    (remembered,) = _remember(
+        [new], embedder=embedder, actor=actor, new_id=new_id, before_storing=before_storing
+    )
     return remembered
 
 

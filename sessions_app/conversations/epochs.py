@@ -13,7 +13,7 @@ locks" in docs/architecture.md.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from uuid import UUID
@@ -24,7 +24,7 @@ from django.db.models import F
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memoryproject.foundation.compiled_reads import read_prepared
-from sessions_app.models import ForgetEpoch
+from sessions_app.models import Chat, ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)
 # The owner's chats can see the memories of every chat. Forgettings share this lock. Only a write
@@ -49,6 +49,10 @@ SELECT (coalesce(sum(epoch) FILTER (WHERE scope = ANY(%(seen)s)), 0)
 
 class ForgottenMeanwhileError(Exception):
     """Something was forgotten after the epochs were read: read again."""
+
+
+class ChatGoneError(Exception):
+    """A chat was erased, or merged into another one, after it was read."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,21 @@ def epoch_check(snapshot: EpochSnapshot) -> None:
     forgetting_wait(snapshot.reader)
     if epoch_read(snapshot.reader) != snapshot:
         raise ForgottenMeanwhileError("Something was forgotten meanwhile: it is made again.")
+
+
+def chats_keep(chat_ids: Collection[UUID]) -> None:
+    """Keep these chats from being erased or merged until the transaction ends.
+
+    For what is stored in a chat by no foreign key, such as a memory: after an erasure nobody would
+    find it. These must be the first locks of the transaction. Raises ChatGoneError.
+    """
+    ids = set(chat_ids)
+    if not ids:
+        return
+    _lock({**dict.fromkeys(map(chat_scope, ids), SHARED), PUBLIC: SHARED})
+    rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+    if len(rows.values_list("pk")) < len(ids):
+        raise ChatGoneError("The chat was erased or merged meanwhile, and nothing is stored.")
 
 
 def forgetting_begin(scopes: Scopes) -> Held:

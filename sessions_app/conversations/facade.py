@@ -45,6 +45,7 @@ from sessions_app.conversations.conversation_message import (
     checked,
 )
 from sessions_app.conversations.epochs import (
+    ChatGoneError,
     EpochSnapshot,
     ForgottenMeanwhileError,
     Held,
@@ -54,6 +55,7 @@ from sessions_app.conversations.epochs import (
     ScopesGrewError,
     backup_held,
     chat_scope,
+    chats_keep,
     epoch_check,
     epoch_read,
     forgetting_begin,
@@ -144,6 +146,7 @@ __all__ = [
     "Change",
     "ChangeKind",
     "ChatForm",
+    "ChatGoneError",
     "Command",
     "ConversationMessage",
     "ConversationNotFoundError",
@@ -194,6 +197,7 @@ __all__ = [
     "counted",
     "damaged_session_end",
     "document_failure",
+    "chats_keep",
     "epoch_check",
     "epoch_read",
     "expires_at",

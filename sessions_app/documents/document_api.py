@@ -21,7 +21,7 @@ from memoryproject.foundation.rest_kit.answers import (
     NOT_FORGOTTEN,
     NOT_MODIFIED,
 )
-from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
+from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -34,7 +34,7 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.uploads import UploadParser
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.conversations.facade import chat_at_or_new
+from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.document_queries import documents_named
 from sessions_app.documents.document_serializers import (
@@ -108,7 +108,7 @@ class FilesView(ListView):
         "POST": ["memories_app.add_sourcedocument"],
     }
     kinds = {"POST": "bulk"}
-    raises = {DocumentError: unusable_file}
+    raises = {DocumentError: unusable_file, ChatGoneError: conflict}
     repeatable = frozenset({"state"})
     parser_classes = [UploadParser]
     serializer_class = SourceDocumentSerializer

@@ -16,7 +16,7 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.conversations.facade import chat_at, chat_option, counted
+from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat
@@ -102,7 +102,7 @@ def _read(path: Path, chat: Chat | None, visibility: str) -> dict[str, Any]:
             embedder=embedder(),
             actor=COMMAND_LINE,
         )
-    except (DocumentError, DocumentBusyError, OSError) as error:
+    except (DocumentError, DocumentBusyError, ChatGoneError, OSError) as error:
         return {**result, "state": str(DocumentState.FAILED), "error": str(error)}
     return {**result, **_described(document), "known_before": received.duplicate}
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from django.db import transaction
+
 from memories_app.documents.facade import IncomingFile, Received, document_receive
 from memories_app.models import Visibility
 from memoryproject.foundation.audit.audit_events import Actor
+from sessions_app.conversations.facade import chats_keep
 from sessions_app.models import Chat
 
 
@@ -25,19 +28,21 @@ def document_upload(
 
     Without ``visibility`` it is visible to the given chat, or to the owner if there is none.
 
-    Raises DocumentError if it is too large; ValueError, OSError and DatabaseError like
-    document_receive.
+    Raises DocumentError if it is too large; ChatGoneError; ValueError, OSError and DatabaseError
+    like document_receive.
     """
     default = Visibility.OWNER if chat is None else Visibility.CHAT
     with IncomingFile(folder, max_bytes=max_bytes) as file:
         for block in blocks:
             file.write(block)
-        return document_receive(
-            file=file,
-            name=name,
-            folder=folder,
-            visibility=visibility or str(default),
-            chat_id=chat.pk if chat else None,
-            uploaded_by=actor.name or actor.kind,
-            actor=actor,
-        )
+        with transaction.atomic():
+            chats_keep([chat.pk] if chat else [])
+            return document_receive(
+                file=file,
+                name=name,
+                folder=folder,
+                visibility=visibility or str(default),
+                chat_id=chat.pk if chat else None,
+                uploaded_by=actor.name or actor.kind,
+                actor=actor,
+            )

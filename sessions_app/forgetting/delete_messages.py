@@ -55,9 +55,22 @@ def messages_delete(sweep: Sweep, messages: QuerySet[Message]) -> None:
     first: dict[UUID, int] = {}
     for message in found:
         first.setdefault(message.session_id, message.order_num)
-    for session_id, order_num in first.items():
-        _delete_in_session(sweep, session_id, order_num, ids)
+    sessions = ChatSession.objects.select_for_update(no_key=True).filter(pk__in=first)
+    locked = list(sessions.order_by("pk"))
+    messages_lock(Message.objects.filter(pk__in=ids))
+    for session in locked:
+        _delete_in_session(sweep, session, first[session.pk], ids)
     sweep.count(Message, len(ids))
+
+
+def messages_lock(messages: QuerySet[Message]) -> None:
+    """Lock messages, after their sessions, before their rows and those that hang on them go.
+
+    A worker that is adding their vectors ends first, and no other one begins. It locks messages in
+    the same order.
+    """
+    rows = messages.select_for_update().order_by("order_num", "pk")
+    list(rows.values_list("pk", flat=True))
 
 
 def _delete_notes(sweep: Sweep, message_ids: Sequence[UUID]) -> None:
@@ -79,10 +92,9 @@ def _order_files(sweep: Sweep, message_ids: Sequence[UUID]) -> None:
 
 
 def _delete_in_session(
-    sweep: Sweep, session_id: UUID, first_order: int, message_ids: Sequence[UUID]
+    sweep: Sweep, session: ChatSession, first_order: int, message_ids: Sequence[UUID]
 ) -> None:
     """Delete those of the messages that are in this session; ``first_order`` is the first one's."""
-    session = ChatSession.objects.select_for_update(no_key=True).get(pk=session_id)
     sweep.retract_summaries(session, first_order)
     sweep.delete_card(session)
     here = Message.objects.filter(pk__in=message_ids, session=session)

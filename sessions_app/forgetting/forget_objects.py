@@ -33,6 +33,7 @@ from sessions_app.conversations.facade import (
     addresses_lock,
     forgetting_begin,
 )
+from sessions_app.forgetting.delete_messages import messages_lock
 from sessions_app.forgetting.deletion_plan import (
     DeletionPlan,
     NothingToForgetError,
@@ -340,6 +341,9 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
     # The keys stay, so that a repeated delivery doesn't restore anything.
     emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
     chat_id = chat.pk
+    sessions = ChatSession.objects.select_for_update().filter(chat=chat_id)
+    list(sessions.order_by("pk").values_list("pk", flat=True))
+    messages_lock(chat.messages.all())
     _, deleted = chat.delete()
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in deleted.items()}
     # A turn and its replay count as one.

@@ -102,7 +102,10 @@ def talk_finish(
             if until is not None and time.monotonic() > until:
                 raise NotYetAnsweredError("The chat is busy: the answer isn't there yet.")
             time.sleep(LOOK_AGAIN_SECONDS)
-        turn.refresh_from_db()
+        try:
+            turn.refresh_from_db()
+        except Turn.DoesNotExist:
+            raise NoAnswerError("The chat was erased meanwhile.") from None
     if turn.state == TurnState.HELD:
         raise NoAnswerError("The message is stored; the assistant is paused in this chat.")
     if turn.state != TurnState.SENT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,7 +29,12 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.conversations.facade import chat_at, chat_at_or_new
+from sessions_app.conversations.facade import (
+    ChatGoneError,
+    chat_at,
+    chat_at_or_new,
+    chats_keep,
+)
 from sessions_app.models import Chat
 
 # Further errors are only counted, so that an invalid file can't exhaust the memory.
@@ -96,34 +101,50 @@ def memories_import(
     Raises EmbedderError and DatabaseError; earlier lines stay, and a retry is safe.
     """
     report = ImportReport()
-    bring_in = MemoryImport(embedder=embedder, actor=actor)
+    bring_in = MemoryImport(embedder=embedder, actor=actor, before_storing=_keep_chats)
     chats = _Chats()
-    part: list[Record] = []
+    part: list[tuple[bytes, Record]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            part.append(_read(line.removeprefix(b"\xef\xbb\xbf"), chats))
+            part.append((line, _read(line, chats)))
         except RecordError as error:
             report.refuse(number, str(error))
         if len(part) == AT_ONCE:
-            _add(bring_in, part, report)
+            _add(bring_in, part, chats, report)
             part = []
-    _add(bring_in, part, report)
+    _add(bring_in, part, chats, report)
     bring_in.finish()
     return report
 
 
-def _add(bring_in: MemoryImport, part: list[Record], report: ImportReport) -> None:
-    if part:
-        stored = bring_in.add(part)
-        report.created += sum(stored)
-        report.duplicates += len(stored) - sum(stored)
+def _keep_chats(part: Sequence[Record]) -> None:
+    chats_keep({each.new.chat_id for each in part if each.new.chat_id})
+
+
+def _add(
+    bring_in: MemoryImport,
+    part: Sequence[tuple[bytes, Record]],
+    chats: _Chats,
+    report: ImportReport,
+) -> None:
+    if not part:
+        return
+    try:
+        stored = bring_in.add([record for _line, record in part])
+    except ChatGoneError:
+        # As if these lines had come after the erasure.
+        chats.forget()
+        stored = bring_in.add([_read(line, chats) for line, _record in part])
+    report.created += sum(stored)
+    report.duplicates += len(stored) - sum(stored)
 
 
 def _read(line: bytes, chats: _Chats) -> Record:
     try:
-        record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+        record = json.loads(text, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise RecordError(_("is not UTF-8")) from None
     except (ValueError, RecursionError) as error:
@@ -178,6 +199,9 @@ class _Chats:
     def make(self, whatsapp_chat: str) -> UUID:
         with transaction.atomic():
             return self._keep(whatsapp_chat, chat_at_or_new(whatsapp_chat))
+
+    def forget(self) -> None:
+        self._known.clear()
 
     def _keep(self, whatsapp_chat: str, chat: Chat) -> UUID:
         if len(self._known) > _MAX_CHATS:

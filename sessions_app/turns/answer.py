@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError, Error, connection, transaction
+from django.db import DatabaseError, Error, IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, F, QuerySet
 from django.utils import timezone
 
@@ -24,6 +24,7 @@ from memoryproject.foundation.outside_services.deadline import deadline
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
+    ChatGoneError,
     EpochSnapshot,
     ForgottenMeanwhileError,
     Reader,
@@ -98,11 +99,14 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)
-    except Turn.DoesNotExist:
+    except (Turn.DoesNotExist, ChatGoneError):
         logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
     except Exception as error:
         if is_disk_full(error):
             _storage_full(lease, dependencies)
+            return
+        if isinstance(error, IntegrityError) and not _is_there(lease):
+            logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
             return
         logger.exception("A turn failed.")
         if isinstance(error, Error) and not connection.is_usable():
@@ -112,6 +116,10 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     finally:
         if not has_ended:
             _release(lease)
+
+
+def _is_there(lease: TurnLease) -> bool:
+    return Turn.objects.filter(pk=lease.turn_id).exists()
 
 
 def _turn_read(lease: TurnLease) -> Turn:

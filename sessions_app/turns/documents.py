@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import logging
 
+from django.db import transaction
+
 from memories_app.documents.facade import document_file, document_receive, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import counted, document_failure, received_text, text_for
+from sessions_app.conversations.facade import (
+    chats_keep,
+    counted,
+    document_failure,
+    received_text,
+    text_for,
+)
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
 from sessions_app.turns.media_files import fetched, media_of
@@ -65,13 +73,17 @@ def _document_of(
         if waits or earlier.state in (DocumentState.READY, DocumentState.FAILED):
             return earlier, False
     owner = turn.user_role == GODFATHER
-    with fetched(
-        turn=turn,
-        lease=lease,
-        dependencies=dependencies,
-        folder=files.folder,
-        max_bytes=files.limits.size,
-    ) as file:
+    with (
+        fetched(
+            turn=turn,
+            lease=lease,
+            dependencies=dependencies,
+            folder=files.folder,
+            max_bytes=files.limits.size,
+        ) as file,
+        transaction.atomic(),
+    ):
+        chats_keep([turn.chat_id])
         received = document_receive(
             file=file,
             name=_name(turn),

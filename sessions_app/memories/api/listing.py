@@ -10,13 +10,12 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memories_app.errors import MemoryValidationError
-from memories_app.store.facade import CREATED, memories_remember
+from memories_app.store.facade import CREATED
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.etags import etag_of
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described, etag, location, sent
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MemoryFilters
 from sessions_app.memories.api.serializers import (
@@ -30,6 +29,7 @@ from sessions_app.memories.api.writing import (
     RAISES,
     done_by,
     invalid_batch,
+    memories_add,
     memories_to_store,
     outcome_of,
 )
@@ -49,7 +49,12 @@ class MemoriesView(ListView):
     staff_rights = {"GET": ["memories_app.view_memory"], "POST": ["memories_app.add_memory"]}
     raises = RAISES
     answers = {
-        "POST": [conflicting("The known memory is being changed.", "It was changed meanwhile.")]
+        "POST": [
+            conflicting(
+                "The known memory is being changed, or the chat was erased.",
+                "It was changed meanwhile.",
+            )
+        ]
     }
     repeatable = frozenset({"tags", "type", "status"})
     serializer_class = MemorySerializer
@@ -91,9 +96,7 @@ class MemoriesView(ListView):
     def post(self, request: Request) -> Response:
         body = self.body(NewMemorySerializer)
         new = memories_to_store([body], self.caller)
-        (remembered,) = memories_remember(
-            memories=new, embedder=embedder(), actor=self.caller.actor
-        )
+        (remembered,) = memories_add(new, self.caller)
         named = memories_named(memories_in_reach(self.caller))
         memory = named.filter(pk=remembered.memory.pk).first()
         if memory is None:
@@ -150,7 +153,7 @@ class MemoryBatchView(ApiView):
     def post(self, request: Request) -> Response:
         bodies = self.body(MemoryBatchSerializer)["memories"]
         new = memories_to_store(bodies, self.caller)
-        stored = memories_remember(memories=new, embedder=embedder(), actor=self.caller.actor)
+        stored = memories_add(new, self.caller)
         memories = [
             {
                 "memory_id": str(one.memory.pk),

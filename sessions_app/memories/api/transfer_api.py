@@ -13,11 +13,13 @@ from rest_framework.response import Response
 
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.rest_kit.errors import conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described, header
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
@@ -99,7 +101,7 @@ class MemoryImportView(ApiView):
     staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
     kinds = {"POST": "bulk"}
     bound_tokens = False
-    raises = {EmbedderError: no_vector}
+    raises = {EmbedderError: no_vector, ChatGoneError: conflict}
     parser_classes = [LinesParser]
     # An empty body has no memories.
     needs_body = False

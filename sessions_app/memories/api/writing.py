@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +20,13 @@ from memories_app.errors import (
 )
 from memories_app.facts.facade import NewMemory, problems_of
 from memories_app.models import Visibility
-from memories_app.store.facade import CREATED, DUPLICATE, Remembered
+from memories_app.store.facade import CREATED, DUPLICATE, Remembered, memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import Conflict, Unavailable, conflict, not_found
-from sessions_app.conversations.facade import chat_at_or_new
+from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new, chats_keep
+from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import FORGETTING
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (
@@ -75,6 +77,7 @@ RAISES: dict[type[Exception], Callable[[Exception], APIException]] = {
     MemoryValidationError: invalid_memory,
     DuplicateFactError: lambda error: DuplicateFact(str(error)),
     MemoryStateError: conflict,
+    ChatGoneError: conflict,
     EmbedderError: no_vector,
 }
 
@@ -104,6 +107,17 @@ def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[
         replace(new, chat_id=made.get(body.get("whatsapp_chat") or "", new.chat_id))
         for new, body in pairs
     ]
+
+
+def memories_add(new: Sequence[NewMemory], caller: Caller) -> list[Remembered]:
+    """Store memories of the bodies, all or none. Raises ChatGoneError; see memories_remember."""
+    chats = {each.chat_id for each in new if each.chat_id}
+    return memories_remember(
+        memories=new,
+        embedder=embedder(),
+        actor=caller.actor,
+        before_storing=partial(chats_keep, chats),
+    )
 
 
 def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from django.db import DatabaseError
 
@@ -11,6 +12,7 @@ from memories_app.facts.facade import MAX_CONTENT
 from memories_app.models import Visibility
 from memories_app.store.facade import content_hash, memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.models import Turn
 from sessions_app.turns.commands.replies import failed, is_owners, person, say
 from sessions_app.turns.draft import Draft
@@ -35,8 +37,9 @@ def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
             chat_id=turn.chat_id,
             source="command",
             source_message_id=turn.message_id,
+            before_storing=partial(chats_keep, [turn.chat_id]),
         )
-    except (EmbedderError, DatabaseError, MemoryValidationError) as error:
+    except (EmbedderError, DatabaseError, MemoryValidationError, ChatGoneError) as error:
         logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
         return failed("remember_failed", language, error)
     return say("remembered", language, content=fact)
