@@ -8,7 +8,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PASSWORD, USERNAME
-from tests.browser.visit import Visit, is_scrolled_sideways
+from tests.browser.visit import Visit, is_scrolled_sideways, serious
 from tests.staff.people import code_now
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -22,6 +22,7 @@ def test_password_and_code_by_keyboard(visit: Visit, width: int, scheme: str) ->
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 800})
     page.goto("/admin/audit/auditevent/")
+    assert serious(page) == []
     page.locator("#id_username").focus()
     page.keyboard.type(USERNAME)
     page.keyboard.press("Tab")
@@ -29,6 +30,7 @@ def test_password_and_code_by_keyboard(visit: Visit, width: int, scheme: str) ->
     with page.expect_navigation():
         page.keyboard.press("Enter")
     expect(page.get_by_label("Code")).to_be_focused()
+    assert serious(page) == []
     assert not is_scrolled_sideways(page)
     page.keyboard.type(code_now(device))
     with page.expect_navigation():

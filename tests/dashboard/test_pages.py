@@ -31,3 +31,5 @@ def test_the_first_page_tells_a_newcomer_what_to_do(client: Client) -> None:
 def test_a_wrong_address_is_told_plainly(client: Client, path: str) -> None:
     answer = client.get(path, follow=True)
     assert b"Traceback" not in answer.content
+    # Screen readers go there.
+    assert answer.content.count(b"<main") == 1
