@@ -1,10 +1,11 @@
 """Measures how long recall takes on a full database: run from the project's root.
 
-    python benchmarks/measure_recall.py [--texts 10000] [--rounds 10]
+    python benchmarks/measure_recall.py [--texts 10000] [--rounds 10] [--keep DIR]
 
 Fills a database of its own, in a temporary folder, with made-up memories and with the messages
-of one chat, then asks for them as a turn does. Prints milliseconds, and what they were measured
-on. The texts are made of templates: the figures are of time, and say nothing about relevance.
+of one chat, then asks for them as a turn does. Prints milliseconds, those of this process's CPU
+beside them (a machine with other work changes them less), and what they were measured on. The texts
+are made of templates: the figures are of time, and say nothing about relevance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from own_database import machine, own_database
+from own_database import KEEPING, machine, own_database
 
 # isort: split
 
@@ -135,37 +136,46 @@ def fill(texts: Sequence[str]) -> Chat:
     return chat
 
 
-def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> list[float]:
-    """Milliseconds of each of ``rounds`` recalls, with another name in each."""
+Taken = tuple[float, float]
+
+
+def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> list[Taken]:
+    """Milliseconds of each of ``rounds`` recalls, with another name in each, and those of CPU."""
     embedder = WordLlamaEmbedder()
     viewer = Viewer(user_role="godfather", chat_id=chat.pk)
     taken = []
     for number in range(-1, rounds):
         asked = question.format(name=name_of(number + 7), person=name_of(number + 7, salt=3))
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         recall(query=asked, viewer=viewer, embedder=embedder, sources=sources)
         if number >= 0:
-            taken.append((time.perf_counter() - started) * 1000)
+            seconds = time.perf_counter() - started, time.process_time() - worked
+            taken.append((seconds[0] * 1000, seconds[1] * 1000))
     return taken
 
 
-def _summary(values: Sequence[float]) -> str:
+def _summary(taken: Sequence[Taken]) -> str:
+    return "   ".join(_figures([each[kind] for each in taken]) for kind in range(2))
+
+
+def _figures(values: Sequence[float]) -> str:
     p95 = sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
     return f"{min(values):7.1f} {statistics.median(values):7.1f} {p95:7.1f}"
 
 
 def main() -> None:
     """Fills, measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, parents=[KEEPING])
     parser.add_argument("--texts", type=int, default=10_000, help="memories, and messages")
     parser.add_argument("--rounds", type=int, default=10, help="recalls of each question")
     options = parser.parse_args()
     with own_database():
-        chat = fill(list(made_up(options.texts, random.Random(1))))
+        texts = made_up(options.texts, random.Random(1))
+        chat = Chat.objects.first() or fill(list(texts))
         print(f"{options.texts} memories and a chat of as many messages; {machine()}")
         for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
-            print(f"recall of {' and '.join(sources)}, milliseconds (least, median, p95):")
-            everything: list[float] = []
+            print(f"recall of {' and '.join(sources)}, least, median, p95 in ms; the same of CPU:")
+            everything: list[Taken] = []
             for name, question in QUESTIONS.items():
                 taken = measure(question, chat, sources, options.rounds)
                 everything += taken

@@ -25,7 +25,8 @@ class CapturedWithValues(CaptureQueriesContext):
         self._noting.__exit__(*error)
 
     def _note(self, execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
-        self._composed.append({"sql": self.connection.ops.compose_sql(sql, params)})
+        operations: Any = self.connection.ops
+        self._composed.append({"sql": operations.compose_sql(sql, params)})
         return execute(sql, params, many, context)
 
     @property

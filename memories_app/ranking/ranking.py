@@ -164,9 +164,9 @@ class HeldTexts:
         wanted = self._bits.dtype.type(words.informative)
         rows = np.flatnonzero((self._bits & wanted) != 0)
         matches = _Matches.of(rows, self._bits_of(rows))
-        counts = matches.counts(words) | self._other_counts(reduce(or_, rest.values(), 0))
+        every = matches.counts(words) | self._other_counts(reduce(or_, rest.values(), 0))
         less = self._repeated(matches, words)
-        held = {bit: max(count - less, 0) for bit, count in counts.items()}
+        held = {bit: max(count - less, 0) for bit, count in every.items()}
         queries, frequencies = [], []
         for text in subqueries:
             terms = known_terms(text, words)

@@ -1,4 +1,4 @@
-"""Compile a queryset once in a process, for reads that are made very often, and prepare it.
+"""Compile a queryset once in a process, for statements that are made very often, and prepare it.
 
 Building a queryset and compiling it takes Django several times as long as PostgreSQL takes to read
 a few rows by their ids. Filters and rights stay in the queryset; what differs from call to call is
@@ -8,13 +8,16 @@ a few rows by their ids. Filters and rights stay in the queryset; what differs f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import Expression, Field, IntegerField, Model, QuerySet, UUIDField
+from django.db.models.expressions import Combinable
 from django.db.models.query import get_related_populators
+from django.db.models.sql import UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
@@ -67,6 +70,15 @@ def read_prepared(
     Django's own cursors insert the parameters into the statement, so that PostgreSQL parses and
     plans it each time, and read all values as text. That form is for values that Django converts.
     """
+    with _prepared(statement, parameters, sent_as) as cursor:
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+@contextmanager
+def _prepared(
+    statement: str, parameters: Sequence[Any] | Mapping[str, Any], sent_as: Format
+) -> Iterator[Any]:
     # Each attribute of the connection's proxy takes as long as a step of the driver.
     database = connections[DEFAULT_DB_ALIAS]
     database.close_if_health_check_failed()
@@ -80,8 +92,7 @@ def read_prepared(
     try:
         with wrap(prepared) as cursor:
             cursor.execute(statement, parameters)
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-            return rows
+            yield cursor
     finally:
         database.connection.prepare_threshold = None
 
@@ -133,7 +144,8 @@ class _ModelReader:
         first, last = about["select_fields"][0], about["select_fields"][-1] + 1
         self._model, self._columns = about["model"], slice(first, last)
         self._names = [column[0].target.attname for column in select[first:last]]
-        self._related = get_related_populators(about, select, DEFAULT_DB_ALIAS)
+        populators: Any = get_related_populators
+        self._related = populators(about, select, DEFAULT_DB_ALIAS)
         self._annotations = list((compiler.annotation_col_map or {}).items())
         self._converters = compiler.get_converters([column[0] for column in select])
         self._convert = compiler.apply_converters
@@ -149,6 +161,52 @@ class _ModelReader:
                 setattr(model, name, row[column])
             found.append(model)
         return found
+
+
+def rows_update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+    """Do the same as ``filter(**where).update(**values)``, compiled once for the same names.
+
+    Expressions, and tuples in ``where``, are part of the statement, so there must be few different
+    ones; an expression that is made once is compared faster. Returns how many rows were updated.
+    """
+    fixed: dict[str, Any]
+    fixed = {name: value for name, value in where.items() if isinstance(value, tuple | Combinable)}
+    fixed |= {f"{name}__isnull": True for name, value in where.items() if value is None}
+    where = {name: value for name, value in where.items() if value is not None}
+    computed = {name: value for name, value in values.items() if isinstance(value, Combinable)}
+    given = {f"where_{name}": where[name] for name in where.keys() - fixed.keys()}
+    for name in values.keys() - computed.keys():
+        field: Any = model._meta.get_field(name)
+        value = values[name].pk if isinstance(values[name], Model) else values[name]
+        given[f"to_{name}"] = field.get_db_prep_save(value, connection)
+    statement = _update(
+        model, tuple(where), tuple(values), tuple(fixed.items()), tuple(computed.items())
+    )
+    with _prepared(statement, given, Format.TEXT) as cursor:
+        count: int = cursor.rowcount
+        return count
+
+
+@lru_cache(maxsize=256)
+def _update(
+    model: type[Model],
+    where: tuple[str, ...],
+    values: tuple[str, ...],
+    fixed: tuple[tuple[str, Any], ...],
+    computed: tuple[tuple[str, Any], ...],
+) -> str:
+    fields: dict[str, Any] = {field.name: field for field in model._meta.concrete_fields}
+    fields |= {field.attname: field for field in model._meta.concrete_fields}
+    fields["pk"] = model._meta.pk
+    conditions: dict[str, Any] = dict(fixed)
+    for name in where:
+        conditions.setdefault(name, Given(f"where_{name}", fields[name.partition("__")[0]]))
+    changes: dict[str, Any] = dict(computed)
+    for name in values:
+        changes.setdefault(name, Given(f"to_{name}", fields[name]))
+    query: Any = model._default_manager.filter(**conditions).query.chain(UpdateQuery)
+    query.add_update_values(changes)
+    return _statement(query.get_compiler(connection=connection))
 
 
 def compiled(rows: QuerySet[Any, Any]) -> str:

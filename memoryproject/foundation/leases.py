@@ -17,6 +17,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.compiled_reads import rows_update
+
 # The process start is given by the wall clock, which may be set while a process runs.
 CLOCK_SLACK_SECONDS = 60.0
 
@@ -135,15 +137,21 @@ class Lease(Generic[Work]):
     row: Work
     token: UUID
 
+    @property
+    def where(self) -> dict[str, Any]:
+        """Return the condition that holds for the row until the lease is lost."""
+        return {"pk": self.row.pk, "lease_token": self.token}
+
     def held(self) -> models.QuerySet[Work]:
         """Return the row, or nothing once the lease is lost."""
         # Without joins: were a joined row to change meanwhile, this one would seem lost.
         rows = type(self.row)._default_manager
-        return rows.filter(pk=self.row.pk, lease_token=self.token)
+        return rows.filter(**self.where)
 
     def renew(self, **changes: Any) -> None:
         """Extend the lease, and apply ``changes`` to the row. Raises LeaseLostError."""
-        if not self.held().update(lease_until=self.until(), **changes):
+        changes["lease_until"] = self.until()
+        if not rows_update(type(self.row), self.where, changes):
             raise self.lost()
 
     def until(self) -> datetime:
@@ -162,7 +170,7 @@ class Lease(Generic[Work]):
 
         Return False if it was lost before; then nothing is changed.
         """
-        return bool(self.held().update(**RELEASED, **changes))
+        return bool(rows_update(type(self.row), self.where, {**RELEASED, **changes}))
 
     def lost(self) -> Exception:
         """Return the error that reports the lost lease."""

@@ -290,10 +290,10 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
 @cache
 def _walk_read(size: int) -> str:
     """Return how so many messages are read that answer none, each with its answer."""
-    said = Message.objects.filter(session_id=_SESSION).exclude(role__in=NOT_SAID)
-    said = said.filter(answers__isnull=True, order_num__lt=Given("before", IntegerField()))
+    stored = Message.objects.filter(session_id=_SESSION).exclude(role__in=NOT_SAID)
+    stored = stored.filter(answers__isnull=True, order_num__lt=Given("before", IntegerField()))
     return compiled(
-        said.order_by("-order_num").values_list(*_columns(), *_columns("answer__"))[:size]
+        stored.order_by("-order_num").values_list(*_columns(), *_columns("answer__"))[:size]
     )
 
 
@@ -308,7 +308,7 @@ def _from_row(row: Sequence[Any]) -> tuple[HistoryMessage, bool]:
     *columns, metadata, revoked_at = row
     # Most have none.
     read = {} if metadata == "{}" else json.loads(metadata)
-    return HistoryMessage(*columns, read, place=columns[2]), revoked_at is not None
+    return HistoryMessage._make((*columns, read, columns[2])), revoked_at is not None
 
 
 def last_messages(

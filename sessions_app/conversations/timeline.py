@@ -88,8 +88,10 @@ class TimelinePage:
     newer: bool
 
 
-def place_of(chat: Chat, message_id: UUID) -> Place | None:
+def place_of(chat: Chat, message_id: UUID | None) -> Place | None:
     """Return the position of a message; None if the chat doesn't have it (any more)."""
+    if message_id is None:
+        return None
     message = Message.objects.filter(chat=chat, pk=message_id).select_related("session").first()
     if message is None:
         return None

@@ -195,8 +195,8 @@ def chats_with_news(
     """Match chats with a message after their marker, or with any where there is no marker."""
     of_chat: QuerySet[Any] = marks._default_manager.filter(chat=OuterRef("pk"))
     marked = Exists(of_chat if user is None else of_chat.filter(user=user))
-    said = OfChat("pk", SAID_THERE, [list(roles)])
-    return Q(news_since(marks, roles, user)) | (~Q(marked) & Q(said))
+    has_messages = OfChat("pk", SAID_THERE, [list(roles)])
+    return Q(news_since(marks, roles, user)) | (~Q(marked) & Q(has_messages))
 
 
 def _columns(marks: Mapping[UUID, Place]) -> list[list[object]]:

@@ -12,11 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
+from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q, Sum
+from django.db import connection
+from django.db.models import DateField, F, Q, QuerySet, Sum, UUIDField, Value
+from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
+from memoryproject.foundation.compiled_reads import Given, compiled_models, rows_update
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.characters import estimate_tokens
@@ -41,6 +46,13 @@ from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turns import TurnState
 
 logger = logging.getLogger(__name__)
+
+ONE_MORE = F("model_calls") + 1
+ADD = f"""
+UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %s,
+    completion_tokens = completion_tokens + %s, cost = cost + %s
+WHERE chat_id = %s AND day = %s
+"""  # noqa: S608 constants only
 
 # Turns that ended without an answer: a notice that was meant for one was not sent.
 UNSENT = (TurnState.CANCELLED, TurnState.MISSED, TurnState.REFUSED, TurnState.MERGED)
@@ -129,16 +141,17 @@ class MeteredChatModel:
 
     def _count_within(self, today: date) -> bool:
         """Count a call; return False where a limit forbids it or the day has no row yet."""
-        limits, used = self.limits, UsageDay.objects.filter(chat=self.chat_id, day=today)
+        limits = self.limits
+        used: dict[str, Any] = {"chat_id": self.chat_id, "day": today}
         if not self.is_owner:
             if limits.daily_budget and spent_on(today) >= limits.daily_budget:
                 return False
             if limits.model_calls_per_day:
-                used = used.filter(model_calls__lt=limits.model_calls_per_day)
+                used["model_calls__lt"] = limits.model_calls_per_day
             if limits.tokens_per_day:
-                tokens_left = limits.tokens_per_day - F("completion_tokens")
-                used = used.filter(prompt_tokens__lt=tokens_left)
-        return bool(used.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner))
+                used["prompt_tokens__lt"] = _prompt_tokens_left(limits.tokens_per_day)
+        counted = {"model_calls": ONE_MORE, "is_owner": self.is_owner}
+        return bool(rows_update(UsageDay, used, counted))
 
     def _count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
@@ -148,11 +161,13 @@ class MeteredChatModel:
         if answer is None:
             answer = estimate_tokens(completion.text)
         cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0
-        UsageDay.objects.filter(chat=self.chat_id, day=day).update(
-            prompt_tokens=F("prompt_tokens") + prompt,
-            completion_tokens=F("completion_tokens") + answer,
-            cost=F("cost") + Decimal(f"{cost:.8f}"),
-        )
+        with connection.cursor() as cursor:
+            cursor.execute(ADD, [prompt, answer, Decimal(f"{cost:.8f}"), self.chat_id, day])
+
+
+@cache
+def _prompt_tokens_left(limit: int) -> CombinedExpression:
+    return Value(limit) - F("completion_tokens")
 
 
 def spent_on(day: object) -> Decimal:
@@ -204,7 +219,8 @@ def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
-    used = UsageDay.objects.filter(chat=chat_id, day=today).first() or UsageDay()
+    found = _usage(chat_id=chat_id, day=today)
+    used = found[0] if found else UsageDay()
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS
@@ -214,3 +230,9 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
         code = BUDGET
     if code:
         raise LimitReachedError(code, until=limits.day_ends(now))
+
+
+@compiled_models
+def _usage() -> QuerySet[UsageDay]:
+    chat_id, day = Given("chat_id", UUIDField()), Given("day", DateField())
+    return UsageDay.objects.filter(chat_id=chat_id, day=day)

@@ -5,11 +5,12 @@ Only these functions assign ``Turn.state``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 
+from memoryproject.foundation.compiled_reads import rows_update
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
@@ -96,11 +97,23 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
     known = turn.state
     if to not in TRANSITIONS[known]:
         raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
-    if not turns_move(Turn.objects.filter(pk=turn.pk, state=known), to, **fields):
+    if not rows_update(Turn, {"pk": turn.pk, "state": known}, {"state": to, **fields}):
         raise TransitionError(f"Turn {turn.pk} is no longer {known}.")
     turn.state = to
     for name, value in fields.items():
         setattr(turn, name, value)
+
+
+def turn_move_where(
+    where: Mapping[str, Any], to: str, *, among: Collection[str] = TurnState.values, **fields: Any
+) -> bool:
+    """Move the turn that fits if it may enter the state, by one conditional UPDATE.
+
+    Returns whether there was one. ``where``: see ``rows_update``. ``among``: the states from which
+    it may come here.
+    """
+    before = tuple(state for state in states_before(to) if state in among)
+    return bool(rows_update(Turn, {**where, "state__in": before}, {"state": to, **fields}))
 
 
 def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:

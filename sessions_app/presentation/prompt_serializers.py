@@ -46,7 +46,7 @@ class PromptMessageSerializer(serializers.Serializer[Any]):
         """Return what the fields say, without asking each of them: a prompt has many messages."""
         if "tool_calls" in instance:
             return dict(super().to_representation(instance))
-        return {name: instance[name] for name in self.fields if name in instance}
+        return {name: instance[name] for name in map(str, self.fields) if name in instance}
 
 
 class BudgetLeftOutSerializer(serializers.Serializer[Any]):

@@ -83,8 +83,8 @@ def context_make(
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
     turn = _turn(found, dependencies, now)
-    limit = dependencies.chat_memory.limits.tokens_for(turn.user_role)
-    room = (limit if max_tokens is None else min(limit, max_tokens)) - estimate_tokens(query or "")
+    room = dependencies.chat_memory.limits.tokens_for(turn.user_role)
+    room = (room if max_tokens is None else min(room, max_tokens)) - estimate_tokens(query or "")
     history = None
     if last is not None:
         history = _history(last, after, walk, turn.user_role, dependencies, room)
@@ -155,8 +155,8 @@ def _history(
 def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
     if last is None or last.role == Role.USER:
         return last.content if last else ""
-    asked = _messages_newest_first(session).filter(role=Role.USER)
-    return asked.values_list("content", flat=True).first() or ""
+    questions = _messages_newest_first(session).filter(role=Role.USER)
+    return questions.values_list("content", flat=True).first() or ""
 
 
 def _recall(

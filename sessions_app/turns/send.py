@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import BigIntegerField, CharField, QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_reads import Given, compiled_models
+from memoryproject.foundation.compiled_reads import Given, compiled_models, rows_update
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import (
@@ -27,7 +27,7 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.turn_states import turn_move, turns_move
+from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.sent_files import file_send
 from sessions_app.turns.statuses import early_statuses_take, parts_locked, reply_refresh
@@ -200,12 +200,13 @@ def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: s
     cancelled.
     """
     with transaction.atomic():
-        if not turns_move(lease.held(), turn_state, lease_until=lease.until()):
+        if not turn_move_where(lease.where, turn_state, lease_until=lease.until()):
             raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
             part.started_at = timezone.now()
-        part.save(update_fields=["state", "started_at"])
+        changes = {"state": part.state, "started_at": part.started_at}
+        rows_update(OutboundPart, {"pk": part.pk}, changes)
 
 
 def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
@@ -239,7 +240,8 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
         if not part.delivery_status:
             part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
         early_statuses_take(part=part)
-        part.save(update_fields=SENT_FIELDS)
+        changes = {name: getattr(part, name) for name in SENT_FIELDS}
+        rows_update(OutboundPart, {"pk": part.pk}, changes)
         reply_refresh(part=part, parts=parts)
         if is_last:
             turn_update_state(turn=part.turn, parts=parts)

@@ -9,7 +9,13 @@ from typing import Any
 
 from django.db.models import BigIntegerField, CharField, QuerySet
 
-from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
+from memoryproject.foundation.compiled_reads import (
+    Given,
+    compiled,
+    compiled_models,
+    read_prepared,
+    rows_update,
+)
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -139,7 +145,7 @@ def reply_refresh(*, part: OutboundPart, parts: Iterable[OutboundPart]) -> None:
     if part.number == 1 and part.provider_message_id is not None:
         names = ("provider", "number_id", "provider_message_id")
         changes |= {name: getattr(part, name) for name in names}
-    Message.objects.filter(pk=turn.reply_id).update(**changes)
+    rows_update(Message, {"pk": turn.reply_id}, changes)
 
 
 def _part_of(event: StatusUpdate) -> OutboundPart | None:

@@ -25,13 +25,13 @@ from django.db.models import (
 )
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_reads import Given, compiled_models
+from memoryproject.foundation.compiled_reads import Given, compiled_models, rows_update
 from memoryproject.foundation.leases import RELEASED, Lease, LeasedKind
 from sessions_app.conversations.facade import SENDING, turn_failed, unstored_forget
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
-from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turn_states import turn_move_where, turns_move
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.pauses import paused_turns_hold, pauses_in_force
 
@@ -68,9 +68,9 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
 
 def _finish(turn: Turn, state: str) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
-    unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states)
+    changes = {"finished_at": timezone.now(), **RELEASED}
     with transaction.atomic(savepoint=False):
-        if not turns_move(unfinished, state, finished_at=timezone.now(), **RELEASED):
+        if not turn_move_where({"pk": turn.pk}, state, among=open_states, **changes):
             return
         turn.lease_token = None
         if state == TurnState.FAILED:
@@ -79,6 +79,7 @@ def _finish(turn: Turn, state: str) -> None:
 
 logger = logging.getLogger(__name__)
 
+ONE_MORE = F("attempts") + 1
 BEGUN_FIRST = Case(When(state=TurnState.RUNNING, then=0), default=1)
 
 
@@ -128,15 +129,13 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     if oldest.not_before and oldest.not_before > now:
         return None
     token = uuid.uuid4()
-    unchanged = Turn.objects.filter(
-        pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
-    )
-    taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
+    unchanged = {"pk": oldest.pk, "state": oldest.state, "lease_token": oldest.lease_token}
+    taken = {"attempts": ONE_MORE, **Turn.lease_values(token, now)}
     try:
         if oldest.state == TurnState.PENDING:
-            claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+            claimed = turn_move_where(unchanged, TurnState.RUNNING, **taken)
         else:
-            claimed = unchanged.update(**taken)
+            claimed = bool(rows_update(Turn, unchanged, taken))
     except IntegrityError:
         # A merge has just moved the turn into a chat in which another turn is being answered. The
         # worker of that chat continues with this turn.

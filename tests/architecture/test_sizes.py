@@ -63,7 +63,12 @@ def test_no_function_is_longer_than_fifty_lines() -> None:
 
 
 def test_no_module_has_more_than_three_hundred_lines_of_code() -> None:
-    lengths = {name_of(path): code_lines(path) for path in sources()}
+    lengths = {
+        name_of(path): code_lines(path)
+        for path in sources()
+        # Of others not even all lines together are too many.
+        if path.read_text(encoding="utf-8").count("\n") > MAX_CODE
+    }
     assert lengths.keys() >= TABLES | LONGER.keys()
     faults = {
         name: length

@@ -24,7 +24,8 @@ from tests.dashboard.staff import staff_with
 from tests.loopback.s3_server import S3Server
 from tests.media.conftest import PNG, PREFIX, Files
 
-pytestmark = pytest.mark.django_db
+# To make a client of S3 takes a good part of a second.
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 LARGE = PNG + bytes(600_000)
 
 

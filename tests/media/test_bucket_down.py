@@ -15,7 +15,8 @@ from sessions_app.models import MediaFile
 from tests.loopback.s3_server import S3Server
 from tests.media.conftest import Files
 
-pytestmark = pytest.mark.django_db
+# To make a client of S3 takes a good part of a second.
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def services(client: Client) -> dict[str, str]:

@@ -15,7 +15,8 @@ from tests.loopback.s3_server import S3Server
 from tests.media.conftest import PNG, PREFIX, Files
 from tests.world import CLIENT, message_from
 
-pytestmark = pytest.mark.django_db
+# To make a client of S3 takes a good part of a second.
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import Any
+import uuid
+from typing import Any, cast
 
 import pytest
 from django.db import connection
-from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet, TextField, UUIDField
+from django.db.models import BigIntegerField, Exists, F, OuterRef, QuerySet, TextField, UUIDField
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.compiled_reads import Given, compiled, compiled_models, read_prepared
+from memoryproject.foundation.compiled_reads import (
+    Given,
+    compiled,
+    compiled_models,
+    read_prepared,
+    rows_update,
+)
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.models import ChatAccess, OutboundPart, Turn
@@ -63,11 +70,11 @@ def test_models_are_read_as_the_queryset_reads_them(
     for text in ("hello", "what about the 100%?"):
         world.say(CLIENT, text)
     Turn.objects.update(error=ErrorText("disk_full"), context={"kind": "text", "of": [1, None]})
-    first, second = Turn.objects.order_by("id")
+    first, second = cast("list[Any]", Turn.objects.order_by("id"))
     ChatAccess.objects.create(chat=first.chat, hour_began_at=timezone.now())
     for number, expected in ((0, [first, second]), (second.pk, [second]), (second.pk + 1, [])):
         with django_assert_num_queries(1):
-            found = _turns_by_number(first=number)
+            found: list[Any] = _turns_by_number(first=number)
             beside = [(turn.message.content, turn.chat.access.hour_told) for turn in found]
         assert beside == [(turn.message.content, False) for turn in expected]
         for turn, same in zip(found, expected, strict=True):
@@ -81,6 +88,44 @@ def test_models_are_read_as_the_queryset_reads_them(
     turn.attempts = 7
     turn.save(update_fields=["attempts"])
     assert list(Turn.objects.filter(attempts=7)) == [second]
+
+
+@pytest.mark.django_db
+def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
+    for text in ("hello", "and now?"):
+        world.say(CLIENT, text)
+    first, second = Turn.objects.order_by("id")
+    token, message = uuid.uuid4(), first.message
+    changes = {
+        "lease_token": token,
+        "not_before": first.created_at,
+        "context": {"kind": "100%", "of": [1, None]},
+        "error": ErrorText("disk_full"),
+        "attempts": F("attempts") + 1,
+        "message": None,
+    }
+    for _ in range(2):
+        free = {"pk": first.pk, "lease_token": None}
+        assert rows_update(Turn, free, changes) == 1
+        assert rows_update(Turn, free, changes) == 0
+        held = {"pk": first.pk, "lease_token": token, "state__in": ("sent", "failed")}
+        assert rows_update(Turn, {**held, "state__in": ("failed",)}, {"lease_token": None}) == 0
+        assert rows_update(Turn, {**held, "attempts__lt": 2}, {"lease_token": None}) == 0
+        first.refresh_from_db()
+        assert (first.lease_token, first.not_before) == (token, first.created_at)
+        assert (first.context, first.message_id) == ({"kind": "100%", "of": [1, None]}, None)
+        assert first.error.code == "disk_full"
+        assert first.attempts == 2
+        undo = {"lease_token": None, "not_before": None, "attempts": 1, "message": message}
+        assert rows_update(Turn, held, undo) == 1
+        first.refresh_from_db()
+        assert (first.lease_token, first.not_before, first.attempts) == (None, None, 1)
+        assert first.message == message
+    assert Turn.objects.get(pk=second.pk).context == second.context
+    assert rows_update(Turn, {"chat_id": first.chat_id}, {"unstored_text": ""}) == 2
+    newer = {"chat_id": first.chat_id, "pk__gt": F("attempts") + first.pk - 1}
+    assert rows_update(Turn, newer, {"unstored_text": "newer"}) == 1
+    assert Turn.objects.get(unstored_text="newer") == second
 
 
 def calls_of_prepared() -> dict[str, int]:

@@ -179,11 +179,13 @@ def test_a_broker_that_fails_is_asked_again() -> None:
 
 
 def test_no_job_is_taken_after_the_order_to_stop() -> None:
+    # Packed once: the time is part of the signature.
+    left = packed("left")
     with queue() as (jobs, source):
-        jobs.send(packed("left"))
+        jobs.send(left)
         source.stop()
         assert next_of(source) == STOP
-        assert jobs.receive(0) == packed("left")
+        assert jobs.receive(0) == left
 
 
 def test_workers_end_with_the_process_that_started_them() -> None:

@@ -18,6 +18,8 @@ TURN_NAMES = {"Turn", "TurnState"}
 OTHER_STATES = re.compile(r"\b(?!TurnState\b)[A-Z]\w*State\.[A-Z_]+$")
 CREATING = {"create", "get_or_create", "update_or_create", "bulk_create", "acreate"}
 WRITING = {*CREATING, "update", "aupdate"}
+# Whatever writes it names the model or the table.
+MENTIONED = re.compile(r"\bTurn(State)?\b|sessions_app_turn\b", re.IGNORECASE)
 WRITING_SQL = re.compile(r"(UPDATE|INSERT INTO)\s+\"?sessions_app_turn\b", re.IGNORECASE)
 
 
@@ -32,6 +34,8 @@ def production_modules() -> list[Path]:
 
 def writes_of_turn_states(source: str) -> list[int]:
     """The lines that write a turn's state."""
+    if not MENTIONED.search(source):
+        return []
     tree = ast.parse(source)
     constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
     found = {node.lineno for node in constants if _is_sql(node)}

@@ -95,7 +95,7 @@ print(json.dumps({
 """
 OF_STAFF = ["memoryproject.staff_site.site", "memoryproject.urls", "sessions_app.api.urls"]
 OF_RECALL = ["numpy", "sessions_app.recall.message_ranking", "tokenizers"]
-OF_WORK = ["httpx", "openai.resources.chat.completions", "sessions_app.tasks"]
+OF_WORK = ["httpx", "openai.types.chat", "sessions_app.tasks"]
 
 
 def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, object]:

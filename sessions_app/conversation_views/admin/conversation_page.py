@@ -180,8 +180,7 @@ def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
         ("after", page_after),
         ("at", page_around),
     ):
-        message_id = _id(request, name)
-        place = place_of(chat, message_id) if message_id else None
+        place = place_of(chat, _id(request, name))
         if place is not None:
             return read(chat, place)
     return page_before(chat)

@@ -31,6 +31,8 @@ from memories_app.memory_document_format.times import MAX_LENGTH, read_duration,
 from tests.unit.memory_documents.examples import CONTENTS, document
 from tests.unit.memory_documents.test_envelope import NOW
 
+pytestmark = pytest.mark.slow
+
 MANY = settings(max_examples=300, deadline=None)
 ANY_TEXT = st.text(st.characters(), max_size=12)
 KEYS = st.sampled_from(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -77,16 +76,22 @@ def test_words_are_counted_and_the_best_found_however_many_there_are(
 
 
 def test_of_texts_with_the_same_words_the_shortest_are_candidates() -> None:
-    lengths = [1 + (7 * row) % 5 for row in range(3 * MAX_SIMILAR)]
+    lengths = [1 + abs(row - 2 * MAX_SIMILAR) // 7 for row in range(6 * MAX_SIMILAR)]
     texts = [
-        Text((row, row), ["w0"], length, (0, False), None) for row, length in enumerate(lengths)
+        Text((row, row), ["w0", "w3"] if row % 2 else ["w0"], length, (0, False), None)
+        for row, length in enumerate(lengths)
     ]
-    subquery = QueryPart("w0", terms_of(["w0"]))
+    subquery = QueryPart("w0 w1 w2 w3", terms_of(WIDE[:4]))
 
     found = HeldTexts(TextIndex([segment_of(texts)])).search_words(
         [subquery], words_of([subquery]), 2 * MAX_SIMILAR
     )
 
-    chosen = Counter(lengths[row] for row in found.candidates.tolist())
-    assert found.frequencies == [[3 * MAX_SIMILAR]]
-    assert chosen == Counter(sorted(lengths)[:MAX_SIMILAR])
+    assert found.frequencies == [[6 * MAX_SIMILAR, 0, 0, 3 * MAX_SIMILAR]]
+    chosen = found.candidates.tolist()
+    assert len(set(chosen)) == 2 * MAX_SIMILAR
+    # Those with more of the words come first.
+    for place, holds_more in enumerate((1, 0)):
+        group = chosen[place * MAX_SIMILAR : (place + 1) * MAX_SIMILAR]
+        assert {row % 2 for row in group} == {holds_more}
+        assert [lengths[row] for row in group] == sorted(lengths[holds_more::2])[:MAX_SIMILAR]

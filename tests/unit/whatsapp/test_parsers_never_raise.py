@@ -15,6 +15,8 @@ from memoryproject.foundation.integrations.whatsapp.green.parse import parse_gre
 from tests.fuzz.damage import FACTOR, places
 from tests.unit.whatsapp.payloads import OWN, load, names
 
+pytestmark = pytest.mark.slow
+
 PARSERS: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
 RECORDED = {
     provider: [load(OWN / provider / f"{name}.json") for name in names(OWN / provider)]
@@ -62,7 +64,6 @@ def test_random_json(provider: str, payload: Any) -> None:
 @pytest.mark.parametrize("provider", PARSERS)
 @given(data=st.data())
 @settings(max_examples=100 * FACTOR, deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.slow
 def test_recorded_payloads_with_pieces_replaced_or_dropped(
     provider: str, data: st.DataObject
 ) -> None:
