@@ -14,6 +14,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
+from memories_app.errors import MemoryOperationError
 from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
@@ -28,6 +29,7 @@ from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.memories.api.writing import memories_add
 from sessions_app.memories.transfer import memories_import
 from sessions_app.models import Chat, Message, MessageEmbedding, Turn
+from sessions_app.turns.admin import teach
 from tests.processes.waiting import wait_until
 from tests.world import CLIENT, World
 
@@ -84,6 +86,15 @@ def test_a_fact_told_meanwhile_is_not_stored(world: World) -> None:
     world.say(CLIENT, f"/remember {FACT}")
     assert not Memory.objects.exists()
     assert not Chat.objects.exists()
+
+
+def test_staff_who_teach_a_client_are_told(world: World) -> None:
+    world.say(CLIENT, "When does the pool open?")
+    turn = Turn.objects.select_related("chat", "message").get()
+    erase(world)
+    with pytest.raises(MemoryOperationError, match="erased meanwhile"):
+        teach.remember(turn, FACT, "client", SYSTEM)
+    assert not Memory.objects.exists()
 
 
 def test_a_file_that_is_uploaded_meanwhile_is_refused(world: World, tmp_path: Path) -> None:

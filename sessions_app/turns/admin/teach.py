@@ -40,6 +40,7 @@ from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
@@ -175,7 +176,14 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
     else:
         visibility = Visibility.CHAT if audience == CLIENT else Visibility.PUBLIC
 
+    # What everyone may know isn't the client's: it stays when the client is forgotten.
+    chat_id = None if audience == EVERYONE else turn.chat_id
+
     def record() -> None:
+        try:
+            chats_keep([chat_id] if chat_id else [])
+        except ChatGoneError:
+            raise MemoryOperationError(_("The client was erased meanwhile.")) from None
         audit_record(
             action="memory.teach",
             actor=actor,
@@ -189,8 +197,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
     new = NewMemory(
         content=text,
         visibility=str(visibility),
-        # What everyone may know isn't the client's: it stays when the client is forgotten.
-        chat_id=None if audience == EVERYONE else turn.chat_id,
+        chat_id=chat_id,
         source="staff",
     )
     (remembered,) = memories_remember(
