@@ -14,6 +14,7 @@ from multiprocessing.sharedctypes import RawValue
 
 import psutil
 import pytest
+from django.db import connections
 from django_q.brokers import Broker
 from django_q.signing import SignedPackage
 
@@ -81,6 +82,8 @@ def packed(name: str) -> str:
 
 
 def fork(work: Callable[..., object], *arguments: object) -> ForkProcess:
+    # A connection that is open would be shared, and closed by the child.
+    connections.close_all()
     process = FORK.Process(target=work, args=arguments, daemon=True)
     process.start()
     return process
