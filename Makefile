@@ -53,8 +53,8 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 run: install
 	@exec $(BIN)/python -m memoryproject.launch
 
-# One file's tests share servers; tests/order.py says which files start first.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# One file's tests share servers; tests/order.py says how many run at once, and which start first.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 FAST := not processes and not browser and not slow and not scale
 # A page takes much longer than a call of the API. Folders that are not collected take no time at all.
 PAGES := tests/browser tests/dashboard tests/staff

@@ -1,8 +1,10 @@
-"""Which tests are slow, and which files start first: the longest, or a worker ends with them."""
+"""Which tests are slow, how many run at once, and which files start first: the longest, or a worker
+ends with them."""
 
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +13,13 @@ from hypothesis import is_hypothesis_test
 
 DATABASE = {"db", "transactional_db", "_django_db_helper"}
 BY_LENGTH = ("processes", "browser", "slow")
+MAX_WORKERS = 4
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: tests of processes and browsers wait a fifth of their time."""
+    return min((os.cpu_count() or 1) + 1, MAX_WORKERS)
 
 
 @pytest.hookimpl(wrapper=True)
