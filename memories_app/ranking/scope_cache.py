@@ -41,7 +41,7 @@ from django.db.models import (
 from numpy.typing import NDArray
 
 from memories_app.models import TextChange
-from memoryproject.foundation.compiled_statements import (
+from memoryproject.foundation.compiled_sql import (
     Given,
     compiled,
     given_ids,

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet, UUIDField
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memoryproject.foundation.compiled_statements import Given
+from memoryproject.foundation.compiled_sql import Given
 from memoryproject.foundation.retrieval.query import with_words
 
 # Not the name of one scope: the memories of all.

@@ -17,7 +17,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.compiled_statements import rows_update
+from memoryproject.foundation.compiled_sql import rows_update
 
 # The process start is given by the wall clock, which may be set while a process runs.
 CLOCK_SLACK_SECONDS = 60.0

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import CharField, QuerySet
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models
+from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,

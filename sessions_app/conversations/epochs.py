@@ -23,7 +23,7 @@ from django.db.models import F
 
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
-from memoryproject.foundation.compiled_statements import read_prepared
+from memoryproject.foundation.compiled_sql import read_prepared
 from sessions_app.models import Chat, ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 
 from memoryproject.foundation.bulk_rows import rows_add
-from memoryproject.foundation.compiled_statements import row_add
+from memoryproject.foundation.compiled_sql import row_add
 from sessions_app.conversations.card_requests import cards_outdate, cards_request
 from sessions_app.conversations.chat_form import FORM, stored_tokens
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError

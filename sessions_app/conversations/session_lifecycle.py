@@ -13,7 +13,7 @@ from django.db.models import Max, QuerySet, UUIDField
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
-from memoryproject.foundation.compiled_statements import Given, compiled_models
+from memoryproject.foundation.compiled_sql import Given, compiled_models
 from sessions_app.conversations.card_requests import cards_request
 from sessions_app.conversations.integration_events import sessions_ended
 from sessions_app.models import Chat, ChatActivity, ChatSession, Message, Turn

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Model
 
-from memoryproject.foundation.compiled_statements import read_prepared
+from memoryproject.foundation.compiled_sql import read_prepared
 from sessions_app.models import Chat, ChatAddress, ChatSession, Turn
 
 Row = TypeVar("Row", bound=Model)

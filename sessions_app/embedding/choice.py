@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from memories_app.embedding_models.facade import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
-from memoryproject.foundation.compiled_statements import compiled_models
+from memoryproject.foundation.compiled_sql import compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders import calibrations

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import QuerySet, Subquery, TextField, UUIDField, Value
 from pgvector import Vector
 
-from memoryproject.foundation.compiled_statements import Given, compiled, read_prepared
+from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding

@@ -18,7 +18,7 @@ from django.db.models import CharField
 from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.compiled_statements import Given, compiled, read_prepared
+from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     MessageRevoked,

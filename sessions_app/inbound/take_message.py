@@ -13,12 +13,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, QuerySet, UUIDField
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from memoryproject.foundation.compiled_statements import (
-    Given,
-    compiled,
-    compiled_models,
-    read_prepared,
-)
+from memoryproject.foundation.compiled_sql import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.text.characters import detect_language

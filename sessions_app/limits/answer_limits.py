@@ -21,7 +21,7 @@ from django.db.models import DateField, F, Q, QuerySet, Sum, UUIDField, Value
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models, rows_update
+from memoryproject.foundation.compiled_sql import Given, compiled_models, rows_update
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.characters import estimate_tokens

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import DateTimeField, Exists, OuterRef, Q
 
-from memoryproject.foundation.compiled_statements import Given, compiled, read_prepared
+from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from sessions_app.models import ChatAccess, Turn
 from sessions_app.models.limits import Standing
 from sessions_app.models.roles import GODFATHER

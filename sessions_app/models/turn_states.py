@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryproject.foundation.compiled_statements import rows_update
+from memoryproject.foundation.compiled_sql import rows_update
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 

@@ -19,7 +19,7 @@ from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
 from memories_app.ranking.facade import Columns
-from memoryproject.foundation.compiled_statements import Given
+from memoryproject.foundation.compiled_sql import Given
 from memoryproject.foundation.retrieval.message_features import (
     ends_as_question,
     speaker_hashes,

@@ -10,7 +10,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_for_staff
-from memoryproject.foundation.compiled_statements import read_by_id, sent_ids
+from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from sessions_app.models import Chat
 
 

@@ -51,13 +51,7 @@ from memories_app.ranking.facade import (
     with_ids,
 )
 from memories_app.search.facade import memories_held, memories_visible, scopes_visible
-from memoryproject.foundation.compiled_statements import (
-    Given,
-    compiled,
-    given_ids,
-    read_by_id,
-    sent_ids,
-)
+from memoryproject.foundation.compiled_sql import Given, compiled, given_ids, read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts

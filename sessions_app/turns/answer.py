@@ -15,7 +15,7 @@ from django.db import DatabaseError, Error, IntegrityError, connection, transact
 from django.db.models import BigIntegerField, F, QuerySet
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models
+from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
-from memoryproject.foundation.compiled_statements import Given
+from memoryproject.foundation.compiled_sql import Given
 from sessions_app.conversations.facade import parse_command, unstored_forget
 from sessions_app.models import Chat, ChatPause, Turn
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models, row_add
+from memoryproject.foundation.compiled_sql import Given, compiled_models, row_add
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import BigIntegerField, CharField, QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models, rows_update
+from memoryproject.foundation.compiled_sql import Given, compiled_models, rows_update
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import BigIntegerField, CharField, QuerySet
 
-from memoryproject.foundation.compiled_statements import (
+from memoryproject.foundation.compiled_sql import (
     Given,
     compiled,
     compiled_models,

@@ -25,7 +25,7 @@ from django.db.models import (
 )
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models, rows_update
+from memoryproject.foundation.compiled_sql import Given, compiled_models, rows_update
 from memoryproject.foundation.leases import RELEASED, Lease, LeasedKind
 from sessions_app.conversations.facade import SENDING, turn_failed, unstored_forget
 from sessions_app.models import OutboundPart, Turn

@@ -25,7 +25,7 @@ from pybreaker import (
     CircuitBreakerStorage,
 )
 
-from memoryproject.foundation.compiled_statements import Given, compiled_models
+from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.outside_services.guards import SICK_AT, ServicePausedError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.foundation.outside_services.service_signals import service_changed

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.compiled_statements import Given, compiled_models
+from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.scopes import SCOPES
 

@@ -17,7 +17,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.compiled_statements import Given, compiled, read_prepared
+from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
     NOT_FORGOTTEN,

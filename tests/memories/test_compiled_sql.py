@@ -13,7 +13,7 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.compiled_statements import (
+from memoryproject.foundation.compiled_sql import (
     Given,
     compiled,
     compiled_models,
