@@ -17,7 +17,9 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from tests.browser.visit import Visit
+from tests.world import CLIENT, World, message_from
 
 USERNAME, PASSWORD = "staff", "sample-pass-1"
 
@@ -79,3 +81,11 @@ def staff(visit: Visit, transactional_db: None) -> Page:
     cookie = {"name": name, "value": client.cookies[name].value, "url": visit.url}
     visit.page.context.add_cookies([cookie])  # type: ignore[list-item]
     return visit.page
+
+
+@pytest.fixture
+def omar(world: World) -> None:
+    """Somebody who wrote, beside another client: Omar Haddad, 055-010-0101."""
+    party = Party(phone="972550100101", name="Omar Haddad")
+    world.receive(message_from("972550100101@c.us", "shalom", party=party))
+    world.say(CLIENT, "hello")

@@ -5,21 +5,16 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from tests.browser.clicks import clicks, count_clicks
 from tests.browser.visit import Visit, looked_at
-from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_a_contact_is_found_by_a_local_number_in_two_clicks(
-    visit: Visit, staff: Page, world: World
+    visit: Visit, staff: Page, omar: None
 ) -> None:
     """One click opens the list, whose search has the focus already, and one the person."""
-    omar = Party(phone="972550100101", name="Omar Haddad")
-    world.receive(message_from("972550100101@c.us", "shalom", party=omar))
-    world.say(CLIENT, "hello")
     count_clicks(staff)
     staff.goto("/admin/")
     with staff.expect_navigation():

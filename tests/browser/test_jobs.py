@@ -11,24 +11,20 @@ from playwright.sync_api import Page, expect
 from memories_app.models import Memory
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, ForgetRun
 from sessions_app.tasks import run_forgetting
 from tests.browser.clicks import clicks, count_clicks
 from tests.browser.visit import Visit
-from tests.world import CLIENT, World, message_from
+from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_a_clients_conversation_is_two_clicks_from_any_page(
-    visit: Visit, staff: Page, world: World
+    visit: Visit, staff: Page, omar: None
 ) -> None:
     """One into the search in the head, one on the client."""
-    omar = Party(phone="972550100101", name="Omar Haddad")
-    world.receive(message_from("972550100101@c.us", "shalom", party=omar))
-    world.say(CLIENT, "hello")
     count_clicks(staff)
     staff.goto("/admin/memories_app/memory/")
     staff.get_by_role("searchbox", name="Search people, messages and memories").click()
