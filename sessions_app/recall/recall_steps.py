@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice, takewhile
 from typing import Any, TypeVar
 from uuid import UUID
@@ -20,23 +19,14 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import (
     Aggregate,
     BinaryField,
-    Case,
-    DateTimeField,
     Func,
-    Model,
-    OuterRef,
     Q,
     QuerySet,
-    Subquery,
-    TextField,
-    UUIDField,
     Value,
-    When,
 )
-from django.db.models.fields.json import KT
 from django.utils import timezone
 
-from memories_app.models import Memory, MemoryEmbedding
+from memories_app.models import Memory
 from memories_app.ranking.facade import (
     SCOPES,
     Columns,
@@ -51,14 +41,14 @@ from memories_app.ranking.facade import (
     with_ids,
 )
 from memories_app.search.facade import memories_held, memories_visible, scopes_visible
-from memoryproject.foundation.compiled_sql import Given, compiled, given_ids, read_by_id, sent_ids
+from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
 from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.tokenizer import Kind
-from sessions_app.models import Message, MessageEmbedding
+from sessions_app.models import Message
 from sessions_app.models.messages import ASKING
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
@@ -68,6 +58,7 @@ from sessions_app.recall.conversation_lines import (
     messages_held,
     messages_visible,
 )
+from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -189,7 +180,7 @@ class Search:
         # Filter by visibility again: a memory may have become private since it was ranked.
         rights = self._rights()
         chat_id = rights.pop("chat_id")
-        read = _memory_read(**rights, in_chat=chat_id is not None)
+        read = memory_read(**rights, in_chat=chat_id is not None)
         found = read_by_id(
             read,
             ids=sent_ids(item.key for item in ranked),
@@ -358,7 +349,7 @@ class _Lines:
         ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
         # As above: a message may have been revoked since it was ranked.
         found = read_by_id(
-            _message_read(),
+            message_read(),
             ids=sent_ids(ids.values()),
             hits=sent_ids(ids[row] for row in rows),
             chat_id=self._search.viewer.chat_id,
@@ -435,51 +426,6 @@ def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
     mask = np.zeros(len(index), bool)
     mask[index.rows_of(np.frombuffer(sent, ">u8").reshape(-1, 2).astype(np.uint64))] = True
     return mask
-
-
-def _vector(vectors: type[Model], key: str) -> Subquery:
-    """Return the vector of a row as bytes, NULL without one."""
-    own = vectors._default_manager.filter(
-        **{key: OuterRef("pk")}, model=Given("model", TextField())
-    )
-    sent = Func("vector", function="vector_send", output_field=BinaryField())
-    return Subquery(own.values_list(sent))
-
-
-@cache
-def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
-    """Return how hits are read from the memories that a viewer may see."""
-    visible = memories_visible(
-        is_owner=is_owner,
-        is_staff=is_staff,
-        chat_id=Given("chat_id", UUIDField()) if in_chat else None,
-        now=Given("now", DateTimeField()),
-    )
-    vector = _vector(MemoryEmbedding, "memory")
-    read = visible.filter(pk__in=given_ids("ids")).order_by()
-    read = read.values_list("pk", "content", "created_at", "type", vector)
-    return compiled(read)
-
-
-@cache
-def _message_read() -> str:
-    """Return how lines are read from the messages of a chat that may be recalled there."""
-    visible = messages_held()
-    vector = Case(
-        When(pk__in=given_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
-    )
-    read = visible.filter(pk__in=given_ids("ids")).order_by()
-    read = read.values_list(
-        "pk",
-        "content",
-        "role",
-        "timestamp",
-        "session_id",
-        "order_num",
-        KT("metadata__sender_name"),
-        vector,
-    )
-    return compiled(read)
 
 
 def _similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:
