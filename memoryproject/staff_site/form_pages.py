@@ -15,7 +15,6 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_chat_review": ("sessions_app_chat_conversation", "chat_id"),
     "sessions_app_chat_review_many": ("sessions_app_chat_changelist", ""),
     "sessions_app_chat_access": ("sessions_app_chat_conversation", "chat_id"),
-    "sessions_app_chat_note": ("sessions_app_chat_changelist", ""),
     "sessions_app_chat_takeover_pause": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_resume": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_reply": ("sessions_app_chat_takeover", "chat_id"),

@@ -169,7 +169,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_review_many": Page(None, REVIEW),
     "sessions_app_chat_access": Page(None, REVIEW, args=_CHAT),
-    "sessions_app_chat_note": Page(None, REVIEW, args={"note_id": UUID(int=0)}),
+    "sessions_app_chat_note": Page(REVIEW, REVIEW, args={"note_id": UUID(int=0)}),
     "sessions_app_chat_takeover": Page(REVIEW, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
