@@ -23,6 +23,6 @@ urlpatterns = [
     path("api/", include(nowhere_urlpatterns)),
     path("", include("sessions_app.mcp.urls")),
     path("admin/language/", set_language, name="set_language"),
-    path("admin/live/", no_stream),
+    path("admin/live/", no_stream, name="live"),
     path("admin/", admin.site.urls),
 ]

@@ -84,3 +84,16 @@ def status(installation: Installation, session: str) -> int:
     """What a page is told that wants a stream."""
     with listening(installation, session) as opened:
         return opened.status
+
+
+def with_streams(installation: Installation) -> None:
+    """The web servers, the front door and the program that keeps streams."""
+    installation.prepare()
+    installation.start_front_door()
+    start_streams(installation)
+
+
+def start_streams(installation: Installation) -> None:
+    installation.start_program("live")
+    # 503 while nobody listens there.
+    wait_until(lambda: status(installation, "") == httpx.codes.FORBIDDEN, "streams are served")

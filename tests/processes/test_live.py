@@ -11,8 +11,16 @@ import pytest
 
 from memoryproject.foundation.embedded_postgres.places import places_for
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
-from tests.processes.installation import Installation, family, kill
-from tests.processes.listening import PATH, Listening, listening, sign_in, status
+from tests.processes.installation import family, kill
+from tests.processes.listening import (
+    PATH,
+    Listening,
+    listening,
+    sign_in,
+    start_streams,
+    status,
+    with_streams,
+)
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -21,18 +29,6 @@ pytestmark = pytest.mark.processes
 
 # More than all threads of the web server.
 MANY, OF_SESSION, OF_ACCOUNT = 52, 4, 20
-
-
-def with_streams(installation: Installation) -> None:
-    installation.prepare()
-    installation.start_front_door()
-    start(installation)
-
-
-def start(installation: Installation) -> None:
-    installation.start_program("live")
-    # 503 while nobody listens there.
-    wait_until(lambda: status(installation, "") == httpx.codes.FORBIDDEN, "streams are served")
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +136,7 @@ def test_a_killed_program_ends_the_streams_and_a_new_one_tells_what_was_missed(
         stream.wait_for_the_end()
     front.post.say(new_phone(), "while nobody is told")
     assert status(installation, session) == httpx.codes.SERVICE_UNAVAILABLE
-    start(installation)
+    start_streams(installation)
     with listening(installation, session) as stream:
         stream.wait_for_the_first()
 
@@ -152,7 +148,7 @@ def test_an_orderly_end_ends_the_streams(front: Stage, session: str) -> None:
         installation.programs["live"].send_signal(signal.SIGTERM)
         stream.wait_for_the_end()
     installation.programs["live"].wait(timeout=60)
-    start(installation)
+    start_streams(installation)
 
 
 def test_the_address_is_only_for_streams(front: Stage, session: str) -> None:
