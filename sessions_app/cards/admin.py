@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -24,9 +23,10 @@ from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.facade import cards_request, chat_at
-from sessions_app.models import CardWork, Chat, ChatSession
+from sessions_app.models import CardWork, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.chat_page import chat_name_query
 from sessions_app.presentation.links import messages_address
 
 # The workers make the cards of a larger selection.
@@ -110,12 +110,7 @@ class MemoryCardAdmin(MakeCards):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryCard]:
-        # As Chat.shown_name.
-        name = Coalesce(
-            NullIf("staff_name", Value("")), NullIf("client_name", Value("")), "whatsapp_chat"
-        )
-        of_it = Chat.objects.filter(pk=OuterRef("chat_id")).annotate(name=name).values("name")
-        named = Subquery(of_it, output_field=CharField())
+        named = chat_name_query("chat_id")
         return super().get_queryset(request).defer("terms").annotate(chat_name=named)
 
     def get_search_results(
