@@ -20,6 +20,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.retrieval.query import with_words
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.facade import cards_request, chat_at
@@ -137,7 +138,7 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat(self, card: Any) -> str:
-        return format_html("<bdi>{}</bdi>", card.chat_name or "–")
+        return format_html("<bdi>{}</bdi>", number_shown(card.chat_name or "–"))
 
     @admin.display(description=gettext_lazy("decisions, tasks"))
     def counted(self, card: MemoryCard) -> str:
@@ -152,7 +153,7 @@ class MemoryCardAdmin(MakeCards):
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
         address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
-        return shown_link(address, card.chat_name or str(card.chat_id))
+        return shown_link(address, number_shown(card.chat_name or str(card.chat_id)))
 
     @admin.display(description=gettext_lazy("session"))
     def session_link(self, card: MemoryCard) -> str:

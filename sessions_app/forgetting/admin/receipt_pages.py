@@ -21,6 +21,7 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_table
 from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.forgetting.admin.forget_links import FORGET, run_address
 from sessions_app.forgetting.receipt_search import receipts_found
@@ -177,7 +178,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def whose(self, receipt: Any) -> str:
         """Name the person as far as one can still be named."""
         if receipt.chat_name:
-            return shown_link(contact_address(receipt.chat_id), receipt.chat_name)
+            return shown_link(contact_address(receipt.chat_id), number_shown(receipt.chat_name))
         if receipt.chat_id is not None:
             return _("an erased contact")
         return _("the owner") if receipt.person_keys else "–"
