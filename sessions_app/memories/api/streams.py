@@ -13,6 +13,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
+from memoryproject.foundation.rest_kit.renderers import Json
 
 NDJSON = "application/x-ndjson"
 MAX_IMPORT_SIZE = 1024 * MEGABYTE
@@ -91,6 +92,12 @@ class NdJson(BaseRenderer):
     ) -> bytes:
         """Render everything but a stream, such as an error, as one line of JSON."""
         return bytes(JSONRenderer().render(data))
+
+
+class JsonErrors(Json):
+    """Write errors as JSON. The lines have no other format, so none can be chosen."""
+
+    format = NdJson.format
 
 
 def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
