@@ -12,7 +12,7 @@ from rest_framework.parsers import BaseParser
 
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
-from memoryproject.foundation.rest_kit.renderers import StreamRenderer
+from memoryproject.foundation.rest_kit.renderers import Json, StreamRenderer
 
 NDJSON = "application/x-ndjson"
 MAX_IMPORT_SIZE = 1024 * MEGABYTE
@@ -81,6 +81,12 @@ class NdJson(StreamRenderer):
 
     media_type = NDJSON
     format = "ndjson"
+
+
+class JsonErrors(Json):
+    """Write errors as JSON. The lines have no other format, so none can be chosen."""
+
+    format = NdJson.format
 
 
 def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
