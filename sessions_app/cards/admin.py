@@ -20,6 +20,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.retrieval.query import with_words
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.facade import cards_request, chat_at
@@ -27,7 +28,7 @@ from sessions_app.models import CardWork, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.chat_page import chat_name_query
-from sessions_app.presentation.links import messages_address
+from sessions_app.presentation.links import contact_address, messages_address
 
 # The workers make the cards of a larger selection.
 MADE_AT_ONCE = 20
@@ -137,7 +138,7 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat(self, card: Any) -> str:
-        return format_html("<bdi>{}</bdi>", card.chat_name or "–")
+        return format_html("<bdi>{}</bdi>", number_shown(card.chat_name or "–"))
 
     @admin.display(description=gettext_lazy("decisions, tasks"))
     def counted(self, card: MemoryCard) -> str:
@@ -151,8 +152,8 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
-        address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
-        return shown_link(address, card.chat_name or str(card.chat_id))
+        address = contact_address(card.chat_id)
+        return shown_link(address, number_shown(card.chat_name or str(card.chat_id)))
 
     @admin.display(description=gettext_lazy("session"))
     def session_link(self, card: MemoryCard) -> str:

@@ -18,6 +18,7 @@ from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.admin.contact_page import MERGE, contact_name
 from sessions_app.contacts.contact_blocks import addresses_of
 from sessions_app.merging.facade import (
@@ -32,7 +33,6 @@ from sessions_app.merging.facade import (
 from sessions_app.models import Chat, ContactMerge
 from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import contact_address
-from sessions_app.presentation.phone_numbers import number_shown
 from sessions_app.turns.dependencies import enqueue_with_commit
 
 CHOOSE = "admin/contacts/split_choose.html"

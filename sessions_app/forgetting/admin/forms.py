@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, time, timedelta
 from typing import Any
 
@@ -10,10 +11,10 @@ from django.utils.timezone import get_current_timezone
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from sessions_app.conversations.facade import chat_at
 from sessions_app.forgetting.find_matches import MEMORY, MESSAGE, Wanted
 from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import MAX_REQUEST_NUMBER, Requester
+from sessions_app.presentation.chat_page import contact_typed
 
 # The confirmation word of each language.
 WORDS = {"en": "FORGET", "he": "לשכוח"}
@@ -54,8 +55,8 @@ class SearchForm(forms.Form):
         label=gettext_lazy("Only in the chat"),
         required=False,
         max_length=255,
-        widget=forms.TextInput(attrs={"dir": "ltr", "class": "field-input"}),
-        help_text=gettext_lazy("Such as 15550100123@c.us. Needed for messages by meaning."),
+        widget=forms.TextInput(attrs={"dir": "auto", "class": "field-input"}),
+        help_text=gettext_lazy("The contact's name or number. Needed for messages by meaning."),
     )
     since = forms.DateField(
         label=gettext_lazy("From"),
@@ -69,11 +70,7 @@ class SearchForm(forms.Form):
     )
 
     def clean_chat(self) -> Chat | None:
-        address = self.cleaned_data["chat"].translate(_MARKS).strip()
-        chat = chat_at(address) if address else None
-        if address and chat is None:
-            raise forms.ValidationError(_("There is no such chat."))
-        return chat
+        return contact_typed(self.cleaned_data["chat"])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -112,7 +109,7 @@ def _midnight(day: Any, *, days: int = 0) -> datetime | None:
 class ConfirmForm(forms.Form):
     """Form that confirms a run.
 
-    ``wanted`` is the text to type: the address of a single person, otherwise the word.
+    ``wanted`` is the text to type: the number of a single person, otherwise the word.
     """
 
     typed = forms.CharField(
@@ -148,16 +145,22 @@ class ConfirmForm(forms.Form):
     def __init__(self, *args: Any, run: ForgetRun, **options: Any) -> None:
         super().__init__(*args, **options)
         self.person = person_of(run)
-        self.wanted = self.person.whatsapp_chat if self.person else word_now()
+        self.wanted = self.person.shown_number if self.person else word_now()
 
     def clean_typed(self) -> str:
         typed = str(self.cleaned_data["typed"]).translate(_MARKS).strip().casefold()
-        right = {self.wanted.casefold()}
         if self.person is None:
-            right |= {word.casefold() for word in WORDS.values()}
-        if typed not in right:
+            right = {word.casefold() for word in WORDS.values()}
+        else:
+            right = {self.wanted.casefold(), self.person.whatsapp_chat.casefold()}
+        if typed not in right and _digits(typed) not in map(_digits, right):
             raise forms.ValidationError(_("That isn't what has to be typed. Nothing is erased."))
         return typed
+
+
+def _digits(typed: str) -> str:
+    """Return a number without what people write between its digits; other texts as they are."""
+    return re.sub(r"[-+ ().]", "", typed) if re.fullmatch(r"[-+ ().\d]{7,30}", typed) else typed
 
 
 def person_of(run: ForgetRun) -> Chat | None:

@@ -21,6 +21,7 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_table
 from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.forgetting.admin.forget_links import FORGET, run_address
 from sessions_app.forgetting.receipt_search import receipts_found
@@ -177,12 +178,12 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def whose(self, receipt: Any) -> str:
         """Name the person as far as one can still be named."""
         if receipt.chat_name:
-            return shown_link(contact_address(receipt.chat_id), receipt.chat_name)
+            return shown_link(contact_address(receipt.chat_id), number_shown(receipt.chat_name))
         if receipt.chat_id is not None:
             return _("an erased contact")
         return _("the owner") if receipt.person_keys else "–"
 
-    @admin.display(description=gettext_lazy("rows"))
+    @admin.display(description=gettext_lazy("removed"))
     def rows(self, receipt: ForgetReceipt) -> int:
         return sum(receipt.swept.values())
 
@@ -196,6 +197,8 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("searches and reads"))
     def shown_looks(self, receipt: ForgetReceipt) -> str:
+        if not receipt.probe_details:
+            return "–"
         columns = (_("where"), _("queries"), _("rows"))
         return shown_table(columns, looks_words(receipt.probe_details))
 
@@ -207,9 +210,9 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def by_whom(self, receipt: ForgetReceipt) -> str:
         return format_html("<bdi>{}</bdi>", actor_words(receipt.actor_kind, receipt.actor))
 
-    @admin.display(description=gettext_lazy("rows by table"))
+    @admin.display(description=gettext_lazy("how much"))
     def shown_swept(self, receipt: ForgetReceipt) -> str:
-        return shown_table((_("where"), _("rows")), swept_words(receipt.swept))
+        return shown_table((_("what"), _("how many")), swept_words(receipt.swept))
 
     @admin.display(description=gettext_lazy("as a document"))
     def documents(self, receipt: ForgetReceipt) -> str:
