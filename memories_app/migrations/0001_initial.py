@@ -495,6 +495,12 @@ class Migration(migrations.Migration):
                     models.CharField(blank=True, max_length=150, verbose_name="uploaded by"),
                 ),
                 (
+                    "copy_names",
+                    models.JSONField(
+                        blank=True, default=dict, verbose_name="names of removed copies"
+                    ),
+                ),
+                (
                     "created_at",
                     models.DateTimeField(default=django.utils.timezone.now, verbose_name="created"),
                 ),

@@ -29,8 +29,9 @@ class DocumentState(models.TextChoices):
 class SourceDocument(LeasedWork):
     """A file whose text becomes memories. The file itself is kept only until it is read.
 
-    ``chat_id`` and ``visibility`` are those of its memories. A worker owns the document while it
-    holds the lease, whose token is new with every claim.
+    ``chat_id`` and ``visibility`` are those of its memories. ``copy_names``: by their ids, the
+    names of copies that staff uploaded and a merge of two chats removed; they go with the file. A
+    worker owns the document while it holds the lease, whose token is new with every claim.
     """
 
     # Longer than reading takes, or one batch of vectors with its retries.
@@ -61,6 +62,7 @@ class SourceDocument(LeasedWork):
     error_code = models.CharField(_("error code"), max_length=32, blank=True)
     warnings = ErrorsField(_("warnings"), default=list, blank=True)
     uploaded_by = models.CharField(verbose_name=_("uploaded by"), max_length=150, blank=True)
+    copy_names = models.JSONField(_("names of removed copies"), default=dict, blank=True)
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
 

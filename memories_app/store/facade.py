@@ -34,7 +34,7 @@ from memories_app.store.remember import (
     memory_remember,
 )
 from memories_app.store.retract import EXTRACTION, memories_retract
-from memories_app.store.same_files import SameFile, same_files, same_files_restore
+from memories_app.store.same_files import SameFile, same_files_record, same_files_restore
 from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.supersede import memory_reinstate, memory_supersede
 from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
@@ -84,7 +84,7 @@ __all__ = [
     "refuse_duplicate",
     "replacement_propose",
     "revisions_add",
-    "same_files",
+    "same_files_record",
     "same_files_restore",
     "scopes_lock",
     "terms_set",

@@ -1,7 +1,8 @@
 """Files that two chats both have: a merge keeps one copy, and undoing it makes the other again.
 
-What is kept for that are ids and times. The texts are those of the copy that stayed: where it was
-erased meanwhile, the other one is gone, too.
+What is kept for that are ids and times, and with the copy that stayed the name under which staff
+uploaded the other one. The texts are those of the copy that stayed: where it was erased meanwhile,
+the other one is gone, too.
 """
 
 from __future__ import annotations
@@ -35,12 +36,20 @@ class SameFile(TypedDict):
     passages: dict[str, tuple[str, bool, str, str]]
 
 
-def same_files(*, from_chat: UUID, to_chat: UUID) -> list[SameFile]:
-    """Return the files of one chat that another one has, too."""
+def same_files_record(*, from_chat: UUID, to_chat: UUID) -> list[SameFile]:
+    """Return the files of one chat that another one has, too, and note the names of uploaded ones.
+
+    A name is a text, which goes with the file that stays if that is erased.
+    """
     found = []
     for document in SourceDocument.objects.filter(chat_id=from_chat).order_by("pk"):
-        if (twin := _twin(document, to_chat)) is not None:
-            found.append(_described(document, twin))
+        twin = _twin(document, to_chat)
+        if twin is None:
+            continue
+        found.append(_described(document, twin))
+        if document.source_message_id is None:
+            twin.copy_names[str(document.pk)] = document.name
+            twin.save(update_fields=["copy_names"])
     return found
 
 
@@ -49,21 +58,23 @@ def same_files_restore(
 ) -> None:
     """Give a chat the copies back that a merge removed. Call it in a transaction.
 
-    ``names``: the names of files by the ids of their messages; without one, a copy gets the name of
-    the one that stayed.
+    ``names``: the names of files by the ids of their messages.
     """
     for file in files:
         twin = SourceDocument.objects.filter(pk=file["twin"], chat_id=from_chat).first()
         # A file that is still being read exists once, on the disk.
         if twin is None or twin.state != DocumentState.READY or _twin(twin, to_chat) is not None:
             continue
+        uploaded = twin.copy_names.pop(file["id"], twin.name)
+        twin.save(update_fields=["copy_names"])
         document = copy(twin)
+        document.copy_names = {}
         document.pk = UUID(file["id"])
         document.chat_id = to_chat
         document.created_at = parse_datetime(file["created_at"]) or twin.created_at
         source = file["source_message_id"]
         document.source_message_id = UUID(source) if source else None
-        document.name = names.get(source or "", twin.name)
+        document.name = names[source] if source else uploaded
         document.uploaded_by = file["uploaded_by"]
         document.save(force_insert=True)
         _passages_restore(document, twin, file)

@@ -22,7 +22,7 @@ class Entry:
 
     ``model``: "app_label.modelname" of a list. ``page``: the URL name of a page; ``right``: the
     permission that it needs, empty for every staff member. ``count``: returns the number of things
-    that need a person there.
+    that need a person there. ``also``: how the names of other pages begin that belong to it.
     """
 
     icon: str
@@ -31,6 +31,7 @@ class Entry:
     title: Any = ""
     right: str = ""
     count: Callable[[HttpRequest], int] | None = None
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Group:
 
 
 MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
-    ("", (Entry("home", page="admin:index", title=_("Home")),)),
+    ("", (Entry("home", page="admin:index", title=_("Home"), also=("costs",)),)),
     ("", (Entry("forum", model="sessions_app.chat", title=_("Inbox"), count=attention_shown),)),
     ("", (Entry("psychology", model="sessions_app.turn"),)),
     (
@@ -151,7 +152,15 @@ SETTINGS: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
     ),
     (
         _("System"),
-        (Entry("monitor_heart", page="admin:operations", title=_("Operations"), right=OPERATE),),
+        (
+            Entry(
+                "monitor_heart",
+                page="admin:operations",
+                title=_("Operations"),
+                right=OPERATE,
+                also=("django_q_",),
+            ),
+        ),
     ),
 )
 
@@ -230,6 +239,15 @@ def _address(page: str) -> str:
 
 
 def _is_here(request: HttpRequest, entry: Entry, address: str) -> bool:
+    """Say whether the page belongs to the entry.
+
+    Pages of a list are known by their names: not all of them have addresses below the list's.
+    """
+    name = (request.resolver_match.url_name or "") if request.resolver_match else ""
+    if name.startswith(entry.also):
+        return True
+    if entry.model:
+        return name.startswith(f"{entry.model.replace('.', '_')}_")
     if entry.page == "admin:index":
         return request.path == address
     return request.path.startswith(address)

@@ -20,6 +20,7 @@ from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.costs_page import costs_page
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
+from memoryproject.staff_site.form_pages import lead_to_form
 from memoryproject.staff_site.navigation import navigation
 from sessions_app.global_search.presentation import search_address, search_urls
 
@@ -52,6 +53,9 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             context["account_links"] = _account_links(request)
             context["search_address"] = search_address(request.user)
         return context
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        return lead_to_form(super().admin_view(view, cacheable))
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """Return the apps and models in our own order.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -21,12 +20,14 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.retrieval.query import with_words
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.facade import cards_request, chat_at
-from sessions_app.models import CardWork, Chat, ChatSession
+from sessions_app.models import CardWork, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.chat_page import chat_name_query
 from sessions_app.presentation.links import messages_address
 
 # The workers make the cards of a larger selection.
@@ -110,12 +111,7 @@ class MemoryCardAdmin(MakeCards):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryCard]:
-        # As Chat.shown_name.
-        name = Coalesce(
-            NullIf("staff_name", Value("")), NullIf("client_name", Value("")), "whatsapp_chat"
-        )
-        of_it = Chat.objects.filter(pk=OuterRef("chat_id")).annotate(name=name).values("name")
-        named = Subquery(of_it, output_field=CharField())
+        named = chat_name_query("chat_id")
         return super().get_queryset(request).defer("terms").annotate(chat_name=named)
 
     def get_search_results(
@@ -142,7 +138,7 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat(self, card: Any) -> str:
-        return format_html("<bdi>{}</bdi>", card.chat_name or "–")
+        return format_html("<bdi>{}</bdi>", number_shown(card.chat_name or "–"))
 
     @admin.display(description=gettext_lazy("decisions, tasks"))
     def counted(self, card: MemoryCard) -> str:
@@ -157,7 +153,7 @@ class MemoryCardAdmin(MakeCards):
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
         address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
-        return shown_link(address, card.chat_name or str(card.chat_id))
+        return shown_link(address, number_shown(card.chat_name or str(card.chat_id)))
 
     @admin.display(description=gettext_lazy("session"))
     def session_link(self, card: MemoryCard) -> str:

@@ -10,9 +10,9 @@ from uuid import UUID
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryStatus, SourceDocument
 from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.models import Chat, ChatAddress, ChatSession, ForgetReceipt, Label, Note
-from sessions_app.presentation.phone_numbers import number_shown
 
 Row = TypeVar("Row")
 

@@ -17,10 +17,10 @@ from django.utils.timesince import timesince
 from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.conversations.facade import called
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatLabel, ChatSession
-from sessions_app.presentation.phone_numbers import number_shown
 
 PEOPLE_A_PAGE = 50
 

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.merging.facade import ContactSide, MergePreview
 from sessions_app.models import ChatAccess
 from sessions_app.models.limits import Standing
-from sessions_app.presentation.phone_numbers import number_shown
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -25,12 +26,13 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_short, 
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import ChatGoneError, chat_at
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.document_queries import with_passages
 from sessions_app.documents.upload import document_upload
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Chat
+from sessions_app.presentation.chat_page import chat_gone_text
 from sessions_app.presentation.links import list_address
 
 SHOWN_PASSAGES = 20
@@ -138,6 +140,13 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         return {"visibility": str(Visibility.OWNER), **initial}
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().add_view(request, *args, **kwargs)
+        except ChatGoneError:
+            self.message_user(request, chat_gone_text(), messages.ERROR)
+            return redirect("admin:memories_app_sourcedocument_changelist")
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Receive the upload and queue it for a worker."""

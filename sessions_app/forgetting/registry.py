@@ -79,7 +79,7 @@ _table(
 )
 _table(
     "memories_app_sourcedocument",
-    swept="name title error warnings sha256",
+    swept="name copy_names title error warnings sha256",
     safe="media_type visibility state error_code uploaded_by lease_owner",
     why="types, states and who uploaded it",
 )

@@ -15,11 +15,11 @@ from django.utils.translation import gettext_lazy as _
 from memories_app.models import Memory, MemoryStatus
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.retrieval.query import with_words
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.time_limit import TooSlowError, time_limit
 from sessions_app.conversations.facade import called, number_searched
 from sessions_app.models import Chat
 from sessions_app.presentation.links import contact_address, conversation_address, list_address
-from sessions_app.presentation.phone_numbers import number_shown
 from sessions_app.recall.facade import Snippet, messages_searched, snippet_of
 
 CONTACTS, MESSAGES, MEMORIES = "contacts", "messages", "memories"

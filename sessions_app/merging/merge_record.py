@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, SourceDocument
-from memories_app.store.facade import same_files
+from memories_app.store.facade import same_files_record
 from memoryproject.foundation.audit.audit_events import person_keys
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_bound
 from memoryproject.foundation.rest_kit.tokens import tokens_bound
@@ -68,7 +68,7 @@ def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
             "memories": _texts(Memory.objects.filter(chat_id=key).values_list("pk", flat=True)),
             "in_force": _in_force(key),
             "unpinned": _in_force(kept.pk, pinned=False),
-            "files": same_files(from_chat=key, to_chat=kept.pk),
+            "files": same_files_record(from_chat=key, to_chat=kept.pk),
             "documents": _texts(
                 SourceDocument.objects.filter(chat_id=key).values_list("pk", flat=True)
             ),

@@ -10,6 +10,8 @@ from django.db import models
 from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.text.phone_numbers import number_shown
+
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
 # left.
 FIRST_STRONG, LEFT_TO_RIGHT, POP = "\u2068", "\u2066", "\u2069"
@@ -89,18 +91,23 @@ class Chat(models.Model):
         ]
 
     def __str__(self) -> str:
-        name = self.staff_name or self.client_name
+        name, number = self.staff_name or self.client_name, self.shown_number
         if not name:
-            return self.whatsapp_chat
+            return number
         if name.isascii():
-            return f"{name} ({self.whatsapp_chat})"
-        # Isolate each direction: next to a Hebrew name the address would be split in two.
-        return f"{FIRST_STRONG}{name}{POP} ({LEFT_TO_RIGHT}{self.whatsapp_chat}{POP})"
+            return f"{name} ({number})"
+        # Isolate each direction: next to a Hebrew name the number would be split in two.
+        return f"{FIRST_STRONG}{name}{POP} ({LEFT_TO_RIGHT}{number}{POP})"
+
+    @property
+    def shown_number(self) -> str:
+        """Return the number as people write it; the address of a group or of a BSUID as it is."""
+        return number_shown(self.whatsapp_chat)
 
     @property
     def shown_name(self) -> str:
-        """Return the name that staff gave, else that of WhatsApp, else the address."""
-        return self.staff_name or self.client_name or self.whatsapp_chat
+        """Return the name that staff gave, else that of WhatsApp, else the number."""
+        return self.staff_name or self.client_name or self.shown_number
 
 
 class ChatAddress(models.Model):
@@ -137,4 +144,8 @@ class ChatAddress(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.address
+        return self.shown_number
+
+    @property
+    def shown_number(self) -> str:
+        return number_shown(self.address)

@@ -1,13 +1,29 @@
-"""Find the chat that an address of the admin names."""
+"""Find the chat that an address of the admin names, and the names of chats for lists."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
+from django.db.models import CharField, OuterRef, Subquery, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.http import Http404
 from django.utils.translation import gettext as _
 
 from sessions_app.models import Chat
+
+
+def chat_name_query(column: str) -> Subquery:
+    """Return the query for ``Chat.shown_name`` of the chat whose id a row has in this column."""
+    name = Coalesce(
+        NullIf("staff_name", Value("")), NullIf("client_name", Value("")), "whatsapp_chat"
+    )
+    of_it = Chat.objects.filter(pk=OuterRef(column)).annotate(name=name).values("name")
+    return Subquery(of_it, output_field=CharField())
+
+
+def chat_gone_text() -> str:
+    """Return what staff are told whose text could not be stored for a client."""
+    return _("The client was erased meanwhile, or merged with another contact. Nothing was stored.")
 
 
 def chat_or_404(chat_id: UUID) -> Chat:

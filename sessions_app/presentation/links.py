@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
@@ -12,6 +14,8 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
 from sessions_app.models import Chat, ChatSession, Message
+
+Reader: TypeAlias = User | AnonymousUser
 
 
 def list_address(model: str, **filters: object) -> str:
@@ -55,28 +59,32 @@ def message_link(message: Message | None) -> str:
     return shown_link(address, label % values)
 
 
-def chat_links(chat: Chat) -> SafeString:
-    """Return links to the chat's related pages."""
+def chat_links(chat: Chat, user: Reader) -> SafeString:
+    """Return links to the chat's related pages that the user may see."""
     conversation = (conversation_address(chat.pk), _("conversation"))
-    return format_html_join(" · ", '<a href="{}">{}</a>', [conversation, *_lists(chat)])
+    return format_html_join(" · ", '<a href="{}">{}</a>', [conversation, *_lists(chat, user)])
 
 
-def chat_lists(chat: Chat) -> SafeString:
+def chat_lists(chat: Chat, user: Reader) -> SafeString:
     """Return the links for the conversation's own page."""
     settings = reverse("admin:sessions_app_chat_change", args=[chat.pk])
-    links = [*_lists(chat), (settings, _("chat settings"))]
+    links = [*_lists(chat, user), (settings, _("chat settings"))]
     return format_html_join(" · ", '<a href="{}">{}</a>', links)
 
 
-def _lists(chat: Chat) -> list[tuple[str, str]]:
+def _lists(chat: Chat, user: Reader) -> list[tuple[str, str]]:
+    """Return the lists that the user may see."""
+    key = chat.pk
+    lists = (
+        ("sessions_app", "chatsession", {"chat__id__exact": key, "status": "all"}, _("sessions")),
+        ("sessions_app", "message", {"chat__id__exact": key}, _("messages")),
+        ("sessions_app", "turn", {"chat__id__exact": key}, _("answers")),
+        ("cards_app", "memorycard", {"q": key}, _("cards")),
+        ("memories_app", "memory", {"chat_id__exact": key}, _("memories")),
+        ("audit", "auditevent", {"q": key}, _("audit log")),
+    )
     return [
-        (
-            list_address("sessions_app_chatsession", chat__id__exact=chat.pk, status="all"),
-            _("sessions"),
-        ),
-        (list_address("sessions_app_message", chat__id__exact=chat.pk), _("messages")),
-        (list_address("sessions_app_turn", chat__id__exact=chat.pk), _("answers")),
-        (list_address("cards_app_memorycard", q=chat.pk), _("cards")),
-        (list_address("memories_app_memory", chat_id__exact=chat.pk), _("memories")),
-        (list_address("audit_auditevent", q=chat.pk), _("audit log")),
+        (list_address(f"{app}_{model}", **query), title)
+        for app, model, query, title in lists
+        if user.has_perm(f"{app}.view_{model}")
     ]

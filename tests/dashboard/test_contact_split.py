@@ -252,6 +252,32 @@ def test_a_file_of_both_comes_back_under_the_name_that_its_sender_gave_it(
     assert SourceDocument.objects.get(chat_id=dana.pk).name == "guide.txt"
 
 
+def test_a_file_of_both_that_staff_uploaded_comes_back_under_its_name(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    store_file(dana, world, tmp_path)
+    store_file(work, world, tmp_path, name="plan of the town.txt")
+    merge(admin_client, dana, work)
+    confirm(admin_client, undo(admin_client))
+    for chat, name in ((dana, "guide.txt"), (work, "plan of the town.txt")):
+        document = SourceDocument.objects.get(chat_id=chat.pk)
+        assert (document.name, document.copy_names) == (name, {})
+
+
+def test_the_name_of_a_removed_copy_is_erased_with_the_file(
+    admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
+) -> None:
+    store_file(dana, world, tmp_path)
+    store_file(work, world, tmp_path, name="plan of the town.txt")
+    merge(admin_client, dana, work)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    key = SourceDocument.objects.get().pk
+    object_forget(kind="document", object_id=key, dependencies=dependencies)
+    record = ContactMerge.objects.get()
+    assert "plan of the town" not in json.dumps([record.rows, record.gone, record.kept])
+    assert not SourceDocument.objects.exists()
+
+
 def store_file(chat: Chat, world: World, folder: Path, name: str = "guide.txt") -> None:
     """A file of some passages that the contact sent."""
     chapters = (f"Chapter {n}. " + "A long walk through the town. " * 60 for n in range(3))

@@ -227,7 +227,8 @@ def test_what_is_refused_comes_back_in_a_new_form(
 
 @pytest.mark.parametrize("rest", POSTS)
 def test_nothing_is_done_by_looking(admin_client: Client, told: World, rest: str) -> None:
-    assert admin_client.get(address(told, rest)).status_code == 405
+    answer = admin_client.get(address(told, rest))
+    assert (answer.status_code, answer.headers["Location"]) == (302, address(told))
     assert not ChatPause.objects.exists()
 
 

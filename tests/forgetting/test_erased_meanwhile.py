@@ -11,7 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.files.base import ContentFile
 from django.db import connection, connections, transaction
+from django.test import Client
 from django.utils import timezone
 
 from memories_app.errors import MemoryOperationError
@@ -116,6 +118,40 @@ def test_a_file_that_is_uploaded_meanwhile_is_refused(world: World, tmp_path: Pa
         )
     assert not SourceDocument.objects.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "fields"),
+    [
+        ("memory", {"content": FACT, "type": "fact"}),
+        ("sourcedocument", {"file": ContentFile(FACT.encode(), name="pool.txt")}),
+    ],
+)
+def test_what_staff_add_meanwhile_is_refused(
+    world: World, admin_client: Client, settings: Any, page: str, fields: Any, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    world.say(CLIENT, "Hello")
+    form = {"visibility": "chat", "whatsapp_chat": CLIENT, **fields}
+
+    def add() -> str:
+        try:
+            address = f"/admin/memories_app/{page}/add/"
+            return admin_client.post(address, form, follow=True).content.decode()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            erase(world)
+            adding = pool.submit(add)
+            wait_until(somebody_waits, "the form waits")
+        answer = adding.result(60)
+    assert "The client was erased meanwhile" in answer
+    assert not Memory.objects.exists()
+    assert not SourceDocument.objects.exists()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert (FACT in answer) == (page == "memory"), "what was typed is shown again"
 
 
 def test_a_memory_by_the_api_is_refused(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
@@ -361,12 +362,32 @@ def test_receipts_are_found_by_id_kind_and_staff(world: World, staff: Client) ->
         kind="chat", object_id=uuid4(), actor_kind="api", content_hash="", probe="absent"
     )
     for key in (receipt.receipt_id, memory.pk):
-        assert text(staff.get(f"{RECEIPTS}?q={key}")).count("field-object_id") == 1
-    assert "field-object_id" not in text(staff.get(f"{RECEIPTS}?q=nothing"))
+        assert text(staff.get(f"{RECEIPTS}?q={key}")).count("field-whose") == 1
+    assert "field-whose" not in text(staff.get(f"{RECEIPTS}?q=nothing"))
     for query in ("by=admin", "kind__exact=memory", "who=staff"):
         listed = text(staff.get(f"{RECEIPTS}?{query}"))
-        assert str(memory.pk) in listed
-        assert listed.count("field-object_id") == 1, query
+        assert listed.count("field-whose") == 1, query
+
+
+def test_the_list_of_receipts_names_people_instead_of_ids(
+    world: World, staff: Client, client: Client
+) -> None:
+    for person in (CLIENT, OTHER_CLIENT):
+        world.remember(person, FACT)
+    Chat.objects.filter(pk=world.chat(CLIENT).pk).update(staff_name="Dana Levi")
+    memory, chat = Memory.objects.get(chat_id=world.chat(CLIENT).pk), world.chat(OTHER_CLIENT)
+    confirm(staff, choose(staff, "memories_app_memory", memory.pk), "FORGET")
+    work()
+    confirm(staff, choose(staff, "sessions_app_chat", chat.pk), OTHER_CLIENT)
+    work()
+    listed = text(staff.get(RECEIPTS))
+    cells = re.findall(r"field-whose[^>]*>(.*?)</td>", listed, re.DOTALL)
+    names = [re.sub(r"<[^>]+>", "", cell).strip() for cell in cells]
+    assert names == ["an erased contact", "Dana Levi"]
+    assert not any(str(key) in listed for key in (memory.pk, chat.pk))
+    # A name is a contact's.
+    of_receipts = a_member(client, "sessions_app.view_forgetreceipt")
+    assert "Dana Levi" not in text(of_receipts.get(RECEIPTS))
 
 
 def test_receipts_as_documents(world: World, staff: Client) -> None:

@@ -22,7 +22,7 @@ from sessions_app.merging.facade import (
     undo_preview,
 )
 from sessions_app.models import Chat, ContactMerge, Message
-from tests.sessions.test_turns_at_once import in_threads
+from tests.threads import in_threads
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 NOA = Actor("staff", "noa")

@@ -8,8 +8,9 @@ and on one that is here but not there.
   ``delete`` are letters of who may; ``actions`` has a line for each of its actions (without
   Django's own "delete_selected", which goes by ``delete``).
 - Any other address below /admin/: a line in PAGES, by the name of its URL. ``get`` and ``post``
-  are letters of who may; None: that method isn't answered (405). ``args`` are the arguments of
-  the address, where "app_label.modelname" stands for the key of a row of that list (from
+  are letters of who may; None: that method isn't answered. A POST gets 405, a GET is led to the
+  page of the form, which memoryproject/staff_site/form_pages.py names. ``args`` are the arguments
+  of the address, where "app_label.modelname" stands for the key of a row of that list (from
   tests/staff/furnish.py, which needs a row of each); ``data`` is what is posted.
 
 The letters: P staff without a group, V Viewer, R Reviewer, M Memory manager, U Auditor,
@@ -168,7 +169,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_review_many": Page(None, REVIEW),
     "sessions_app_chat_access": Page(None, REVIEW, args=_CHAT),
-    "sessions_app_chat_note": Page(None, REVIEW, args={"note_id": UUID(int=0)}),
+    "sessions_app_chat_note": Page(REVIEW, REVIEW, args={"note_id": UUID(int=0)}),
     "sessions_app_chat_takeover": Page(REVIEW, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
@@ -238,7 +239,7 @@ PAGES: Mapping[str, Page] = {
 }
 
 # For everybody, logged in or not; and an address whose right depends on what is asked for.
-OPEN = {"login", "login_code", "set_language"}
+OPEN = {"login", "login_code", "set_language", "live"}
 BY_WHAT_IS_ASKED = {"autocomplete"}
 # Told by 404 to who may not: that there is such a part isn't said.
 HIDDEN = {"app_list"}

@@ -5,6 +5,7 @@ Errors of a service appear in the form, with everything that was typed.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -37,6 +38,8 @@ class Edge(Protocol):
     def embedder(self) -> Embedder: ...
 
     def find_chat(self, whatsapp_chat: str) -> UUID | None: ...
+
+    def keep_chat(self, chat_id: UUID) -> None: ...
 
 
 class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -177,11 +180,11 @@ class AddForm(ServiceForm):
         return given
 
     def apply(self) -> None:
-        given = self.cleaned_data
+        given, chat_id = self.cleaned_data, self.cleaned_data["chat_id"]
         remembered = memory_remember(
             content=given["content"],
             visibility=given["visibility"],
-            chat_id=given["chat_id"],
+            chat_id=chat_id,
             type=given["type"],
             category=given["category"],
             tags=tuple(given["tags"]),
@@ -190,6 +193,7 @@ class AddForm(ServiceForm):
             source="staff",
             embedder=self.edge.embedder(),
             actor=self.actor,
+            before_storing=partial(self.edge.keep_chat, chat_id) if chat_id else None,
         )
         self.instance = remembered.memory
         self.outcome = remembered.status

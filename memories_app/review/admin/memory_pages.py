@@ -130,6 +130,13 @@ class MemoryPages(MemoryDecisions):
         """Return the id of the chat with this address."""
         raise NotImplementedError
 
+    def keep_chat(self, chat_id: UUID) -> None:
+        """Keep a chat from being erased until the transaction ends.
+
+        Raises MemoryOperationError if it isn't there any more.
+        """
+        raise NotImplementedError
+
     def find_chats(self, text: str) -> list[UUID]:
         """Return the ids of the chats of this name, number or address."""
         raise NotImplementedError

@@ -261,6 +261,11 @@ SETTINGS = {
     "s3_half_a_key": _(
         "MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY belong together: set both or none."
     ),
+    "key_short": _("%(name)s has %(length)s bytes; a key needs at least %(least)s."),
+    "key_hint": _(
+        "Make one with `openssl rand -hex 32`, or leave %(name)s unset: then one is made in "
+        "DATA_DIR."
+    ),
     "no_https": _(
         "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."
     ),

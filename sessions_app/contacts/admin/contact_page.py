@@ -15,6 +15,7 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.person_events import staff_events_of
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.audit.words import action_shown
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.admin.list_page import SEE
 from sessions_app.contacts.contact_blocks import (
     addresses_of,
@@ -31,7 +32,6 @@ from sessions_app.models import Chat, ChatActivity
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import conversation_address, list_address
-from sessions_app.presentation.phone_numbers import number_shown
 
 TEMPLATE = "admin/contacts/contact.html"
 EVENTS = 15

@@ -153,6 +153,13 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
 
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Return the chat with its reader, whose rights decide which pages are linked."""
+        chat: Any = super().get_object(request, *args, **kwargs)
+        if chat is not None:
+            chat.reader = request.user
+        return chat
+
     def save_model(self, request: HttpRequest, obj: Chat, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         staff_edit_record(
@@ -171,8 +178,8 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         return shown_state(on if chat.memory_enabled else off, good=[on], bad=[off])
 
     @admin.display(description=gettext_lazy("related pages"))
-    def links(self, chat: Chat) -> str:
-        return chat_links(chat)
+    def links(self, chat: Any) -> str:
+        return chat_links(chat, chat.reader)
 
 
 @admin.register(ChatAddress)

@@ -32,7 +32,7 @@ NOTES = 50
 def sidebar_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     """Return addresses, memories and cards, as far as the user may see them."""
     user = request.user
-    found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat)}
+    found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat, user)}
     if user.has_perm("memories_app.view_memory"):
         memories = memories_for_staff().filter(chat_id=chat.pk, status="active")
         found["memories"] = memories.order_by("-pinned", "-created_at")[:SHOWN]

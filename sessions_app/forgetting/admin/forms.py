@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, time, timedelta
 from typing import Any
 
@@ -112,7 +113,7 @@ def _midnight(day: Any, *, days: int = 0) -> datetime | None:
 class ConfirmForm(forms.Form):
     """Form that confirms a run.
 
-    ``wanted`` is the text to type: the address of a single person, otherwise the word.
+    ``wanted`` is the text to type: the number of a single person, otherwise the word.
     """
 
     typed = forms.CharField(
@@ -148,16 +149,22 @@ class ConfirmForm(forms.Form):
     def __init__(self, *args: Any, run: ForgetRun, **options: Any) -> None:
         super().__init__(*args, **options)
         self.person = person_of(run)
-        self.wanted = self.person.whatsapp_chat if self.person else word_now()
+        self.wanted = self.person.shown_number if self.person else word_now()
 
     def clean_typed(self) -> str:
         typed = str(self.cleaned_data["typed"]).translate(_MARKS).strip().casefold()
-        right = {self.wanted.casefold()}
         if self.person is None:
-            right |= {word.casefold() for word in WORDS.values()}
-        if typed not in right:
+            right = {word.casefold() for word in WORDS.values()}
+        else:
+            right = {self.wanted.casefold(), self.person.whatsapp_chat.casefold()}
+        if typed not in right and _digits(typed) not in map(_digits, right):
             raise forms.ValidationError(_("That isn't what has to be typed. Nothing is erased."))
         return typed
+
+
+def _digits(typed: str) -> str:
+    """Return a number without what people write between its digits; other texts as they are."""
+    return re.sub(r"[-+ ().]", "", typed) if re.fullmatch(r"[-+ ().\d]{7,30}", typed) else typed
 
 
 def person_of(run: ForgetRun) -> Chat | None:

@@ -21,6 +21,7 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_table
 from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.forgetting.admin.forget_links import FORGET, run_address
 from sessions_app.forgetting.receipt_search import receipts_found
@@ -34,6 +35,8 @@ from sessions_app.forgetting.receipts.receipt_labels import (
     swept_words,
 )
 from sessions_app.models import ForgetReceipt
+from sessions_app.presentation.chat_page import chat_name_query
+from sessions_app.presentation.links import contact_address
 
 MAX_STAFF = 100
 
@@ -78,7 +81,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     list_display = (
         "forgotten_at",
         "shown_kind",
-        "object_id",
+        "whose",
         "rows",
         "shown_probe",
         "by_whom",
@@ -126,6 +129,15 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         ]
         return [*own, *super().get_urls()]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ForgetReceipt]:
+        return super().get_queryset(request).annotate(chat_name=chat_name_query("chat_id"))
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        shown = super().get_list_display(request)
+        if request.user.has_perm("sessions_app.view_chat"):
+            return shown
+        return [name for name in shown if name != "whose"]
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ForgetReceipt], search_term: str
     ) -> tuple[QuerySet[ForgetReceipt], bool]:
@@ -161,6 +173,15 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("kind"), ordering="kind")
     def shown_kind(self, receipt: ForgetReceipt) -> str:
         return str(receipt.get_kind_display())
+
+    @admin.display(description=gettext_lazy("whose"))
+    def whose(self, receipt: Any) -> str:
+        """Name the person as far as one can still be named."""
+        if receipt.chat_name:
+            return shown_link(contact_address(receipt.chat_id), number_shown(receipt.chat_name))
+        if receipt.chat_id is not None:
+            return _("an erased contact")
+        return _("the owner") if receipt.person_keys else "–"
 
     @admin.display(description=gettext_lazy("rows"))
     def rows(self, receipt: ForgetReceipt) -> int:

@@ -65,15 +65,15 @@ def chats_page(request: HttpRequest) -> HttpResponse:
 
 
 def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
-    """Change or delete one's own note."""
+    """Change or delete one's own note. A GET leads to the conversation."""
     user = _check(request)
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
     actor = staff_actor(request)
     note = Note.objects.filter(pk=note_id).first()
     back = reverse("admin:sessions_app_chat_changelist")
     if note is not None:
         back = conversation_address(note.chat_id)
+    if request.method != "POST":
+        return redirect(back)
     try:
         if request.POST.get("do") == "delete":
             notes.note_delete(note_id=note_id, user=user, actor=actor)

@@ -14,11 +14,12 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memories_app.errors import MemoryOperationError
 from memories_app.models import Memory, MergeProposal, Visibility
 from memories_app.review.presentation import MemoryPages, ProposalPages
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.facade import ChatGoneError, chat_at, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.memories.admin.memory_search import search_memories
@@ -32,6 +33,7 @@ from sessions_app.memories.admin.provenance import (
 from sessions_app.memories.admin.table_pages import TableImportPages
 from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
+from sessions_app.presentation.chat_page import chat_gone_text
 from sessions_app.presentation.links import contact_address
 
 
@@ -90,6 +92,12 @@ class MemoryAdmin(ForgetAction, TableImportPages, MemoryTransfer, MemoryPages):
     def find_chat(self, whatsapp_chat: str) -> UUID | None:
         chat = chat_at(whatsapp_chat)
         return None if chat is None else chat.pk
+
+    def keep_chat(self, chat_id: UUID) -> None:
+        try:
+            chats_keep([chat_id])
+        except ChatGoneError:
+            raise MemoryOperationError(chat_gone_text()) from None
 
     def find_chats(self, text: str) -> list[UUID]:
         return chats_called(text)

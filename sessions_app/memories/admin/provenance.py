@@ -19,6 +19,8 @@ ANSWERS_SHOWN = 10
 # A name finds the memories of so many people, those who wrote last.
 MAX_CHATS = 50
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w.]{1,64}")
+# The number of a title such as "Dana Levi (+972 55-010-0101)", whose parts may be isolated.
+_NUMBER = re.compile(r"\([\u2066-\u2069]*(\+[\d -]{7,24})[\u2066-\u2069]*\)$")
 
 
 def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
@@ -47,15 +49,16 @@ def chat_short_names(chat_ids: Collection[UUID]) -> dict[UUID, str]:
 def chats_called(text: str) -> list[UUID]:
     """Return the ids of the chats with this id or address, or with this part of a name or number.
 
-    A title such as ``chat_titles`` gives counts as the address in it. The ids are values, so that
-    the query for their memories uses an index.
+    A title such as ``chat_titles`` gives counts as the address or number in it. The ids are values,
+    so that the query for their memories uses an index.
     """
     with suppress(ValueError):
         return [UUID(text)]
     if address := _ADDRESS.search(text):
         exact = chat_at(address[0])
         return [] if exact is None else [exact.pk]
-    found = Chat.objects.filter(called(text)).order_by("-updated_at")
+    number = _NUMBER.search(text)
+    found = Chat.objects.filter(called(number[1] if number else text)).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])
 
 

@@ -45,6 +45,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.chat_page import chat_gone_text
 from sessions_app.turns.admin.replay import Replay, question_of
 
 ADD, CHANGE, SEE = (f"memories_app.{name}_memory" for name in ("add", "change", "view"))
@@ -183,7 +184,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
         try:
             chats_keep([chat_id] if chat_id else [])
         except ChatGoneError:
-            raise MemoryOperationError(_("The client was erased meanwhile.")) from None
+            raise MemoryOperationError(chat_gone_text()) from None
         audit_record(
             action="memory.teach",
             actor=actor,
