@@ -10,6 +10,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.text.iso_times import iso_utc
@@ -118,7 +119,8 @@ class ForgetReceipt(Requested):
         ]
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.object_id}"
+        at = date_format(timezone.localtime(self.forgotten_at), "SHORT_DATETIME_FORMAT")
+        return f"{self.get_kind_display()}, {at}"
 
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""

@@ -117,14 +117,14 @@ def test_what_a_service_refuses_stands_in_the_form(staff: Client) -> None:
 def test_staff_add_a_memory_of_a_chat(staff: Client) -> None:
     chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="cloud")
     form = filled(content="Dana likes tea", visibility="chat", tags="people")
-    assert "Say which chat" in errors(staff.post(f"{LIST}add/", form))
+    assert "Say which client" in errors(staff.post(f"{LIST}add/", form))
     unknown = staff.post(f"{LIST}add/", {**form, "whatsapp_chat": "1@c.us"})
-    assert "There is no such chat" in errors(unknown)
+    assert "No contact has this name or number." in errors(unknown)
     added = staff.post(f"{LIST}add/", {**form, "whatsapp_chat": chat.whatsapp_chat})
     assert added.status_code == 302
     memory = Memory.objects.get()
     assert (memory.chat_id, memory.source, memory.tags) == (chat.pk, "staff", ["people"])
-    assert "15550100123@c.us" in staff.get(page(memory)).content.decode()
+    assert "+1 555-010-0123" in staff.get(page(memory)).content.decode()
     again = staff.post(f"{LIST}add/", {**form, "whatsapp_chat": chat.whatsapp_chat}, follow=True)
     assert "was known already" in said(again)
     assert Memory.objects.count() == 1

@@ -192,8 +192,10 @@ def test_two_restores_at_once_and_one_is_refused(backup: Backup, archive: Path) 
     assert everything() == backup.rows
 
 
-def test_a_full_disk_leaves_no_file(world: World, tmp_path: Path) -> None:
-    world.say(CLIENT, os.urandom(60_000).hex())
+@pytest.mark.parametrize("messages", [1, 40], ids=["after a table", "amid a table"])
+def test_a_full_disk_leaves_no_file(messages: int, world: World, tmp_path: Path) -> None:
+    for _ in range(messages):
+        world.say(CLIENT, os.urandom(60_000).hex())
     folder = tmp_path / "small"
     folder.mkdir()
     if os.geteuid() != 0 or shutil.which("mount") is None:
