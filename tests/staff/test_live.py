@@ -45,7 +45,7 @@ class Page:
             "query_string": b"",
             "headers": [(b"cookie", cookie)],
         }
-        await live.routes(scope, self._receive, self._send)  # type: ignore[arg-type]
+        await live.routes(scope, self._receive, self._send)
 
     async def _receive(self) -> dict[str, Any]:
         await self.closed.wait()
@@ -94,12 +94,17 @@ def be_idle(client: Client) -> None:
     session.save()
 
 
+def change_password(user: User) -> None:
+    user.set_password("another one")
+    user.save()
+
+
 ENDS: dict[str, Callable[[Client, User], object]] = {
     "signed out": lambda client, user: client.logout(),
     "deactivated": lambda client, user: User.objects.filter(pk=user.pk).update(is_active=False),
     "no staff": lambda client, user: User.objects.filter(pk=user.pk).update(is_staff=False),
     "no right": lambda client, user: user.groups.clear(),
-    "a new password": lambda client, user: (user.set_password("another one"), user.save()),
+    "a new password": lambda client, user: change_password(user),
     "idle": lambda client, user: be_idle(client),
 }
 
