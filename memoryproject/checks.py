@@ -31,9 +31,6 @@ MIN_KEY_BYTES = 32
 # Names that only a local network resolves.
 LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test")
 
-Probe = Callable[[Path], None]
-
-
 # The tag of the checks that every command needs; others check the addresses and the admin, too.
 SETTINGS = "settings"
 

@@ -37,7 +37,7 @@ class Edge(Protocol):
 
     def embedder(self) -> Embedder: ...
 
-    def find_chat(self, whatsapp_chat: str) -> UUID | None: ...
+    def find_chat(self, named: str) -> UUID | None: ...
 
     def keep_chat(self, chat_id: UUID) -> None: ...
 
@@ -156,13 +156,13 @@ class ChangeForm(StampedForm, ServiceForm):
 
 class AddForm(ServiceForm):
     whatsapp_chat = forms.CharField(
-        label=gettext_lazy("Chat"),
+        label=gettext_lazy("Client"),
         required=False,
         help_text=gettext_lazy(
-            "Such as 972501234567@c.us: the chat that it is about. "
-            "Needed for the visibility “chat”."
+            "The name or number of the client whom it is about. Needed if it is visible to this "
+            "client."
         ),
-        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
     )
     # The result: created, duplicate or superseding.
     outcome = ""
@@ -171,12 +171,12 @@ class AddForm(ServiceForm):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         given["chat_id"] = None
         named = (given.get("whatsapp_chat") or "").strip()
-        if named:
+        try:
             given["chat_id"] = self.edge.find_chat(named)
-            if given["chat_id"] is None:
-                self.add_error("whatsapp_chat", _("There is no such chat."))
-        elif given.get("visibility") == "chat":
-            self.add_error("whatsapp_chat", _("Say which chat."))
+        except forms.ValidationError as error:
+            self.add_error("whatsapp_chat", error)
+        if not named and given.get("visibility") == "chat":
+            self.add_error("whatsapp_chat", _("Say which client."))
         return given
 
     def apply(self) -> None:

@@ -183,7 +183,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
             return _("an erased contact")
         return _("the owner") if receipt.person_keys else "–"
 
-    @admin.display(description=gettext_lazy("rows"))
+    @admin.display(description=gettext_lazy("removed"))
     def rows(self, receipt: ForgetReceipt) -> int:
         return sum(receipt.swept.values())
 
@@ -197,6 +197,8 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("searches and reads"))
     def shown_looks(self, receipt: ForgetReceipt) -> str:
+        if not receipt.probe_details:
+            return "–"
         columns = (_("where"), _("queries"), _("rows"))
         return shown_table(columns, looks_words(receipt.probe_details))
 
@@ -208,9 +210,9 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def by_whom(self, receipt: ForgetReceipt) -> str:
         return format_html("<bdi>{}</bdi>", actor_words(receipt.actor_kind, receipt.actor))
 
-    @admin.display(description=gettext_lazy("rows by table"))
+    @admin.display(description=gettext_lazy("how much"))
     def shown_swept(self, receipt: ForgetReceipt) -> str:
-        return shown_table((_("where"), _("rows")), swept_words(receipt.swept))
+        return shown_table((_("what"), _("how many")), swept_words(receipt.swept))
 
     @admin.display(description=gettext_lazy("as a document"))
     def documents(self, receipt: ForgetReceipt) -> str:

@@ -49,8 +49,8 @@ def chat_short_names(chat_ids: Collection[UUID]) -> dict[UUID, str]:
 def chats_called(text: str) -> list[UUID]:
     """Return the ids of the chats with this id or address, or with this part of a name or number.
 
-    A title such as ``chat_titles`` gives counts as the address or number in it. The ids are values, so that
-    the query for their memories uses an index.
+    A title such as ``chat_titles`` gives counts as the address or number in it. The ids are values,
+    so that the query for their memories uses an index.
     """
     with suppress(ValueError):
         return [UUID(text)]
