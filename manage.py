@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the project's commands."""
 
+import errno
 import gc
 import io
 import os
@@ -11,6 +12,8 @@ if sys.version_info < (3, 10):
         "FATAL: Python 3.10 or newer is required; this is Python %s. "
         "Install Python 3.10 to 3.13 and run again." % sys.version.split()[0]
     )
+
+OUTPUT_FAILED = (errno.EPIPE, errno.ENOSPC, errno.EIO)
 
 
 def write_utf8() -> None:
@@ -31,10 +34,16 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     try:
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
     except OperationalError as error:
         sys.exit(f"FATAL: The database cannot be used: {str(error).strip()}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except OSError as error:
+        if error.errno not in OUTPUT_FAILED:
+            raise
+        # Python would try once more to write what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever has closed a pipe, such as `head`, has enough.
+        sys.exit(1 if error.errno == errno.EPIPE else f"FATAL: Can't write: {error.strerror}.")
     finally:
         # Python collects garbage once more when it ends, among all that is loaded. The system frees
         # the memory faster.
@@ -42,4 +51,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        # Also while the first packages are imported.
+        sys.exit(130)

@@ -20,8 +20,8 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -176,14 +176,23 @@ def programs(started: Stage) -> dict[str, list[psutil.Process]]:
 def busy_seconds(started: Stage) -> dict[str, float]:
     """Return the processor time of each program so far, of the processes that still run."""
     return {
-        name: sum(sum(each.cpu_times()[:4]) for each in processes)
+        name: sum_of(lambda each: sum(each.cpu_times()[:4]), processes)
         for name, processes in programs(started).items()
     }
 
 
 def megabytes(processes: list[psutil.Process]) -> int:
     """Return the memory of these processes; shared memory counts once."""
-    return sum(each.memory_full_info().pss for each in processes) // 1024**2
+    return int(sum_of(lambda each: each.memory_full_info().pss, processes)) // 1024**2
+
+
+def sum_of(figure: Callable[[psutil.Process], float], processes: list[psutil.Process]) -> float:
+    """Return the sum of a figure of the processes that still run: PostgreSQL's come and go."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            total += figure(process)
+    return total
 
 
 def machine() -> str:

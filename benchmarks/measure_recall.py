@@ -1,9 +1,11 @@
 """Measures how long recall takes on a full database: run from the project's root.
 
     python benchmarks/measure_recall.py [--texts 10000] [--rounds 10] [--keep DIR]
+    python benchmarks/measure_recall.py --beside 1000000
 
 Fills a database of its own, in a temporary folder, with made-up memories and with the messages
-of one chat, then asks for them as a turn does. Prints milliseconds, those of this process's CPU
+of one chat, then asks for them as a turn does. ``--beside`` then adds so many messages of other
+chats, with their vectors, and asks again. Prints milliseconds, those of this process's CPU
 beside them (a machine with other work changes them less), and what they were measured on. The texts
 are made of templates: the figures are of time, and say nothing about relevance.
 """
@@ -21,6 +23,7 @@ from own_database import KEEPING, machine, own_database
 
 # isort: split
 
+from bulk_rows import rows_add, without_checks
 from django.db import connection
 from django.utils import timezone
 
@@ -138,6 +141,19 @@ def fill(texts: Sequence[str]) -> Chat:
 
 Taken = tuple[float, float]
 
+# Of each chat beside the one that is asked.
+CHAT_SIZE = 1_000
+BESIDE_TABLES = ("sessions_app_message", "sessions_app_messageembedding")
+# One row for each message of the first ones of a chat, and each other chat.
+COPIED = """
+(SELECT m.*, c.id AS other_chat, s.session_id AS other_session,
+        md5(c.id::text || m.message_id::text)::uuid AS other_id
+ FROM sessions_app_chat c
+ JOIN sessions_app_chatsession s ON s.chat_id = c.id
+ JOIN sessions_app_message m ON m.chat_id = %s AND m.order_num <= %s
+ WHERE c.id <> m.chat_id) AS copied
+"""
+
 
 def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> list[Taken]:
     """Milliseconds of each of ``rounds`` recalls, with another name in each, and those of CPU."""
@@ -154,6 +170,48 @@ def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> l
     return taken
 
 
+def add_beside(chat: Chat, messages: int) -> None:
+    """Other chats with the messages of this one, ``CHAT_SIZE`` in each, and with their vectors."""
+    now = timezone.now()
+    chats = Chat.objects.bulk_create(
+        Chat(whatsapp_chat=f"1555{number:08}@c.us", provider="console")
+        for number in range(-(-messages // CHAT_SIZE))
+    )
+    ChatSession.objects.bulk_create(
+        ChatSession(chat=other, created_at=now, last_active=now) for other in chats
+    )
+    of_message = {"order_num", "role", "content", "timestamp", "tokens", "terms", "term_count"}
+    copied = [chat.pk, min(CHAT_SIZE, messages)]
+    with without_checks(BESIDE_TABLES):
+        ids = {"message_id": "other_id", "chat_id": "other_chat", "session_id": "other_session"}
+        rows_add("Message", COPIED, {**ids, **{name: name for name in of_message}}, copied)
+        vectors = f"{COPIED} JOIN sessions_app_messageembedding e USING (message_id)"
+        rows_add(
+            "MessageEmbedding",
+            vectors,
+            {"message_id": "other_id", "model": "model", "vector": "vector"},
+            copied,
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def measure_all(chat: Chat, rounds: int) -> dict[str, float]:
+    """Print the times of each kind of question; return the medians by what is searched."""
+    medians = {}
+    for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
+        searched = " and ".join(sources)
+        print(f"recall of {searched}, least, median, p95 in ms; the same of CPU:")
+        everything: list[Taken] = []
+        for name, question in QUESTIONS.items():
+            taken = measure(question, chat, sources, rounds)
+            everything += taken
+            print(f"  {name:16} {_summary(taken)}")
+        print(f"  {'all':16} {_summary(everything)}")
+        medians[searched] = statistics.median(taken for taken, _ in everything)
+    return medians
+
+
 def _summary(taken: Sequence[Taken]) -> str:
     return "   ".join(_figures([each[kind] for each in taken]) for kind in range(2))
 
@@ -168,19 +226,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, parents=[KEEPING])
     parser.add_argument("--texts", type=int, default=10_000, help="memories, and messages")
     parser.add_argument("--rounds", type=int, default=10, help="recalls of each question")
+    parser.add_argument("--beside", type=int, help="messages of other chats, added after that")
     options = parser.parse_args()
     with own_database():
         texts = made_up(options.texts, random.Random(1))
-        chat = Chat.objects.first() or fill(list(texts))
+        chat = Chat.objects.order_by("created_at").first() or fill(list(texts))
         print(f"{options.texts} memories and a chat of as many messages; {machine()}")
-        for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
-            print(f"recall of {' and '.join(sources)}, least, median, p95 in ms; the same of CPU:")
-            everything: list[Taken] = []
-            for name, question in QUESTIONS.items():
-                taken = measure(question, chat, sources, options.rounds)
-                everything += taken
-                print(f"  {name:16} {_summary(taken)}")
-            print(f"  {'all':16} {_summary(everything)}")
+        alone = measure_all(chat, options.rounds)
+        if options.beside:
+            add_beside(chat, options.beside)
+            print(f"\nThe same beside {options.beside} messages of other chats; {machine()}")
+            beside = measure_all(chat, options.rounds)
+            for searched, median in beside.items():
+                print(f"{searched}: {median / alone[searched]:.2f} times the median of before")
 
 
 if __name__ == "__main__":

@@ -26,11 +26,10 @@ logger = logging.getLogger(__name__)
 MIN_PYTHON = (3, 10)
 MAX_PYTHON = (3, 13)
 ENOUGH_SPACE = 1024**3
+# The length of an HMAC-SHA-256: a shorter key is easier to guess than what it signs.
+MIN_KEY_BYTES = 32
 # Names that only a local network resolves.
 LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test")
-
-Probe = Callable[[Path], None]
-
 
 # The tag of the checks that every command needs; others check the addresses and the admin, too.
 SETTINGS = "settings"
@@ -197,6 +196,23 @@ def buckets_have_their_packages(**_: Any) -> list[CheckMessage]:
         text = ErrorText("s3_missing", name=", ".join(missing))
         return [Error(text, hint=ErrorText("s3_hint"), id="memory.E008")]
     return []
+
+
+@register(SETTINGS)
+def keys_are_long_enough(**_: Any) -> list[CheckMessage]:
+    """Check the keys that are set. SECRET_KEY may be short where only this network logs in."""
+    is_served = any(map(is_public, settings.ALLOWED_HOSTS))
+    found: list[CheckMessage] = []
+    for name in ("SECRET_KEY", "AUDIT_KEY", "BACKUP_KEY"):
+        length = len(getattr(settings, name).encode())
+        if length < MIN_KEY_BYTES:
+            text = ErrorText("key_short", name=name, length=length, least=MIN_KEY_BYTES)
+            hint = ErrorText("key_hint", name=name)
+            if is_served or name != "SECRET_KEY":
+                found.append(Error(text, hint=hint, id="memory.E010"))
+            else:
+                found.append(Warning(text, hint=hint, id="memory.W021"))
+    return found
 
 
 @register(SETTINGS)

@@ -22,6 +22,7 @@ from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
@@ -43,7 +44,7 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "RECALL_TOP_K": ("memory", "longterm", "top_k_results"),
     "RECALL_MIN_SIMILARITY": ("memory", "longterm", "min_similarity"),
 }
-"""Which key of config.json (seeds 002 and 003) stands for which setting."""
+"""The keys of config.json (seeds 002 and 003), by the settings that they stand for."""
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
@@ -161,10 +162,15 @@ class Environment:
 
     def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
         word = self.text(name, default)
-        if not word or re.match(rf"({'|'.join(map(re.escape, schemes))})://\S+", word):
-            return word.rstrip("/")
-        self._refuse(name, word, "setting_url", schemes=f"{' or '.join(schemes)}://")
-        return default
+        # The error is printed and logged: without name and password.
+        shown = re.sub(r"://.*@", "://…@", word)
+        if word and not re.match(rf"({'|'.join(map(re.escape, schemes))})://\S+", word):
+            self._refuse(name, shown, "setting_url", schemes=f"{' or '.join(schemes)}://")
+            return default
+        if not _has_address(word):
+            self._refuse(name, shown, "setting_url_address")
+            return default
+        return word.rstrip("/")
 
     def time_zone(self, name: str, default: str) -> str:
         word = self.text(name, default)
@@ -245,6 +251,15 @@ class Environment:
             problem = ErrorText(code, name=f"MEMORY_CONFIG: {key}", **params)
             text = ErrorText("setting_wrong_default", problem=problem, word=repr(word))
             self.notes.append(Note("ERROR", text))
+
+
+def _has_address(url: str) -> bool:
+    """Return whether host and port can be read; a bare # in a password, say, hides them."""
+    try:
+        urlsplit(url).port  # noqa: B018 raises
+    except ValueError:
+        return False
+    return True
 
 
 def _is_network(word: str) -> bool:

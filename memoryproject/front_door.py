@@ -59,6 +59,10 @@ class FrontDoor:
     def webhooks_address(self) -> str:
         return f"unix:{self.socket_dir / 'webhooks.sock'}"
 
+    @property
+    def live_address(self) -> str:
+        return f"unix:{self.socket_dir / 'live.sock'}"
+
     def command(self) -> list[str]:
         """Return the command that runs it. Raises FrontDoorError."""
         return [caddy(), "run", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
@@ -71,6 +75,7 @@ class FrontDoor:
             "MEMORY_BIND": "127.0.0.1",
             "MEMORY_WEB": f"unix/{self.socket_dir / 'web.sock'}",
             "MEMORY_WEBHOOKS": f"unix/{self.socket_dir / 'webhooks.sock'}",
+            "MEMORY_LIVE": f"unix/{self.socket_dir / 'live.sock'}",
             "MEMORY_OUTER_PROXIES": EVERYBODY if self.behind_proxies else NOBODY,
             "MEMORY_CADDY_ADMIN": "off",
             # Caddy's own files, which would otherwise be in the home folder.

@@ -65,7 +65,11 @@ class Program:
 
 def all_programs(front_door: FrontDoor) -> list[Program]:
     """Return the programs that serve one installation, in the order in which they start."""
-    addresses = [front_door.webhooks_address, front_door.web_address]
+    addresses = [
+        front_door.webhooks_address,
+        front_door.web_address,
+        front_door.live_address,
+    ]
     server = [sys.executable, "-m", "memoryproject.serve", *addresses, str(front_door.run_dir)]
     return [
         # Its orderly end would remove the sockets, which may be those of the next run by then.

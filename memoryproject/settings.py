@@ -497,6 +497,8 @@ LOGGING: dict[str, Any] = {
         "axes": {"level": "ERROR"},
         # It logs the beginning and the end of each request.
         "mcp": {"level": "WARNING"},
+        # It warns of every response to HEAD, from which Django leaves the server to drop the body.
+        "gunicorn.http.wsgi": {"level": "ERROR"},
         # It logs OTEL_EXPORTER_OTLP_HEADERS where they have a wrong form.
         "opentelemetry.util": {"level": "ERROR"},
     },

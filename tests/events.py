@@ -12,7 +12,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     MessageEdited,
     MessageRevoked,
-    OwnSend,
     Party,
     Reaction,
     StatusUpdate,
@@ -80,19 +79,6 @@ def status(
         callback_id=callback_id,
         party=party,
         error_text=error_text,
-    )
-
-
-def own_send(message_id: str, whatsapp_chat: str, text: str) -> OwnSend:
-    """Green API's echo of what our API call sent."""
-    return OwnSend(
-        provider="green",
-        number_id=NUMBER_ID,
-        delivery_key=f"{NUMBER_ID}:own:{message_id}",
-        provider_message_id=message_id,
-        whatsapp_chat=whatsapp_chat,
-        text=text,
-        timestamp=timezone.now(),
     )
 
 

@@ -70,15 +70,6 @@ def likeness_of(content: str) -> Likeness:
     return Likeness(_short_hash(sense or text), tuple(frames_of(text, tokens, _short_hash)))
 
 
-def same_fact(one: str, other: str) -> bool:
-    """Return whether two texts state the same.
-
-    They must agree word for word in their order, except for articles, forms of "to be", and the
-    spelling of numbers, currencies, times and dates.
-    """
-    return likeness_of(one).sense == likeness_of(other).sense
-
-
 def replaces(newer: str, older: str) -> bool:
     """Return whether the newer text states another value of the same statement.
 

@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
@@ -27,8 +28,10 @@ from memories_app.memory_documents.store_protocol import Broken, Filter, Found, 
 from memories_app.memory_documents.transfer import documents_transfer
 from memories_app.memory_documents.tree.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.process.command_options import refuse_missing_values
+from memoryproject.foundation.process.command_options import MEMORY_OFF, refuse_missing_values
 from memoryproject.foundation.process.progress import ProgressBar
+
+WRITING = ("save", "import")
 
 
 class Command(BaseCommand):
@@ -49,6 +52,8 @@ class Command(BaseCommand):
         store: MemoryDocumentStore = (
             DatabaseStore(actor=COMMAND_LINE) if root is None else TreeStore(root)
         )
+        if root is None and options["action"] in WRITING and not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
         try:
             getattr(self, f"_{options['action']}")(store, options)
         except MemoryDocumentInvalidError as error:

@@ -186,9 +186,10 @@ def _set_sequences(cursor: Any, manifest: Manifest) -> None:
 def _check_same(cursor: Any, manifest: Manifest, table: Table, count: RowCount) -> None:
     """Check that the restored table is equal to the one in the backup."""
     digest = hashlib.sha256()
-    for block in rows_of(table, cursor):
-        digest.update(block)
-        count.add(block)
+    with rows_of(table, cursor) as rows:
+        for block in rows:
+            digest.update(block)
+            count.add(block)
     if digest.hexdigest() != manifest.tables[table.name].sha256:
         raise RestoreError(
             f"{table.name} did not come back as it was backed up; nothing was restored. "

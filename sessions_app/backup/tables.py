@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,8 +113,12 @@ def use_fixed_form(cursor: Any) -> None:
     )
 
 
-def rows_of(table: Table, cursor: Any) -> Iterator[bytes]:
-    """Yield a table's rows in COPY's format, in blocks. Raises DatabaseError."""
+@contextmanager
+def rows_of(table: Table, cursor: Any) -> Iterator[Iterator[bytes]]:
+    """Return a table's rows in COPY's format, in blocks. Raises DatabaseError.
+
+    Until the end of the context, psycopg holds the connection's lock. If whoever reads the rows
+    fails, the copy has to end before the transaction: its rollback would wait for the lock.
+    """
     with connection.wrap_database_errors, cursor.copy(table.copy_out()) as copy:
-        for block in copy:
-            yield bytes(block)
+        yield map(bytes, copy)

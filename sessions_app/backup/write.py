@@ -157,8 +157,9 @@ def _estimated_rows(cursor: Any) -> int:
 
 
 def _add(archive: ArchiveWriter, table: Table, cursor: Any, count: RowCount) -> Member:
-    blocks = _in_blocks(rows_of(table, cursor), count)
-    return archive.add(table_member(table.name), blocks, columns=list(table.columns))
+    with rows_of(table, cursor) as rows:
+        blocks = _in_blocks(rows, count)
+        return archive.add(table_member(table.name), blocks, columns=list(table.columns))
 
 
 def _in_blocks(rows: Iterator[bytes], count: RowCount) -> Iterator[bytes]:

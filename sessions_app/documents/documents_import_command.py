@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
@@ -15,6 +16,7 @@ from memories_app.documents.facade import DocumentBusyError, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted
 from sessions_app.documents.upload import document_upload
@@ -49,6 +51,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         chat = self._checked(options)
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
         progress = ProgressBar(sys.stderr)
         results: list[dict[str, Any]] = []
         try:
@@ -76,6 +80,11 @@ class Command(BaseCommand):
         if options["chat"] and chat is None:
             chat_option(options["chat"], option="--chat")
             raise CommandError(f"There is no chat {options['chat']}.", returncode=2)
+        if chat is not None and chat.memory_enabled is False:
+            raise CommandError(
+                "Memory is switched off for this chat: nothing is stored for it. Switch it on in "
+                "the admin first."
+            )
         if options["visibility"] == str(Visibility.CHAT) and chat is None:
             raise CommandError("--visibility chat needs --chat.", returncode=2)
         return chat

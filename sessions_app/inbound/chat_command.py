@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.checks import SETTINGS
+from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from sessions_app.conversations.facade import chat_option, text_for
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -52,7 +53,7 @@ class Command(BaseCommand):
         if given is not None:
             chat = chat_option(given, option="--as")
         if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
+            self.stderr.write(MEMORY_OFF)
         if options["message"] is not None:
             talk = self._say(chat, options["message"])
             self.stdout.write(_as_json(talk) if options["json"] else talk.reply)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
+from memoryproject.foundation.process.command_options import folder_given
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.legacy_import.files.errors import FolderError
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             "--from",
             dest="folder",
             metavar="DIR",
-            type=Path,
+            type=folder_given,
             help="A folder of sessions (see sessions_import): take in this session's messages "
             "from DIR/messages/, and make the session where it is missing.",
         )

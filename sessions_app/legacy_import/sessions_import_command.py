@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
+from memoryproject.foundation.process.command_options import folder_given
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("dir", metavar="DIR", type=Path, help="The folder of sessions.")
+        parser.add_argument("dir", metavar="DIR", type=folder_given, help="The folder of sessions.")
         parser.add_argument(
             "--dry-run", action="store_true", help="Tell what would happen; store nothing."
         )

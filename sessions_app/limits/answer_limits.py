@@ -17,7 +17,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import DateField, F, Q, QuerySet, Sum, UUIDField, Value
+from django.db.models import (
+    DateField,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    UUIDField,
+    Value,
+)
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
@@ -39,7 +49,7 @@ from sessions_app.limits.usage_limits import (
     LimitReachedError,
     UsageLimits,
 )
-from sessions_app.models import ChatAccess, Turn, UsageDay
+from sessions_app.models import Chat, ChatAccess, Turn, UsageDay
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.roles import GODFATHER
@@ -53,6 +63,15 @@ UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %s,
     completion_tokens = completion_tokens + %s, cost = cost + %s
 WHERE chat_id = %s AND day = %s
 """  # noqa: S608 constants only
+
+# The chat of a turn, or NULL where staff have blocked it. Equality with it is no join, in which a
+# turn that is moved to another chat meanwhile would not be found.
+CHAT_NOT_BLOCKED = Subquery(
+    Chat.objects.filter(pk=OuterRef("chat"))
+    .exclude(access__standing=Standing.BLOCKED)
+    .order_by()
+    .values("pk")
+)
 
 # Turns that ended without an answer: a notice that was meant for one was not sent.
 UNSENT = (TurnState.CANCELLED, TurnState.MISSED, TurnState.REFUSED, TurnState.MERGED)
@@ -75,6 +94,11 @@ def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
         raise LimitReachedError(code)
     if command is None and not notice:
         _day_check(turn.chat_id, limits, now)
+
+
+def can_be_blocked(turn: Turn) -> bool:
+    """Return whether a block holds for the turn: not for replies of staff, nor for the owner."""
+    return not turn.by_hand and turn.user_role != GODFATHER
 
 
 def day_notice_due(*, turn: Turn, code: str, limits: UsageLimits, now: datetime) -> bool:
@@ -130,13 +154,12 @@ class MeteredChatModel:
         Raises LimitReachedError.
         """
         today = self.limits.day_of(now)
-        if not self._count_within(today):
-            # The first call of the day, or one too many.
+        while not self._count_within(today):
+            # The first call of the day, or one too many. Other calls may reach a limit meanwhile:
+            # the check names it.
             if not self.is_owner:
                 _day_check(self.chat_id, self.limits, now)
             UsageDay.objects.get_or_create(chat_id=self.chat_id, day=today)
-            if not self._count_within(today):
-                raise LimitReachedError(MODEL_CALLS, until=self.limits.day_ends(now))
         return today
 
     def _count_within(self, today: date) -> bool:

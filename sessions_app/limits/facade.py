@@ -1,8 +1,10 @@
 """Public face of the limits: what other packages may use."""
 
 from sessions_app.limits.answer_limits import (
+    CHAT_NOT_BLOCKED,
     MeteredChatModel,
     answer_check,
+    can_be_blocked,
     day_notice_due,
     notice_for,
     spent_on,
@@ -19,6 +21,7 @@ from sessions_app.limits.intake import ANSWERED, Entry, access_of, entry_count, 
 from sessions_app.limits.priority import is_known, known_chats_waiting
 from sessions_app.limits.standing import access_join, access_merge, standing_set
 from sessions_app.limits.usage_limits import (
+    BLOCKED,
     DAY_CODES,
     REASONS,
     LimitReachedError,
@@ -29,6 +32,8 @@ from sessions_app.limits.usage_store import usage_drop, usage_merge
 
 __all__ = [
     "ANSWERED",
+    "BLOCKED",
+    "CHAT_NOT_BLOCKED",
     "DAY_CODES",
     "Entry",
     "FILTERS",
@@ -41,6 +46,7 @@ __all__ = [
     "access_merge",
     "access_of",
     "answer_check",
+    "can_be_blocked",
     "chats_with_access",
     "clients_day",
     "day_notice_due",

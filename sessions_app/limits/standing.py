@@ -27,8 +27,8 @@ def standing_set(
     """Record what staff decided about a chat; return whether that changed anything.
 
     ``reason`` is one of StandingReason. ``by``: the staff member's id. Messages that wait for an
-    answer are refused when their turn comes, if the chat is blocked by then. Raises
-    Chat.DoesNotExist.
+    answer are refused when their turn comes, if the chat is blocked by then; so is an answer that
+    is not sent yet. Raises Chat.DoesNotExist.
     """
     action = ACTIONS[standing]
     with transaction.atomic():

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, close_old_connections
 from rest_framework.exceptions import AuthenticationFailed
 
+from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.embedding.choice import embedder
 from sessions_app.mcp.rest import Rest
@@ -49,7 +50,7 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"The database can't be used: {error}".strip()) from error
         if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
+            self.stderr.write(MEMORY_OFF)
         # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         # There is no request cycle, which otherwise manages the connection.

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS
 from sessions_app.memories.tables.import_table import table_import
@@ -65,6 +66,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
         choices = Choices(options["kind"], options["visibility"], options["currency"])
         now = timezone.localtime(timezone.now(), ZoneInfo(settings.BUSINESS_TIME_ZONE))
         try:

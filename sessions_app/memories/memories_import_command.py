@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.transfer import ImportReport, memories_import
@@ -42,6 +44,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
         report = _import(options["file"], with_vectors=not options["no_vectors"])
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))

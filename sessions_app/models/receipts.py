@@ -27,7 +27,7 @@ class ForgottenKind(models.TextChoices):
 
 
 class Requester(models.TextChoices):
-    """Who wanted the forgetting, besides who carried it out."""
+    """The person who requested the forgetting, besides the one who carried it out."""
 
     UNSAID = "", _("not stated")
     PERSON = "person", _("the person concerned")
@@ -40,7 +40,7 @@ MAX_REQUEST_NUMBER = 40
 
 
 class Requested(models.Model):
-    """Who wanted a forgetting, and the number of that request in the business's own files."""
+    """The request for a forgetting: by whom, and its number in the business's own files."""
 
     requester = models.CharField(
         _("asked for by"),

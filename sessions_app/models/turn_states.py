@@ -46,6 +46,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
             TurnState.SENDING,
             TurnState.SENT,
             TurnState.UNCONFIRMED,
+            TurnState.REFUSED,
             TurnState.CANCELLED,
             TurnState.FAILED,
         }
@@ -56,6 +57,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
             TurnState.REPLIED,
             TurnState.SENT,
             TurnState.UNCONFIRMED,
+            TurnState.REFUSED,
             TurnState.FAILED,
         }
     ),

@@ -9,8 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -20,23 +19,14 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import (
     Aggregate,
     BinaryField,
-    Case,
-    DateTimeField,
     Func,
-    Model,
-    OuterRef,
     Q,
     QuerySet,
-    Subquery,
-    TextField,
-    UUIDField,
     Value,
-    When,
 )
-from django.db.models.fields.json import KT
 from django.utils import timezone
 
-from memories_app.models import Memory, MemoryEmbedding
+from memories_app.models import Memory
 from memories_app.ranking.facade import (
     SCOPES,
     Columns,
@@ -51,14 +41,14 @@ from memories_app.ranking.facade import (
     with_ids,
 )
 from memories_app.search.facade import memories_held, memories_visible, scopes_visible
-from memoryproject.foundation.compiled_sql import Given, compiled, given_ids, read_by_id, sent_ids
+from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
 from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.tokenizer import Kind
-from sessions_app.models import Message, MessageEmbedding
+from sessions_app.models import Message
 from sessions_app.models.messages import ASKING
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
@@ -68,6 +58,7 @@ from sessions_app.recall.conversation_lines import (
     messages_held,
     messages_visible,
 )
+from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -95,6 +86,8 @@ MAX_COMPARED = 300
 # Commands and the like may stand between two messages; beyond this distance they are no
 # neighbours.
 REACH = 6
+# So many lines more than are wanted are read at once, because some are copies of others.
+SPARE = 3
 
 
 @dataclass(frozen=True)
@@ -124,20 +117,19 @@ class Search:
         failed = bool(messages) and lines is None
         topics = topics_of(subqueries, lines.found) if lines and lines.found.texts else []
         question, topic_vectors, embedded = prepare_query(subqueries, self.embedder, topics=topics)
-        searches: list[Callable[[], list[Hit]]] = []
+        memories: list[Hit] | None = []
         if MEMORIES in self.sources:
-            searches.append(lambda: self._memories(question, opened.memories))
+            memories = _try_twice(lambda: self._memories(question, opened.memories))
+        beside = _Beside.of(memories or [], repeats=self.repeats)
+        found: list[Hit] | None = []
         if lines and topics:
-            searches.append(lambda: lines.hits(question, topic_vectors))
-        found = [_try_twice(search) for search in searches]
-        hits = [hit for part in found for hit in part or []]
-        best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
-        relevant = [hit for hit in best if hit.score >= self.min_similarity]
-        relevant = (relevant if self.repeats else _distinct(relevant))[: self.top_k]
-        logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
+            found = _try_twice(lambda: lines.hits(question, topic_vectors, beside))
+        hits = [*beside.memories, *(found or [])]
+        best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))[: self.top_k]
+        logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
-            lines.with_neighbours(relevant) if lines else relevant,
-            degraded=failed or not embedded or None in found,
+            lines.with_neighbours(best) if lines else best,
+            degraded=failed or not embedded or memories is None or found is None,
         )
 
     def _open(self) -> _Opened:
@@ -188,7 +180,7 @@ class Search:
         # Filter by visibility again: a memory may have become private since it was ranked.
         rights = self._rights()
         chat_id = rights.pop("chat_id")
-        read = _memory_read(**rights, in_chat=chat_id is not None)
+        read = memory_read(**rights, in_chat=chat_id is not None)
         found = read_by_id(
             read,
             ids=sent_ids(item.key for item in ranked),
@@ -215,6 +207,25 @@ class _Opened:
 
     memories: Sequence[TextIndex | None]
     messages: TextIndex | None
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The memories that were found, the best first, without copies of each other.
+
+    Messages that are copies of them are left out, and messages behind enough of them.
+    """
+
+    memories: Sequence[Hit]
+    texts: DistinctTexts
+
+    @classmethod
+    def of(cls, memories: Sequence[Hit], *, repeats: bool) -> _Beside:
+        texts = DistinctTexts()
+        return cls([hit for hit in memories if texts.is_new(hit.content) or repeats], texts)
+
+    def ahead_of(self, score: float) -> int:
+        return sum(hit.score > score for hit in self.memories)
 
 
 class _Lines:
@@ -265,17 +276,32 @@ class _Lines:
         asked_before = [text for text in texts.tolist() if self._compared.get(text)]
         return rows[np.isin(hashes, np.array(asked_before, np.int64))]
 
-    def hits(self, question: Question, topics: Sequence[Sequence[float] | None]) -> list[Hit]:
-        """Return the lines that answer best, best first."""
+    def hits(
+        self, question: Question, topics: Sequence[Sequence[float] | None], beside: _Beside
+    ) -> list[Hit]:
+        """Return the lines that answer best, best first.
+
+        Those that can't be among the best because of the memories ``beside`` them aren't read.
+        """
         search = self._search
         message_question = MessageQuestion(question, topics, self.found, timezone.now().date())
         lines = rank_messages(message_question, self._texts)
         if search.repeats:
             order = self._texts.ordered(lines.rows, lines.scores, search.top_k)
             chosen = [(int(lines.rows[place]), float(lines.scores[place])) for place in order]
-            return list(islice(self._read(chosen, question), search.top_k))
-        # Some of them may be copies of memories.
-        return list(islice(self._new(self._originals(lines), question), 2 * search.top_k))
+            relevant = [each for each in chosen if each[1] >= search.min_similarity]
+            return list(self._read(relevant, question)) if relevant else []
+        found: list[Hit] = []
+        for hit in self._new(self._originals(lines), question, beside):
+            # Of those with one score, the earliest are the best.
+            better = sum(other.score > hit.score for other in found)
+            if better + beside.ahead_of(hit.score) >= search.top_k:
+                break
+            if not beside.texts.holds(hit.content):
+                found.append(hit)
+            if len(found) == 2 * search.top_k:
+                break
+        return found
 
     def _originals(self, lines: RankedLines) -> Iterator[tuple[int, float]]:
         """Return the lines, best first, with their scores, but not those that repeat the query.
@@ -303,9 +329,14 @@ class _Lines:
             if not repeated[place]:
                 yield int(lines.rows[place]), score
 
-    def _new(self, ranked: Iterator[tuple[int, float]], question: Question) -> Iterator[Hit]:
+    def _new(
+        self, ranked: Iterator[tuple[int, float]], question: Question, beside: _Beside
+    ) -> Iterator[Hit]:
         """Return the lines that say something new, read as they are needed."""
-        while batch := list(islice(ranked, 3 * self._search.top_k)):
+        top_k = self._search.top_k
+        chosen = takewhile(lambda line: beside.ahead_of(line[1]) < top_k, ranked)
+        # Few of the best ones are copies of each other.
+        while batch := list(islice(chosen, top_k + SPARE)):
             for hit in self._read(batch, question):
                 if self._distinct.is_new(hit.content, speaker=hit.metadata.pop("sender")):
                     yield hit
@@ -318,7 +349,7 @@ class _Lines:
         ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
         # As above: a message may have been revoked since it was ranked.
         found = read_by_id(
-            _message_read(),
+            message_read(),
             ids=sent_ids(ids.values()),
             hits=sent_ids(ids[row] for row in rows),
             chat_id=self._search.viewer.chat_id,
@@ -397,51 +428,6 @@ def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
     return mask
 
 
-def _vector(vectors: type[Model], key: str) -> Subquery:
-    """Return the vector of a row as bytes, NULL without one."""
-    own = vectors._default_manager.filter(
-        **{key: OuterRef("pk")}, model=Given("model", TextField())
-    )
-    sent = Func("vector", function="vector_send", output_field=BinaryField())
-    return Subquery(own.values_list(sent))
-
-
-@cache
-def _memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
-    """Return how hits are read from the memories that a viewer may see."""
-    visible = memories_visible(
-        is_owner=is_owner,
-        is_staff=is_staff,
-        chat_id=Given("chat_id", UUIDField()) if in_chat else None,
-        now=Given("now", DateTimeField()),
-    )
-    vector = _vector(MemoryEmbedding, "memory")
-    read = visible.filter(pk__in=given_ids("ids")).order_by()
-    read = read.values_list("pk", "content", "created_at", "type", vector)
-    return compiled(read)
-
-
-@cache
-def _message_read() -> str:
-    """Return how lines are read from the messages of a chat that may be recalled there."""
-    visible = messages_held()
-    vector = Case(
-        When(pk__in=given_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
-    )
-    read = visible.filter(pk__in=given_ids("ids")).order_by()
-    read = read.values_list(
-        "pk",
-        "content",
-        "role",
-        "timestamp",
-        "session_id",
-        "order_num",
-        KT("metadata__sender_name"),
-        vector,
-    )
-    return compiled(read)
-
-
 def _similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:
     """Return the exact cosines of vectors, as PostgreSQL sends them, to the whole question."""
     known = {key: vector for key, vector in sent.items() if vector is not None}
@@ -453,13 +439,6 @@ def _similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict
     if own.shape[1] != len(whole) or not lengths.all():
         return {}
     return dict(zip(known, (own @ whole / lengths).tolist(), strict=True))
-
-
-def _distinct(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without copies of memories, and without messages that are such copies."""
-    memories = DistinctTexts()
-    new = {hit.id for hit in hits if hit.source == "memory" and memories.is_new(hit.content)}
-    return [hit for hit in hits if hit.id in new or not memories.holds(hit.content)]
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:

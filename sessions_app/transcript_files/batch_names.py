@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from sessions_app.transcript_files.problems import Problem
 
-MAX_NUMBER = 999_999_999
 _NAME = re.compile(r"chat_memory_batch_([0-9]{3,9})\.txt")
 _LIKE = re.compile(r"chat_memory_batch.*\.txt", re.IGNORECASE | re.DOTALL)
 

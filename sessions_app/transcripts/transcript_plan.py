@@ -48,7 +48,6 @@ class Plan:
     overlap: int = 0
     add: int = 0
     stored_in: UUID | None = None
-    stored_messages: int = 0
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -77,7 +76,6 @@ def plan_make(
         records = batches_by_number(conversation=conversation, first=first, last=final)
         last = last_batch_number(conversation=conversation)
         stored = conversation_signs(conversation=conversation)
-    plan.stored_messages = len(stored.signs)
     _leave_out_saved(plan, check, records)
     if not plan.rest:
         return plan

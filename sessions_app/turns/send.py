@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -23,9 +25,18 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     TemplateProvider,
     WhatsAppProvider,
 )
+from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
+from sessions_app.conversations.facade import unstored_forget
+from sessions_app.limits.facade import (
+    BLOCKED,
+    CHAT_NOT_BLOCKED,
+    LimitReachedError,
+    can_be_blocked,
+)
 from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
+from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
@@ -59,7 +70,8 @@ def reply_send(
 
     A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
     as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
-    the sweeper decides. ``media``: the storage of the files that staff send.
+    the sweeper decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
+    ``media``: the storage of the files that staff send.
 
     Raises LeaseLostError.
     """
@@ -68,6 +80,9 @@ def reply_send(
     for part in parts:
         try:
             result = _send_part(lease, provider, turn, part, to, sleep, media)
+        except LimitReachedError as limit:
+            _refuse(lease, part, limit.code)
+            return True
         except SendError as error:
             _part_failed(lease, part, error, max_age)
             return False
@@ -147,10 +162,10 @@ def _send_part(
 
     Each attempt is committed as ``sending`` before it, and as ``waiting`` after it where it is
     known that nothing went out. So a worker that is killed between two attempts leaves an answer
-    that will be sent.
+    that will be sent. Raises SendError, and LimitReachedError before an attempt.
     """
     for delay in (*RETRY_DELAYS, None):
-        _commit(lease, part, TurnState.SENDING, PartState.SENDING)
+        _begin(lease, turn, part)
         try:
             if sends_file(turn, part):
                 return file_send(
@@ -192,15 +207,35 @@ def _template(turn: Turn, part: OutboundPart) -> Template:
     return Template(str(about["name"]), str(about["language"]), tuple(values))
 
 
-def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> None:
+def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
+    """Commit ``sending``, unless staff have blocked the chat by now.
+
+    Raises LeaseLostError and LimitReachedError.
+    """
+    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn) else {}
+    try:
+        _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
+    except LeaseLostError:
+        if only and lease.held().filter(chat__access__standing=Standing.BLOCKED).exists():
+            raise LimitReachedError(BLOCKED) from None
+        raise
+
+
+def _commit(
+    lease: TurnLease,
+    part: OutboundPart,
+    turn_state: str,
+    part_state: str,
+    only: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Commit the new states of the turn and of a part, and the renewed lease with them.
 
     Nothing is written between this and the call: where the database can't store ``sending``, the
-    state still says that nothing was sent. Raises LeaseLostError, also where the answer was
-    cancelled.
+    state still says that nothing was sent. ``only``: further conditions of the turn. Raises
+    LeaseLostError, also where the answer was cancelled.
     """
     with transaction.atomic():
-        if not turn_move_where(lease.where, turn_state, lease_until=lease.until()):
+        if not turn_move_where({**lease.where, **only}, turn_state, lease_until=lease.until()):
             raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
@@ -246,6 +281,23 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
         if is_last:
             turn_update_state(turn=part.turn, parts=parts)
     return part.turn.lease_token is None
+
+
+def _refuse(lease: TurnLease, part: OutboundPart, code: str) -> None:
+    """End a turn whose chat isn't answered any more: neither this part nor a later one is sent."""
+    reason = ErrorText(code)
+    ended = {"error": reason, "finished_at": timezone.now(), **RELEASED}
+    with transaction.atomic():
+        if not turn_move_where(lease.where, TurnState.REFUSED, **ended):
+            raise lease.lost()
+        part, _parts = parts_locked(part)
+        waiting = OutboundPart.objects.filter(turn=part.turn, state=PartState.WAITING)
+        waiting.update(
+            state=PartState.FAILED, delivery_status=DeliveryStatus.FAILED, error=reason, content=""
+        )
+        reply_refresh(part=part, parts=part.turn.parts.all())
+        if part.turn.session_id is None:
+            unstored_forget(part.turn)
 
 
 def _part_failed(

@@ -84,6 +84,17 @@ def test_an_export_is_narrowed_and_embeddings_come_on_request(api: Api, three: l
     error_of(api.get("memories/export/?colour=red"), 400)
 
 
+def test_an_export_has_lines_of_json_and_no_other_format(api: Api, three: list[str]) -> None:
+    assert exported(api, "?format=ndjson") == exported(api)
+    error = error_of(api.get("memories/export/?format=json"), 400)
+    assert (error["code"], error["attr"]) == ("invalid_choice", "format")
+    assert error["detail"] == "There is no such format here. There are: ndjson."
+    # A program that accepts JSON alone is sent the lines; its errors are JSON.
+    assert exported(api, Accept="application/json") == exported(api)
+    wrong = api.get("memories/export/?colour=red", Accept="application/json")
+    assert wrong["Content-Type"].startswith("application/json")
+
+
 def test_a_bound_token_exports_its_chats_alone_and_imports_nothing(
     three: list[str], token: Callable[..., str]
 ) -> None:

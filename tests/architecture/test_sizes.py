@@ -22,7 +22,7 @@ TABLES = frozenset(
 )
 # A recall is searched and read here. In two modules the path of a recall would be longer than
 # test_reading_paths allows.
-LONGER = {"sessions_app/recall/recall_steps.py": 380}
+LONGER = {"sessions_app/recall/recall_steps.py": 355}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from tests.browser.visit import Visit
+from tests.browser.visit import Visit, with_its_requests
 from tests.world import CLIENT, World, message_from
 
 USERNAME, PASSWORD = "staff", "sample-pass-1"
@@ -35,6 +35,12 @@ def chromium() -> str:
             pytest.fail(missing)
         pytest.skip(missing)
     return found
+
+
+@pytest.fixture(scope="session")
+def live_server(django_db_setup: None, live_server: LiveServer) -> LiveServer:
+    """The server of all tests. It ends before the database is removed, with its last request."""
+    return with_its_requests(live_server)
 
 
 @pytest.fixture(scope="package")

@@ -7,6 +7,7 @@ from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, Request, Response
+from pytest_django.live_server_helper import LiveServer
 
 # Widths and colour schemes: each once, because a layout isn't of a scheme's. Axe sees every page
 # wide and light, and narrow and dark anyway.
@@ -36,6 +37,12 @@ rows => rows.map(row => {
     };
 })
 """
+
+
+def with_its_requests(server: LiveServer) -> LiveServer:
+    """Let ``stop`` wait for the threads of the requests, which have connections of their own."""
+    server.thread.httpd.daemon_threads = False
+    return server
 
 
 @dataclass

@@ -111,3 +111,55 @@ def test_a_database_out_of_reach_is_told_without_a_traceback() -> None:
 @pytest.mark.processes
 def test_a_wrong_option_is_wrong_usage() -> None:
     assert program("chat", "--nonsense").returncode == 2
+
+
+@pytest.mark.processes
+def test_a_pipe_that_is_closed_early_is_no_fault() -> None:
+    """As by `head`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        ended = ended_with(closed, "diffsettings")
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_output_that_cannot_be_written_is_told() -> None:
+    with open("/dev/full", "wb") as full:
+        ended = ended_with(full, "diffsettings")
+    assert (ended.returncode, ended.stderr) == (1, "FATAL: Can't write: No space left on device.\n")
+
+
+def ended_with(out: Any, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=PROJECT,
+        stdout=out,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.processes
+def test_ctrl_c_leaves_no_traceback_while_the_command_starts() -> None:
+    """From the first import on: the interpreter itself is up by then."""
+    interrupting = (
+        "import runpy, signal, sys, threading, os\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'django.core.management': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv = ['manage.py', 'audit_verify']\n"
+        "runpy.run_path('manage.py', run_name='__main__')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", interrupting],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -19,6 +19,7 @@ from sessions_app.models import Chat
 from tests.forms import save
 from tests.memories.bulk import memories_store
 from tests.remembering import remember
+from tests.shown import said
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memories_app/memory/"
@@ -42,10 +43,6 @@ def filled(memory: Memory | None = None, **changes: str) -> dict[str, str]:
     if memory is not None:
         values.update(content=memory.content, visibility=memory.visibility, type=memory.type)
     return {**values, "expires_at_0": "", "expires_at_1": "", **changes}
-
-
-def said(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
 
 
 def errors(response: Any) -> str:

@@ -8,7 +8,6 @@ import re
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -29,6 +28,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
 from tests.memories.bulk import memories_store
 from tests.remembering import remember
+from tests.shown import said
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -44,10 +44,6 @@ def shown(client: Client, address: str = LIST, **query: str) -> str:
     answer = client.get(address, query)
     assert answer.status_code == 200, answer
     return str(answer.content.decode())
-
-
-def said(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
 
 
 def rows(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import uuid
 from typing import Any
@@ -19,6 +18,7 @@ from sessions_app.models import AnswerTrial, Turn, TurnReplay, UsageDay
 from sessions_app.tasks import run_trial
 from sessions_app.trials.facade import trial_run
 from tests.dashboard.staff import staff_with
+from tests.shown import words
 from tests.world import CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -47,11 +47,6 @@ def models(settings: Any) -> None:
 
 def address(turn: Turn) -> str:
     return f"/admin/sessions_app/turn/{turn.pk}/trials/"
-
-
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
 
 
 def form_of(client: Client, turn: Turn) -> dict[str, str]:

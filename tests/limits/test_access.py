@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.base import SendResult
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.limits.facade import standing_set
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import ChatAccess, InboundDelivery, Message, MessageEmbedding, Turn
+from sessions_app.models import (
+    ChatAccess,
+    InboundDelivery,
+    Message,
+    MessageEmbedding,
+    OutboundPart,
+    Turn,
+)
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import chat_answer
 from tests.limits.conftest import Limiting
 from tests.limits.seen import audited, calls, ends, sent
+from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +80,69 @@ def test_what_waits_when_the_chat_is_blocked_is_not_answered(world: World) -> No
     world.work()
     assert ends() == [("sent", ""), ("refused", "chat_blocked"), ("refused", "chat_blocked")]
     assert len(sent(world)) == 1
+
+
+def block_while_answering(world: World, text: str, whatsapp_chat: str = CLIENT) -> list[str]:
+    """Let staff block the chat while the model makes this answer; return what is sent."""
+
+    def answer(_request: ChatRequest) -> str:
+        assert decide(world, BLOCKED, whatsapp_chat)
+        return text
+
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
+    return world.say(whatsapp_chat, "Hi")
+
+
+def test_an_answer_that_is_being_made_when_the_chat_is_blocked_is_not_sent(world: World) -> None:
+    assert block_while_answering(world, "One moment") == []
+    assert ends() == [("refused", "chat_blocked")]
+    turn = Turn.objects.get()
+    assert (turn.lease_token, turn.finished_at is not None) == (None, True)
+    assert turn.reply is not None
+    assert (turn.reply.content, turn.reply.delivery_status) == ("One moment", "failed")
+    decide(world, NONE, reason="")
+    world.work()
+    assert sent(world) == [], "not after the block either"
+
+
+def test_with_memory_off_nothing_is_kept_of_the_answer_either(world: World) -> None:
+    world.with_rules(memory_enabled=False)
+    assert block_while_answering(world, "One moment") == []
+    turn = Turn.objects.get()
+    assert (turn.state, turn.unstored_text, turn.unstored_reply) == ("refused", "", "")
+    assert OutboundPart.objects.get().content == ""
+
+
+class BlockingProvider(RecordingProvider):
+    """Staff block the chat as soon as the first text is sent."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(name="cloud", text_limit=10)
+        self.world = world
+
+    def send_text(self, **sent: Any) -> SendResult:
+        result = super().send_text(**sent)
+        decide(self.world, BLOCKED)
+        return result
+
+
+def test_the_rest_of_a_long_answer_is_held_back(world: World) -> None:
+    provider = BlockingProvider(world)
+    world.dependencies = replace(world.dependencies, providers={"cloud": provider})
+    world.say(CLIENT, "Hi")
+    assert [part.text for part in provider.sent] == ["answer to:"]
+    assert ends() == [("refused", "chat_blocked")]
+    assert [part.state for part in OutboundPart.objects.order_by("number")] == ["sent", "failed"]
+
+
+def test_an_answer_to_the_owner_goes_out_and_so_does_a_reply_by_staff(
+    world: World, desk: Desk
+) -> None:
+    assert block_while_answering(world, "One moment", GODFATHER) == ["One moment"]
+    assert block_while_answering(world, "One moment") == []
+    desk.write("Please stop writing to us.")
+    world.work()
+    assert sent(world)[-1] == "Please stop writing to us."
 
 
 def test_with_memory_off_nothing_is_kept_of_a_blocked_chat(world: World) -> None:

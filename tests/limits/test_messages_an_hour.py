@@ -22,7 +22,7 @@ from sessions_app.turns.turn_dependencies import Dependencies
 from tests.limits.conftest import Limiting
 from tests.limits.seen import calls, ends, sent
 from tests.sessions.desk import Desk
-from tests.sessions.test_turns_at_once import in_threads
+from tests.threads import in_threads
 from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
 from tests.webhooks.posting import post_cloud
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
@@ -19,7 +20,7 @@ from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, Message, SummarizationMetadata, Turn, UsageDay
 from tests.limits.conftest import Limiting
 from tests.limits.seen import calls, ends, sent
-from tests.sessions.test_turns_at_once import in_threads
+from tests.threads import begin_blocked, in_threads
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 PRICES = {"scripted": (1_000_000.0, 2_000_000.0)}
@@ -204,6 +205,27 @@ def test_workers_at_once_never_pass_the_calls_together(limited: Limiting) -> Non
 
     assert sorted(map(str, in_threads(ask, 8))) == ["refused"] * 5 + ["text"] * 3
     assert (len(model.requests), UsageDay.objects.get().model_calls) == (3, 3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_waited_is_refused_by_the_limit_that_was_reached_meanwhile(
+    limited: Limiting,
+) -> None:
+    world = limited(daily_budget=Decimal(280))
+    world.receive(message_from(CLIENT, "one"))
+    chat, limits = world.chat(CLIENT), world.dependencies.limits
+    metered = MeteredChatModel(ScriptedChatModel([]), chat.pk, False, limits)
+
+    def first_call_of_the_day() -> str:
+        with pytest.raises(LimitReachedError) as refused:
+            metered.complete(ChatRequest([]))
+        return refused.value.code
+
+    with transaction.atomic():
+        today = limits.day_of(timezone.now())
+        UsageDay.objects.create(chat=chat, day=today, cost=Decimal(280))
+        refused = begin_blocked(first_call_of_the_day)
+    assert refused.result() == "limit_budget"
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
-KEY = {"BACKUP_KEY": "of both"}
+KEY = {"BACKUP_KEY": "the key of both installations, x"}
 MESSAGES = 60_000
 FILL = f"""
 INSERT INTO sessions_app_chat (id, whatsapp_chat, provider, number_id, is_group, client_name,

@@ -34,7 +34,8 @@ GROUP BY session.session_id
 
 def installation_in(folder: Path) -> Iterator[Installation]:
     """An installation in which nothing has run yet; everything ends with it."""
-    installation = Installation(folder, GODFATHER_PHONE=GODFATHER, BACKUP_KEY="of both")
+    key = "the key of both installations, x"
+    installation = Installation(folder, GODFATHER_PHONE=GODFATHER, BACKUP_KEY=key)
     installation.folder.mkdir()
     try:
         yield installation

@@ -210,6 +210,23 @@ def test_a_larger_body_is_refused_in_the_usual_shape(front: Stage) -> None:
     assert front.post.raw("cloud", blocks(6), signed).status_code == 413
 
 
+@pytest.mark.parametrize("size", [9_000, 20_000, 66_000, 650_000])
+@pytest.mark.parametrize("path", ["/api/v1/sessions/", "/healthz", "/admin/"])
+def test_larger_headers_are_refused_in_the_usual_shape(front: Stage, path: str, size: int) -> None:
+    url = front.installation.url + path
+    answer = plain_http.get(url, headers={"X-Large": "x" * size}, timeout=60)
+    assert answer.status_code == 431
+    assert answer.json()["errors"][0]["code"] == "headers_too_large"
+
+
+def test_a_longer_address_is_refused_in_the_usual_shape(front: Stage) -> None:
+    for size in (9_000, 60_000):
+        url = f"{front.installation.url}/api/v1/sessions/?since={'x' * size}"
+        answer = plain_http.get(url, timeout=60)
+        assert answer.status_code == 414
+        assert answer.json()["errors"][0]["code"] == "address_too_long"
+
+
 def blocks(megabytes: int) -> Iterator[bytes]:
     """A body without a length."""
     for _ in range(megabytes):
@@ -336,3 +353,11 @@ def test_the_log_has_neither_searches_nor_keys(front: Stage) -> None:
     printed = installation.output()
     for secret in ("secret-search", "secret-token", "secret-key", APP_SECRET):
         assert secret not in printed
+
+
+def test_a_question_for_the_headers_alone_is_no_warning(front: Stage) -> None:
+    """Programs that watch a server often ask so, every few seconds."""
+    for path in ("/healthz", "/admin/login/"):
+        answer = httpx.head(front.installation.url + path, trust_env=False, timeout=60)
+        assert (answer.status_code, answer.content) == (200, b"")
+    assert "no-body" not in front.installation.output()

@@ -79,6 +79,19 @@ def test_it_fails_when_anything_was_skipped(old: OldFolder, partly: bool) -> Non
     assert Message.objects.count() == (1 if partly else 0)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sessions_import", ""),
+        ("session_rebuild", "5f9c1c9e-5a3a-4e0e-9d4f-3c1f6f5f6a10", "--from", ""),
+    ],
+)
+def test_no_folder_is_not_the_current_one(command: tuple[str, ...]) -> None:
+    """As of an unset shell variable."""
+    with pytest.raises(CommandError, match="a folder is needed"):
+        call_command(*command)
+
+
 def test_the_command_rebuilds_and_tries_out(old: OldFolder) -> None:
     old.add_message(message(1, session_id=new_id()))
     command = ("sessions_import", str(old.root), "--orphans", "rebuild")

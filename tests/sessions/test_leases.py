@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -37,7 +36,7 @@ from sessions_app.models import (
 from sessions_app.summaries.summary_claims import summaries_abandoned
 from sessions_app.tasks import sweep_work
 from sessions_app.turns.turn_claims import sends_resolve, turns_abandoned, turns_sweep
-from tests.sessions.test_turns_at_once import in_threads, somebody_waits_for_a_lock
+from tests.threads import begin_blocked, in_threads
 
 MINUTE = timedelta(minutes=1)
 
@@ -148,26 +147,10 @@ class TestALostLease:
         seen = reread(run)
         with transaction.atomic():
             lease.lock()
-            ended = in_threads_begun(lambda: claimed(seen))
+            claim = begin_blocked(lambda: claimed(seen))
             lease.release(state="done")
-        assert ended() == [None]
+        assert claim.result() is None
         assert reread(run).state == "done"
-
-
-def in_threads_begun(work: Callable[[], object]) -> Callable[[], list[object]]:
-    """Begin ``work`` with another connection, and wait until it waits for a lock; the result
-    waits for its end."""
-    results: list[object] = []
-    thread = threading.Thread(target=lambda: results.extend(in_threads(work, 1)))
-    thread.start()
-    while not somebody_waits_for_a_lock():
-        assert thread.is_alive()
-
-    def ended() -> list[object]:
-        thread.join()
-        return results
-
-    return ended
 
 
 class TestTheOwnersProcess:

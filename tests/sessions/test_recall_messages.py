@@ -237,3 +237,55 @@ def _revoked(message: Message) -> MessageRevoked:
         party=Party(phone=CLIENT.split("@")[0]),
         timestamp=timezone.now(),
     )
+
+
+WALNUTS = [
+    "Liora is allergic to walnuts",
+    "Liora is allergic to cashews and walnuts",
+    "What Liora is allergic to is written on the cake's box",
+    "Liora's doctor says that she is allergic to pollen",
+]
+
+
+def test_fewer_results_are_the_first_of_more(talking: World) -> None:
+    for number, text in enumerate(WALNUTS):
+        world_text = text if number % 2 else f"{text} ({number})"
+        memories_store([world_text])
+    # Some are copies of memories and of each other.
+    said(talking, *WALNUTS, *WALNUTS[:2], *(f"Liora has {number} cakes" for number in range(9)))
+
+    def found(top_k: int) -> list[tuple[str, str]]:
+        hits = ask(
+            talking,
+            user_role="godfather",
+            sources=(MEMORIES, MESSAGES),
+            top_k=top_k,
+            min_similarity=0.0,
+        )
+        return [(hit.source, str(hit.id)) for hit in hits]
+
+    everything = found(20)
+    assert {source for source, _ in everything} == {"memory", "message"}
+    assert [found(top_k) for top_k in range(1, 13)] == [everything[:k] for k in range(1, 13)]
+
+
+def test_messages_behind_enough_memories_are_not_read(talking: World) -> None:
+    memories_store(WALNUTS)
+    said(talking, "Liora likes cake", "Liora comes at noon")
+
+    def read(top_k: int) -> list[str]:
+        with CaptureQueriesContext(connection) as queries:
+            hits = ask(
+                talking,
+                user_role="godfather",
+                sources=(MEMORIES, MESSAGES),
+                top_k=top_k,
+                min_similarity=0.0,
+            )
+        sources = [hit.source for hit in hits]
+        assert sources == ["memory"] * min(top_k, len(WALNUTS)) + ["message"] * (top_k > 4)
+        texts = ["sender_name" in query["sql"] for query in queries]
+        return texts.count(True)
+
+    read(5)
+    assert read(1) < read(5)

@@ -20,7 +20,7 @@ from sessions_app.turns.rerun import (
     WordsGoneError,
 )
 from tests.sessions.desk import Desk
-from tests.sessions.test_turns_at_once import in_threads
+from tests.threads import in_threads
 from tests.world import CLIENT, World, message_from
 
 REFUSED = SendError("window closed", permanent=True)

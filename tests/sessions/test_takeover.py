@@ -24,7 +24,7 @@ from sessions_app.models.turns import TurnState
 from sessions_app.turns.pauses import pauses_end
 from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.sessions.desk import Desk
-from tests.sessions.test_turns_at_once import in_threads
+from tests.threads import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 GROUP = "120363000000000001"

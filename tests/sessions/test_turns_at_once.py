@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, Message, Turn
@@ -16,27 +14,8 @@ from sessions_app.turns.draft import Draft
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import reply_send
 from sessions_app.turns.turn_claims import TurnLease, turn_claim
+from tests.threads import begin_blocked, in_threads
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
-
-
-def in_threads(work: Callable[[], object], count: int) -> list[object]:
-    """Do the same in several threads with connections of their own, started together."""
-    results: list[object] = []
-    barrier = threading.Barrier(count)
-
-    def run() -> None:
-        barrier.wait()
-        try:
-            results.append(work())
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 @pytest.mark.django_db(transaction=True)
@@ -88,23 +67,15 @@ def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
     lease = turn_claim(chat_id=world.chat(CLIENT).pk)
     assert lease is not None
     older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
-    found: list[Turn] = []
 
-    def read() -> None:
-        try:
-            with transaction.atomic():
-                found.append(lease.turn())
-        finally:
-            connection.close()
+    def read() -> Turn:
+        with transaction.atomic():
+            return lease.turn()
 
-    reader = threading.Thread(target=read)
     with transaction.atomic():
         Turn.objects.update(chat=older)
-        reader.start()
-        while not somebody_waits_for_a_lock():
-            assert reader.is_alive()
-    reader.join()
-    assert [turn.chat_id for turn in found] == [older.pk]
+        reading = begin_blocked(read)
+    assert reading.result().chat_id == older.pk
 
 
 @pytest.mark.django_db(transaction=True)
@@ -114,24 +85,10 @@ def test_a_claim_that_a_merge_overtakes_leaves_the_turn_to_who_answers_in_that_c
     world.receive(message_from(CLIENT, "being answered"), message_from(OTHER_CLIENT, "hello"))
     chat, other = world.chat(CLIENT), world.chat(OTHER_CLIENT)
     assert turn_claim(chat_id=chat.pk) is not None
-    found: list[TurnLease | None | Exception] = []
-
-    def claim() -> None:
-        try:
-            found.append(turn_claim(chat_id=other.pk))
-        except Exception as error:
-            found.append(error)
-        finally:
-            connection.close()
-
-    claimer = threading.Thread(target=claim)
     with transaction.atomic():
         Turn.objects.filter(chat=other).update(chat=chat)
-        claimer.start()
-        while not somebody_waits_for_a_lock():
-            assert claimer.is_alive()
-    claimer.join()
-    assert found == [None]
+        claim = begin_blocked(lambda: turn_claim(chat_id=other.pk))
+    assert claim.result() is None
     assert list(Turn.objects.order_by("id").values_list("state", flat=True)) == [
         "running",
         "pending",
@@ -152,30 +109,41 @@ class MergingLease(TurnLease):
         return super().until()
 
 
-def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:
-    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+def answered(world: World) -> TurnLease:
+    """Return the lease of a turn whose answer is stored and not sent."""
     world.receive(message_from(CLIENT, "hello"))
-    held = turn_claim(chat_id=world.chat(CLIENT).pk)
-    assert held is not None
-    provider = world.provider
-    draft = Draft(text="the answer")
+    lease = turn_claim(chat_id=world.chat(CLIENT).pk)
+    assert lease is not None
     reply_store(
-        begun=held.row,
-        lease=held,
-        draft=draft,
-        provider=provider,
+        begun=lease.row,
+        lease=lease,
+        draft=Draft(text="the answer"),
+        provider=world.provider,
         chat_memory=world.dependencies.chat_memory,
     )
+    return lease
 
-    lease = MergingLease(held.row, held.token, older)
-    reply_send(lease=lease, turn=Turn.objects.get(), provider=provider, max_age=timedelta(hours=24))
 
-    assert [sent.text for sent in provider.sent] == ["the answer"]
+def send(world: World, lease: TurnLease) -> None:
+    turn = Turn.objects.get()
+    reply_send(lease=lease, turn=turn, provider=world.provider, max_age=timedelta(hours=24))
+
+
+def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:
+    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+    held = answered(world)
+    send(world, MergingLease(held.row, held.token, older))
+    assert [sent.text for sent in world.provider.sent] == ["the answer"]
     turn = Turn.objects.get()
     assert (turn.state, turn.chat) == ("sent", older)
 
 
-def somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
-        return bool(cursor.fetchone()[0])
+@pytest.mark.django_db(transaction=True)
+def test_nor_does_a_merge_that_the_send_waits_for(world: World) -> None:
+    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+    lease = answered(world)
+    with transaction.atomic():
+        Turn.objects.update(chat=older)
+        sending = begin_blocked(lambda: send(world, lease))
+    sending.result()
+    assert [sent.text for sent in world.provider.sent] == ["the answer"]

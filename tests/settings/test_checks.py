@@ -146,6 +146,23 @@ def test_a_public_host_without_https_is_warned_of(host: str, public: bool, setti
     assert checks.public_hosts_have_https() == []
 
 
+@pytest.mark.parametrize("name", ["AUDIT_KEY", "BACKUP_KEY"])
+def test_a_short_key_stops_the_start(name: str, settings: Any) -> None:
+    setattr(settings, name, "מפתח" * 4)
+    assert checks.keys_are_long_enough() == [], "32 bytes"
+    setattr(settings, name, "x" * 31)
+    (found,) = checks.keys_are_long_enough()
+    assert (found.level, found.msg) == (ERROR, f"{name} has 31 bytes; a key needs at least 32.")
+    assert "openssl rand -hex 32" in (found.hint or "")
+
+
+def test_a_short_secret_key_stops_only_a_server_that_others_reach(settings: Any) -> None:
+    settings.SECRET_KEY = "x" * 31
+    assert [found.level for found in checks.keys_are_long_enough()] == [WARNING]
+    settings.ALLOWED_HOSTS = ["localhost", "memory.example.com"]
+    assert [found.level for found in checks.keys_are_long_enough()] == [ERROR]
+
+
 @pytest.mark.parametrize(
     ("environment", "secure"),
     [

@@ -55,6 +55,9 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "1e3": lambda env: env.amount("X"),
     "red": lambda env: env.choice("X", "blue", ["blue", "green"]),
     "ftp://host": lambda env: env.url("X", "http://default"),
+    "http://host:port": lambda env: env.url("X", "http://default"),
+    "http://host:70000": lambda env: env.url("X", "http://default"),
+    "http://[host": lambda env: env.url("X", "http://default"),
     "https://example.com": lambda env: env.hosts("X", ["localhost"]),
     "example.com:8000": lambda env: env.hosts("X", ["localhost"]),
     "example.com/admin": lambda env: env.hosts("X", ["localhost"]),
@@ -64,6 +67,16 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "small=0.15": lambda env: env.prices("X"),
     "small=-1/2": lambda env: env.prices("X"),
 }
+
+
+@pytest.mark.parametrize("word", ["mysql://me:s3cr@t9@host/x", "redis://me:s3cr#t9@host/x"])
+def test_the_error_of_a_url_does_not_repeat_its_password(word: str) -> None:
+    env = Environment(values={"X": word})
+    assert env.url("X", schemes=("redis",)) == ""
+    (error,) = env.errors
+    assert "…@host/x" in error
+    assert "s3cr" not in error
+    assert "t9" not in error
 
 
 def test_prices_of_models() -> None:

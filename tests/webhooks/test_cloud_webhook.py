@@ -40,6 +40,16 @@ def test_a_handshake_that_asks_for_something_else_is_refused(client: Client, mod
     assert b"1158201444" not in answer.content
 
 
+@pytest.mark.parametrize("challenge", [{}, {"hub.challenge": ""}])
+def test_a_handshake_without_a_challenge_is_refused(
+    client: Client, challenge: dict[str, str]
+) -> None:
+    asked = {"hub.mode": "subscribe", "hub.verify_token": "test-verify-token", **challenge}
+    answer = client.get(CLOUD, asked)
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["detail"] == "hub.challenge is missing."
+
+
 def test_a_handshake_is_refused_while_no_token_is_set(client: Client, settings: Any) -> None:
     settings.WHATSAPP_CLOUD_VERIFY_TOKEN = ""
     assert client.get(CLOUD, {**HANDSHAKE, "hub.verify_token": ""}).status_code == 403

@@ -18,7 +18,7 @@ from django.forms import Media
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext
-from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminForm, Fieldline
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
@@ -171,8 +171,4 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]
-    extra = 0
-
-
-class StaffStackedInline(StackedInline):  # type: ignore[misc]
     extra = 0

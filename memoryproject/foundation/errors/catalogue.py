@@ -197,6 +197,10 @@ SETTINGS = {
     "setting_amount": _("%(name)s must be an amount of money such as 5 or 2.50"),
     "setting_choice": _("%(name)s must be one of %(choices)s"),
     "setting_url": _("%(name)s must be a URL that starts with %(schemes)s"),
+    "setting_url_address": _(
+        "%(name)s must be a URL with a host and a port that can be read; in a password, write "
+        "special characters as %%23 for #"
+    ),
     "setting_time_zone": _("%(name)s must be a time zone such as Asia/Jerusalem or UTC"),
     "setting_ids": _(
         "%(name)s must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid), separated by "
@@ -256,6 +260,11 @@ SETTINGS = {
     ),
     "s3_half_a_key": _(
         "MEDIA_S3_ACCESS_KEY_ID and MEDIA_S3_SECRET_ACCESS_KEY belong together: set both or none."
+    ),
+    "key_short": _("%(name)s has %(length)s bytes; a key needs at least %(least)s."),
+    "key_hint": _(
+        "Make one with `openssl rand -hex 32`, or leave %(name)s unset: then one is made in "
+        "DATA_DIR."
     ),
     "no_https": _(
         "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."

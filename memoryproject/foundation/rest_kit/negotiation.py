@@ -22,7 +22,7 @@ class Negotiation(DefaultContentNegotiation):
         offered = list(renderers)
         found = [each for each in offered if each.format == format]
         if not found:
-            listed = ", ".join(sorted(str(each.format) for each in offered))
+            listed = ", ".join(sorted({str(each.format) for each in offered}))
             raise refuse(
                 f"There is no such format here. There are: {listed}.",
                 code="invalid_choice",

@@ -11,11 +11,9 @@ class Json(JSONRenderer):
     charset = "utf-8"
 
 
-class EventStream(BaseRenderer):
-    """Server-sent events. The view writes them; this renderer only lets clients request them."""
+class StreamRenderer(BaseRenderer):
+    """A form of responses that the view writes: the renderer only lets clients request it."""
 
-    media_type = "text/event-stream"
-    format = "sse"
     charset = "utf-8"
 
     def render(
@@ -26,3 +24,10 @@ class EventStream(BaseRenderer):
     ) -> bytes:
         """Render everything that isn't a stream, such as an error, as JSON."""
         return bytes(JSONRenderer().render(data))
+
+
+class EventStream(StreamRenderer):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+    format = "sse"

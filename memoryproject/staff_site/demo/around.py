@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.utils import timezone
-from django_q.models import OrmQ, Schedule, Task
+from django_q.models import Schedule, Task
 
 from memories_app.models import Memory, MergeProposal, ProposalKind
 from memories_app.review.facade import memories_propose_merges
@@ -176,20 +176,15 @@ def _integrations(story: Story) -> None:
 
 
 def _jobs(story: Story) -> None:
-    """Create schedules that ran and a failed job, and empty the queue.
-
-    Sweeps enqueue the work that the story left to workers.
-    """
+    """Create schedules that ran and a failed job."""
     schedules_install()
-    OrmQ.objects.all().delete()
     for number, schedule in enumerate(Schedule.objects.order_by("name")):
         at = story.now - timedelta(seconds=40)
         job = Task.objects.create(
             id=f"{number:032x}", name=schedule.name, func=schedule.func, group=schedule.name,
             args=(), kwargs={}, result=0, started=at, stopped=at, success=True, attempt_count=1,
         )  # fmt: skip
-        # Workers that start soon find no late schedule.
-        later = story.now + timedelta(minutes=max(schedule.minutes or 1, 15))
+        later = story.now + timedelta(minutes=schedule.minutes or 15)
         Schedule.objects.filter(pk=schedule.pk).update(task=job.id, next_run=later)
     at = story.now - timedelta(hours=3)
     Task.objects.create(

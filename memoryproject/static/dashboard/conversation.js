@@ -20,6 +20,7 @@
   function end(status) {
     const name = status === 404 ? "gone" : "closed";
     delete timeline.dataset.live;
+    asking.end();
     timeline.replaceChildren();
     timeline.append(document.getElementById(name).content.cloneNode(true));
   }
@@ -80,19 +81,7 @@
     toTheEnd();
   }
   atTheEnd = isAtTheEnd();
-  // The next look waits for the last one, and a server that is away is asked again.
-  let timer = 0;
-  async function again() {
-    clearTimeout(timer);
-    await look().catch(() => {});
-    clearTimeout(timer);
-    if (timeline.dataset.live) timer = setTimeout(again, EVERY);
-  }
-  if (timeline.dataset.live) {
-    timer = setTimeout(again, EVERY);
-    // A browser slows the timers of a hidden page down: what was said meanwhile comes in at once.
-    document.addEventListener("visibilitychange", () => { if (!document.hidden && timeline.dataset.live) again(); });
-  }
+  const asking = timeline.dataset.live ? window.staffLive.keepAsking(look, { every: EVERY }) : null;
 
   // Reviewed is what was seen, and not what came in after the page was made.
   const review = document.getElementById("review-form");

@@ -5,8 +5,6 @@
 (() => {
   const EVERY = 2500;
   const EVERY_HIDDEN = 15000;
-  // A server that takes long to answer is asked more seldom.
-  const PATIENCE = 10;
   const form = document.querySelector("form.inbox, .inbox-pane");
   if (!form) return;
   const pane = form.matches(".inbox-pane") ? form : null;
@@ -159,9 +157,8 @@
   window.staffInbox = { showPage };
 
   // Logged out, or no right any more: what may not be read isn't left standing.
-  let isOver = false;
   function end() {
-    isOver = true;
+    asking.end();
     document.title = bare;
     document.getElementById("inbox-pages").remove();
     // The conversation beside it says why.
@@ -197,16 +194,7 @@
     form.dataset.tag = answer.headers.get("ETag");
   }
 
-  let timer = 0;
-  async function again() {
-    clearTimeout(timer);
-    const began = performance.now();
-    await look().catch(() => {});
-    const rest = document.hidden ? EVERY_HIDDEN : EVERY;
-    clearTimeout(timer);
-    if (!isOver) timer = setTimeout(again, Math.max(rest, PATIENCE * (performance.now() - began)));
-  }
-  timer = setTimeout(again, EVERY);
+  const asking = window.staffLive.keepAsking(look, { every: EVERY, everyHidden: EVERY_HIDDEN });
 
   // Other tabs, states and pages of the list beside a conversation, which stays open.
   pane?.addEventListener("click", (event) => {
@@ -216,8 +204,6 @@
     pane.dataset.address = link.href;
     pane.dataset.tag = "";
     pane.dispatchEvent(new Event("changed"));
-    again().then(() => { pane.scrollTop = 0; });
+    asking.again().then(() => { pane.scrollTop = 0; });
   });
-
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && !isOver) again(); });
 })();

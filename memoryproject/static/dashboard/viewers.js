@@ -20,13 +20,6 @@
     show(answer.ok ? (await answer.json()).text : "");
   }
 
-  let timer = 0;
-  async function again() {
-    clearTimeout(timer);
-    await call().catch(() => {});
-    clearTimeout(timer);
-    timer = setTimeout(again, EVERY);
-  }
-  again();
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) again(); });
+  // The call says that this page is open, too: no stream takes its place.
+  window.staffLive.keepAsking(call, { every: EVERY, isToldOf: false }).again();
 })();

@@ -44,7 +44,7 @@ def merge_find_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -
 
     Without ``?q=`` it shows the contacts of the same name.
     """
-    chat = _contact(request, chat_id)
+    chat = contact_to_merge(request, chat_id)
     query = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     today = build_usage_limits().day_of(timezone.now())
     found = contacts_found(query, today=today) if query else alike_contacts(chat)
@@ -68,7 +68,7 @@ def merge_page(
     request: HttpRequest, chat_id: UUID, other_id: UUID, site: dict[str, Any]
 ) -> HttpResponse:
     """Show what the merge would do. A POST does it, unless the preview would be another one now."""
-    chat, other = _contact(request, chat_id), chat_or_404(other_id)
+    chat, other = contact_to_merge(request, chat_id), chat_or_404(other_id)
     problem = ""
     if request.method == "POST":
         try:
@@ -120,7 +120,11 @@ def _merge(request: HttpRequest, chat: Chat, other: Chat) -> HttpResponse:
     return redirect(contact_address(merged.pk))
 
 
-def _contact(request: HttpRequest, chat_id: UUID) -> Chat:
+def contact_to_merge(request: HttpRequest, chat_id: UUID) -> Chat:
+    """Return the contact, for who may merge and split contacts.
+
+    Raises PermissionDenied and Http404.
+    """
     if not request.user.has_perms(MERGE):
         raise PermissionDenied
     return chat_or_404(chat_id)

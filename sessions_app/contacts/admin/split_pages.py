@@ -20,6 +20,7 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.admin.contact_page import MERGE, contact_name
+from sessions_app.contacts.admin.merge_pages import contact_to_merge
 from sessions_app.contacts.contact_blocks import addresses_of
 from sessions_app.merging.facade import (
     MergeError,
@@ -44,7 +45,7 @@ SHOWN_MEMORIES = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 def split_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
     """Let staff choose addresses (``?address=``), show what goes with them, and split on POST."""
-    chat = _contact(request, chat_id)
+    chat = contact_to_merge(request, chat_id)
     chosen = request.POST if request.method == "POST" else request.GET
     keys = {int(key) for key in chosen.getlist("address") if key.isdecimal() and len(key) < 19}
     if not keys:
@@ -140,12 +141,6 @@ def _shown(preview: SplitPreview) -> dict[str, Any]:
         "memories": in_force.order_by("-created_at", "memory_id")[:SHOWN_MEMORIES],
         "longest": MAX_NAME,
     }
-
-
-def _contact(request: HttpRequest, chat_id: UUID) -> Chat:
-    if not request.user.has_perms(MERGE):
-        raise PermissionDenied
-    return chat_or_404(chat_id)
 
 
 def _record(request: HttpRequest, chat: Chat) -> None:

@@ -17,11 +17,6 @@ def run_address(run_id: UUID) -> str:
     return reverse("admin:sessions_app_forgetrun_change", args=[run_id])
 
 
-def person_address(chat_id: UUID) -> str:
-    """Return the address of the page that forgets a whole person."""
-    return reverse("admin:sessions_app_forgetrun_person", args=[chat_id])
-
-
 def forget_required(request: HttpRequest) -> None:
     """Raise PermissionDenied unless the user may forget."""
     if not request.user.has_perm(FORGET):

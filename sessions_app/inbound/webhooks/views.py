@@ -139,8 +139,11 @@ def _handshake(request: HttpRequest) -> HttpResponse:
     known = bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
     if request.GET.get("hub.mode") != "subscribe" or not known:
         return refuse(403, "hub.verify_token is not WHATSAPP_CLOUD_VERIFY_TOKEN.")
+    challenge = request.GET.get("hub.challenge", "")
+    if not challenge:
+        return refuse(400, "hub.challenge is missing.")
     # Meta expects the bare challenge; it is plain text, so that no browser takes it for a page.
-    return HttpResponse(request.GET.get("hub.challenge", ""), content_type="text/plain")
+    return HttpResponse(challenge, content_type="text/plain")
 
 
 def _ours(payload: dict[str, Any]) -> list[Any]:

@@ -9,10 +9,10 @@ from typing import IO, Any
 
 from django.http import StreamingHttpResponse
 from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
+from memoryproject.foundation.rest_kit.renderers import Json, StreamRenderer
 
 NDJSON = "application/x-ndjson"
 MAX_IMPORT_SIZE = 1024 * MEGABYTE
@@ -76,21 +76,17 @@ class LinesParser(BaseParser):
         return lines
 
 
-class NdJson(BaseRenderer):
-    """Let clients request lines; the view writes them itself."""
+class NdJson(StreamRenderer):
+    """Lines of JSON."""
 
     media_type = NDJSON
     format = "ndjson"
-    charset = "utf-8"
 
-    def render(
-        self,
-        data: object,
-        accepted_media_type: str | None = None,
-        renderer_context: object | None = None,
-    ) -> bytes:
-        """Render everything but a stream, such as an error, as one line of JSON."""
-        return bytes(JSONRenderer().render(data))
+
+class JsonErrors(Json):
+    """Write errors as JSON. The lines have no other format, so none can be chosen."""
+
+    format = NdJson.format
 
 
 def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:

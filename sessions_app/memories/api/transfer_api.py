@@ -16,13 +16,19 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.rest_kit.errors import conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import answered, described, header
-from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
+from sessions_app.memories.api.streams import (
+    NDJSON,
+    JsonErrors,
+    Lines,
+    LinesParser,
+    NdJson,
+    lines_answer,
+)
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import memories_export, memories_import
 from sessions_app.presentation.access import (
@@ -67,7 +73,7 @@ class MemoryExportView(ApiView):
     staff_rights = {"GET": ["memories_app.view_memory", "memories_app.export_memory"]}
     kinds = {"GET": "bulk"}
     query_serializer_class = ExportQuery
-    renderer_classes = [Json, NdJson]
+    renderer_classes = [JsonErrors, NdJson]
 
     @described(
         operation_id="memories_export",

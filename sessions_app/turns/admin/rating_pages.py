@@ -77,7 +77,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Review:
-    """What staff think of an answer, and what this person may do about it.
+    """The ratings of an answer, and what this staff member may do about it.
 
     ``reasons``: why it is to be reviewed. ``queue``: None unless staff go through the answers.
     """

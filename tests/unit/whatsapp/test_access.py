@@ -8,7 +8,6 @@ import pytest
 
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import verify_signature
 from memoryproject.foundation.integrations.whatsapp.green.access import (
-    is_own_instance,
     verify_token,
 )
 from tests.unit.whatsapp.payloads import SHARED, load
@@ -90,15 +89,3 @@ def test_a_token_may_be_in_any_alphabet() -> None:
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer x"])
 def test_without_a_token_nobody_may(header: str | None) -> None:
     assert not verify_token(expected="", header=header)
-
-
-@pytest.mark.parametrize(
-    ("told", "own"),
-    [(1101000001, True), ("1101000001", True), (1101000002, False), (None, False), ([], False)],
-)
-def test_instance(told: object, own: bool) -> None:
-    payload = {"instanceData": {"idInstance": told}}
-
-    assert is_own_instance(payload, id_instance="1101000001") is own
-    assert not is_own_instance(payload, id_instance="")
-    assert not is_own_instance([], id_instance="1101000001")

@@ -1,12 +1,9 @@
-"""Authorise Green API webhooks by the header's token and the instance that the body names."""
+"""Authorise Green API webhooks by the header's token."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import Any
-
-from memoryproject.foundation.integrations.whatsapp.lenient import mapping, text_of
 
 
 def verify_token(*, expected: str, header: str | None) -> bool:
@@ -20,12 +17,6 @@ def verify_token(*, expected: str, header: str | None) -> bool:
     if not expected or not 1 <= len(words) <= 2:
         return False
     return hmac.compare_digest(_digest(words[-1]), _digest(expected))
-
-
-def is_own_instance(payload: Any, *, id_instance: str) -> bool:
-    """Return whether the body comes from our instance; several may share the token."""
-    instance = text_of(mapping(mapping(payload).get("instanceData")).get("idInstance"))
-    return bool(id_instance) and instance == id_instance.strip()
 
 
 def _digest(token: str) -> bytes:

@@ -1,0 +1,1 @@
+"""Tells open pages of staff that something changed, by server-sent events."""

@@ -1,0 +1,210 @@
+"""The program `live`: keeps the streams of open pages, in one thread.
+
+A stream says only that something changed. The page then asks its own address, which knows who may
+see what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+import uvicorn
+from django.conf import settings
+from django.db import Error, InterfaceError, OperationalError, connections
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette.sse import SendTimeoutError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from memoryproject.staff_site.accounts.sessions import listener_of
+from memoryproject.staff_site.live.newest import newest
+from memoryproject.staff_site.live.streams import FullError, Limits, Listener, Stream, Streams
+
+PATH = "/admin/live/"
+# Proxies end connections on which nothing happens, often after a minute.
+HEARTBEAT_SECONDS = 15
+# A client that takes nothing for so long is gone.
+SEND_SECONDS = 30.0
+CHECK_SECONDS = 60.0
+# The longest time that the database may take to say who listens.
+PATIENCE_SECONDS = 5.0
+STOP_SECONDS = 5
+# Longer than the front door keeps an idle connection.
+KEEP_ALIVE_SECONDS = 75
+# Further connections are refused before anything is read of them.
+SPARE_CONNECTIONS = 100
+
+T = TypeVar("T")
+
+
+class Database:
+    """Asks the database in a thread of its own, with one connection."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
+
+    async def ask(self, question: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, _asked, question)
+
+
+def _asked(question: Callable[[], T]) -> T:
+    try:
+        return question()
+    except (OperationalError, InterfaceError):
+        # The database may have been restarted since the last question.
+        connections.close_all()
+        return question()
+
+
+class Live:
+    """The application. ``check_seconds``: how long a stream may outlive its session."""
+
+    def __init__(
+        self, database: Database, limits: Limits, check_seconds: float = CHECK_SECONDS
+    ) -> None:
+        self._database = database
+        self._check_seconds = check_seconds
+        self.streams = Streams(lambda: database.ask(newest), limits=limits)
+        self.routes = Starlette(
+            routes=[Route("/healthz", _healthz), Route(PATH, _Endpoint(self), methods=["GET"])]
+        )
+
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Keep a stream open until its client, its session or the server ends it."""
+        session = Request(scope).cookies.get(settings.SESSION_COOKIE_NAME, "")
+        try:
+            account = await self._account_of(session)
+            if account is None:
+                return await _refusal(403)(scope, receive, send)
+            with self.streams.opened(Listener(session, account)) as stream:
+                await self._stream(stream)(scope, receive, send)
+        except (FullError, Error, asyncio.TimeoutError):
+            # The page asks by itself, and tries this again later.
+            return await _refusal(503)(scope, receive, send)
+
+    def _stream(self, stream: Stream) -> EventSourceResponse:
+        return EventSourceResponse(
+            self._events(stream),
+            ping=HEARTBEAT_SECONDS,
+            ping_message_factory=lambda: ServerSentEvent(comment=""),
+            send_timeout=SEND_SECONDS,
+        )
+
+    async def _events(self, stream: Stream) -> AsyncIterator[ServerSentEvent]:
+        clock = asyncio.get_running_loop()
+        # At once, so that the client knows that it is heard.
+        yield ServerSentEvent(comment="")
+        checked_at = clock.time()
+        while True:
+            await stream.wait(checked_at + self._check_seconds - clock.time())
+            if clock.time() >= checked_at + self._check_seconds:
+                if not await self._may_go_on(stream.listener):
+                    return
+                checked_at = clock.time()
+            if stream.is_over:
+                return
+            if stream.take_news():
+                yield ServerSentEvent(data="news")
+
+    async def _may_go_on(self, listener: Listener) -> bool:
+        with suppress(Error, asyncio.TimeoutError):
+            return await self._account_of(listener.session) == listener.account
+        # While the database is away, nobody can be asked; the stream says nothing meanwhile.
+        return True
+
+    async def _account_of(self, session: str) -> int | None:
+        """Return the id of the account that may listen. Raises Error and TimeoutError."""
+        if not session:
+            return None
+        question = self._database.ask(lambda: listener_of(session))
+        return await asyncio.wait_for(question, PATIENCE_SECONDS)
+
+
+class _Endpoint:
+    """Tells Starlette's routes that this takes requests as they are."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(SendTimeoutError):
+            await self._live.respond(scope, receive, send)
+
+
+async def _healthz(request: Request) -> Response:
+    return PlainTextResponse("ok")
+
+
+def _refusal(status: int) -> Response:
+    return Response(status_code=status, headers={"Cache-Control": "no-store"})
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams as soon as it is to stop."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        asyncio.get_running_loop().call_soon_threadsafe(self._streams.end)
+
+
+def serve(address: str, parent: int | None = None) -> None:
+    """Serve until SIGTERM. ``address``: unix:/path or host:port. ``parent``: the process with
+    which this one ends; by default it ends with none."""
+    limits = Limits()
+    live = Live(Database(), limits)
+
+    async def look_for_parent() -> None:
+        if parent is not None and os.getppid() != parent:
+            # At once, as the web servers do.
+            os._exit(1)
+
+    config = uvicorn.Config(
+        live.routes,
+        # What it does without more packages.
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.in_all + SPARE_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        callback_notify=look_for_parent,
+        timeout_notify=1,
+    )
+    with _bound(address) as listening:
+        _Server(config, live.streams).run([listening])
+
+
+def _bound(address: str) -> socket.socket:
+    if not address.startswith("unix:"):
+        host, _, port = address.rpartition(":")
+        return socket.create_server((host.strip("[]"), int(port)), family=_family(host))
+    path = Path(address.removeprefix("unix:"))
+    # Of a process that ended.
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    return listening
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,0 +1,73 @@
+"""The statements that read what a recall found, compiled once in a process.
+
+They decide again who may see it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from django.db.models import (
+    BinaryField,
+    Case,
+    DateTimeField,
+    Func,
+    Model,
+    OuterRef,
+    Subquery,
+    TextField,
+    UUIDField,
+    When,
+)
+from django.db.models.fields.json import KT
+
+from memories_app.models import MemoryEmbedding
+from memories_app.search.facade import memories_visible
+from memoryproject.foundation.compiled_sql import Given, compiled, given_ids
+from sessions_app.models import MessageEmbedding
+from sessions_app.recall.conversation_lines import messages_held
+
+
+@cache
+def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
+    """Return how hits are read from the memories that a viewer may see."""
+    visible = memories_visible(
+        is_owner=is_owner,
+        is_staff=is_staff,
+        chat_id=Given("chat_id", UUIDField()) if in_chat else None,
+        now=Given("now", DateTimeField()),
+    )
+    vector = _vector(MemoryEmbedding, "memory")
+    read = visible.filter(pk__in=given_ids("ids")).order_by()
+    read = read.values_list("pk", "content", "created_at", "type", vector)
+    return compiled(read)
+
+
+@cache
+def message_read() -> str:
+    """Return how lines are read from the messages of a chat that may be recalled there."""
+    visible = messages_held()
+    vector = Case(
+        When(pk__in=given_ids("hits"), then=_vector(MessageEmbedding, "message")), default=None
+    )
+    read = visible.filter(pk__in=given_ids("ids")).order_by()
+    read = read.values_list(
+        "pk",
+        "content",
+        "role",
+        "timestamp",
+        "session_id",
+        "order_num",
+        KT("metadata__sender_name"),
+        vector,
+    )
+    return compiled(read)
+
+
+def _vector(vectors: type[Model], key: str) -> Subquery:
+    """Return the vector of a row as bytes, NULL without one."""
+    own = vectors._default_manager.filter(
+        **{key: OuterRef("pk")}, model=Given("model", TextField())
+    )
+    sent = Func("vector", function="vector_send", output_field=BinaryField())
+    return Subquery(own.values_list(sent))
