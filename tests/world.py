@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.facade import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
@@ -163,9 +164,9 @@ def write_as(world: World, address: str, name: str, text: str = "shalom") -> Non
 def remember(world: World, content: str, visibility: str = "public", chat: str = "") -> Memory:
     """Store a fact without a message: of everyone, or of one chat."""
     return memory_remember(
-        content=content,
-        visibility=visibility,
-        chat_id=world.chat(chat).pk if chat else None,
+        NewMemory(
+            content=content, visibility=visibility, chat_id=world.chat(chat).pk if chat else None
+        ),
         embedder=world.dependencies.embedder,
     ).memory
 

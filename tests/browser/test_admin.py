@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
@@ -198,7 +199,7 @@ def test_a_memory_made_public_is_recalled_for_everyone(
 
 def test_a_memory_of_no_chat_cannot_be_given_to_its_chat(visit: Visit, staff: Page) -> None:
     memory = memory_remember(
-        content="Told by staff", visibility="owner", embedder=WordLlamaEmbedder()
+        NewMemory(content="Told by staff", visibility="owner"), embedder=WordLlamaEmbedder()
     ).memory
     staff.goto(f"{MEMORIES}{memory.pk}/change/")
     staff.select_option("#id_visibility", "chat")

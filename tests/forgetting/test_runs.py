@@ -14,6 +14,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import Actor
@@ -57,7 +58,7 @@ STAFF = Actor("staff", name="dana")
 def remembered(world: World) -> list[Memory]:
     return [
         memory_remember(
-            content=fact, visibility="owner", embedder=world.dependencies.embedder
+            NewMemory(content=fact, visibility="owner"), embedder=world.dependencies.embedder
         ).memory
         for fact in FACTS
     ]

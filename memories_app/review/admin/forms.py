@@ -21,7 +21,7 @@ from memories_app.errors import (
     MemoryValidationError,
     field_words,
 )
-from memories_app.facts.facade import visibility_problems
+from memories_app.facts.facade import NewMemory, visibility_problems
 from memories_app.models import Memory
 from memories_app.store.facade import memory_patch, memory_remember
 from memoryproject.foundation.admin_kit.form_stamps import digest_of
@@ -182,15 +182,17 @@ class AddForm(ServiceForm):
     def apply(self) -> None:
         given, chat_id = self.cleaned_data, self.cleaned_data["chat_id"]
         remembered = memory_remember(
-            content=given["content"],
-            visibility=given["visibility"],
-            chat_id=chat_id,
-            type=given["type"],
-            category=given["category"],
-            tags=tuple(given["tags"]),
-            pinned=given["pinned"],
-            expires_at=given["expires_at"],
-            source="staff",
+            NewMemory(
+                content=given["content"],
+                visibility=given["visibility"],
+                chat_id=chat_id,
+                type=given["type"],
+                category=given["category"],
+                tags=tuple(given["tags"]),
+                pinned=given["pinned"],
+                expires_at=given["expires_at"],
+                source="staff",
+            ),
             embedder=self.edge.embedder(),
             actor=self.actor,
             before_storing=partial(self.edge.keep_chat, chat_id) if chat_id else None,

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from django_q.models import Schedule, Task
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MergeProposal, ProposalKind
 from memories_app.review.facade import memories_propose_merges
 from memories_app.store.facade import memory_remember, memory_update, proposal_add
@@ -84,18 +85,20 @@ def _remember(story: Story, fact: Fact) -> None:
         chat = Chat.objects.get(whatsapp_chat=fact.of.whatsapp_chat)
     source = _source_of(chat) if fact.proposed else None
     memory_remember(
-        content=fact.content,
-        visibility=fact.visibility,
+        NewMemory(
+            content=fact.content,
+            visibility=fact.visibility,
+            chat_id=chat.pk if chat else None,
+            category=fact.category,
+            tags=fact.tags,
+            source="extraction" if fact.proposed else "staff",
+            source_message_id=source,
+            confidence=fact.confidence,
+            pinned=fact.pinned,
+            proposed=fact.proposed,
+        ),
         embedder=story.embedder,
         actor=NOA,
-        chat_id=chat.pk if chat else None,
-        category=fact.category,
-        tags=fact.tags,
-        source="extraction" if fact.proposed else "staff",
-        source_message_id=source,
-        confidence=fact.confidence,
-        pinned=fact.pinned,
-        proposed=fact.proposed,
     )
 
 
