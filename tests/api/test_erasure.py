@@ -223,12 +223,12 @@ def test_staff_find_the_receipts_of_an_erased_person_in_the_admin(
     document = api.delete(DOCUMENT).json()
     page = "/admin/sessions_app/forgetreceipt/"
     found = admin_client.get(page, {"q": CLIENT}).content.decode()
-    assert erased["object_id"] in found
-    assert document["object_id"] not in found
-    assert erased["object_id"] not in admin_client.get(page, {"q": OTHER_CLIENT}).content.decode()
+    assert erased["receipt_id"] in found
+    assert document["receipt_id"] not in found
+    assert erased["receipt_id"] not in admin_client.get(page, {"q": OTHER_CLIENT}).content.decode()
     by_id = admin_client.get(page, {"q": document["receipt_id"]}).content.decode()
-    assert document["object_id"] in by_id
-    assert erased["object_id"] not in by_id
+    assert document["receipt_id"] in by_id
+    assert erased["receipt_id"] not in by_id
 
 
 def test_the_command_forgets_a_memory_document(things: Things) -> None:
