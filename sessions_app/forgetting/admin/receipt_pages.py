@@ -28,6 +28,7 @@ from sessions_app.forgetting.receipt_search import receipts_found
 from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
 from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.forgetting.receipts.receipt_labels import (
+    actor_short,
     actor_words,
     looked_at,
     looks_words,
@@ -84,7 +85,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "whose",
         "rows",
         "shown_probe",
-        "by_whom",
+        "who",
         "request_number",
     )
     list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
@@ -205,6 +206,11 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("columns, indexes and statistics"))
     def shown_names(self, receipt: ForgetReceipt) -> str:
         return format_html("<bdi>{}</bdi>", ", ".join(looked_at(receipt.probe_details)) or "–")
+
+    @admin.display(description=gettext_lazy("by whom"))
+    def who(self, receipt: ForgetReceipt) -> str:
+        """Name who erased it, without the pseudonym of a person, which the page has."""
+        return format_html("<bdi>{}</bdi>", actor_short(receipt.actor_kind, receipt.actor))
 
     @admin.display(description=gettext_lazy("by whom"))
     def by_whom(self, receipt: ForgetReceipt) -> str:
