@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from calibrate_recall import (  # noqa: E402
+from calibrate_recall import (
     RELEVANT,
     TOP_K,
     Measured,
@@ -27,9 +27,9 @@ from calibrate_recall import (  # noqa: E402
     read_pairs,
 )
 
-from memoryproject.foundation.integrations.embedders.base import Calibration  # noqa: E402
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.query import IN_USE, Constants  # noqa: E402
+from memoryproject.foundation.integrations.embedders.base import Calibration
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.query import IN_USE, Constants
 
 PAIRS = Path(__file__).parent / "data" / "blind_pairs.json"
 SINGLE, COMPOUND, NOTHING = "single", "compound", "nothing"

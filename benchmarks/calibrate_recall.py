@@ -24,25 +24,25 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder  # noqa: E402
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered  # noqa: E402
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.query import (  # noqa: E402
+from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.query import (
     IN_USE,
     Constants,
     LexicalQuery,
-    QueryTerm,  # noqa: E402
+    QueryTerm,
     Scope,
     weigh_query,
 )
-from memoryproject.foundation.retrieval.reranking import (  # noqa: E402
+from memoryproject.foundation.retrieval.reranking import (
     CountedTexts,
     Floats,
     best_scores,
     semantic_relevance,
 )
-from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts  # noqa: E402
-from memoryproject.foundation.text.terms import index_text  # noqa: E402
+from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
+from memoryproject.foundation.text.terms import index_text
 
 PAIRS = Path(__file__).parent / "data" / "recall_pairs.json"
 RELEVANT = 0.7

@@ -26,12 +26,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from calibrate_recall import Corpus  # noqa: E402
-from conversations import Conversation, Question, read_conversations  # noqa: E402
+from calibrate_recall import Corpus
+from conversations import Conversation, Question, read_conversations
 
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered  # noqa: E402
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     NAMES,
     WITH_VECTORS,
@@ -47,9 +47,9 @@ from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     speaker_named,
     tells_time,
 )
-from memoryproject.foundation.retrieval.query import IN_USE as LEXICAL  # noqa: E402
-from memoryproject.foundation.retrieval.query import query_terms, text_without  # noqa: E402
-from memoryproject.foundation.retrieval.subqueries import best_fit, periods_asked  # noqa: E402
+from memoryproject.foundation.retrieval.query import IN_USE as LEXICAL
+from memoryproject.foundation.retrieval.query import query_terms, text_without
+from memoryproject.foundation.retrieval.subqueries import best_fit, periods_asked
 
 RIDGE = 1e-3
 STEPS = 400

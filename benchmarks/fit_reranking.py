@@ -27,13 +27,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from blind import PAIRS as BLIND  # noqa: E402
-from calibrate_recall import PAIRS as OWN  # noqa: E402
-from calibrate_recall import RELEVANT, TOP_K, Measured, read_pairs  # noqa: E402
+from blind import PAIRS as BLIND
+from calibrate_recall import PAIRS as OWN
+from calibrate_recall import RELEVANT, TOP_K, Measured, read_pairs
 
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.foundation.retrieval.query import IN_USE  # noqa: E402
-from memoryproject.foundation.retrieval.reranking import (  # noqa: E402
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.query import IN_USE
+from memoryproject.foundation.retrieval.reranking import (
     FUSED,
     Floats,
     Weights,

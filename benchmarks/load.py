@@ -26,13 +26,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import psutil  # noqa: E402
+import psutil
 
-from benchmarks.load_traffic import Outcome, first_posts, percentile, posts, send_at  # noqa: E402
-from benchmarks.running_processes import members  # noqa: E402
-from tests.loopback.openai_behaviours import slow  # noqa: E402
-from tests.processes.installation import Installation  # noqa: E402
-from tests.processes.stage import Stage, stage  # noqa: E402
+from benchmarks.load_traffic import Outcome, first_posts, percentile, posts, send_at
+from benchmarks.running_processes import members
+from tests.loopback.openai_behaviours import slow
+from tests.processes.installation import Installation
+from tests.processes.stage import Stage, stage
 
 TARGET_MS = 50.0
 PATIENCE_SECONDS = 1_800

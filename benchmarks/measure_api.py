@@ -27,8 +27,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import httpx  # noqa: E402
-from api_calls import (  # noqa: E402
+import httpx
+from api_calls import (
     BATCH_CALLS,
     CALLS,
     Batch,
@@ -40,9 +40,9 @@ from api_calls import (  # noqa: E402
     recall,
 )
 
-from memoryproject.foundation.embedded_postgres import EmbeddedPostgres  # noqa: E402
-from tests.processes.installation import Installation  # noqa: E402
-from tests.processes.waiting import wait_until  # noqa: E402
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from tests.processes.installation import Installation
+from tests.processes.waiting import wait_until
 
 BATCHES = (100, 500)
 UNLIMITED = "10000000"

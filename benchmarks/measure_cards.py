@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cards_app.memory_card import generate_memory_card  # noqa: E402 needs the path
+from cards_app.memory_card import generate_memory_card
 
 SENTENCES = (
     "Which rooms do you have for the first week of June?",

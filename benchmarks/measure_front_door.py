@@ -16,17 +16,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import httpx  # noqa: E402
+import httpx
 
-from memoryproject.foundation.integrations.loopback.webhooks import (  # noqa: E402
+from memoryproject.foundation.integrations.loopback.webhooks import (
     body_bytes,
     signed_headers,
 )
-from tests.loopback.openai_behaviours import slow  # noqa: E402
-from tests.processes.installation import Installation  # noqa: E402
-from tests.processes.posting import APP_SECRET, cloud_text, new_phone  # noqa: E402
-from tests.processes.sockets import HALF_A_HEADER, begun_body, held_sockets  # noqa: E402
-from tests.processes.stage import Stage, stage  # noqa: E402
+from tests.loopback.openai_behaviours import slow
+from tests.processes.installation import Installation
+from tests.processes.posting import APP_SECRET, cloud_text, new_phone
+from tests.processes.sockets import HALF_A_HEADER, begun_body, held_sockets
+from tests.processes.stage import Stage, stage
 
 CLOUD = "/webhooks/whatsapp/cloud/"
 SIGNED = "X-Hub-Signature-256: sha256=" + "0" * 64

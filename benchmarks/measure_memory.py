@@ -26,16 +26,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import httpx  # noqa: E402
-import psutil  # noqa: E402
+import httpx
+import psutil
 
-from benchmarks.running_processes import members  # noqa: E402
-from tests.loopback.openai_behaviours import slow  # noqa: E402
-from tests.processes.command_server import REPOSITORY  # noqa: E402
-from tests.processes.installation import Installation  # noqa: E402
-from tests.processes.posting import new_phone  # noqa: E402
-from tests.processes.stage import Stage, stage  # noqa: E402
-from tests.processes.waiting import wait_until  # noqa: E402
+from benchmarks.running_processes import members
+from tests.loopback.openai_behaviours import slow
+from tests.processes.command_server import REPOSITORY
+from tests.processes.installation import Installation
+from tests.processes.posting import new_phone
+from tests.processes.stage import Stage, stage
+from tests.processes.waiting import wait_until
 
 PASSWORD = "a-password-of-benchmarks"
 FACT = "The delivery for TestCorp comes on Tuesday."

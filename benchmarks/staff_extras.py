@@ -297,7 +297,7 @@ def staff_add() -> None:
     # Up to the end of the newest session, as everybody marks.
     seen = f"{chats} JOIN bench_session AS s USING (chat_id) WHERE s.newest"
     most = f"{seen} AND mod(n, 20) <> 1"
-    reader = f"(SELECT id FROM auth_user WHERE username = '{READER}')"  # noqa: S608 a constant
+    reader = f"(SELECT id FROM auth_user WHERE username = '{READER}')"
     rows_add("ReviewedMark", most, {**by_chat, **upto, "reviewed_at": "now()"})
     rows_add("ReadMark", most, {**by_chat, **upto, "user_id": reader})
     rows_add("Bookmark", some, {**by_chat, "user_id": user})

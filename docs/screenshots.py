@@ -227,7 +227,7 @@ def _take(
             page.wait_for_load_state("networkidle")
             page.screenshot(path=into / f"{picture.name}.png", full_page=picture.full)
             print(f"{picture.name}.png")
-        except Exception as error:  # noqa: BLE001 the other pictures are taken all the same
+        except Exception as error:
             print(f"{picture.name}: {error}", file=sys.stderr)
             failed.append(picture.name)
         page.context.close()

@@ -27,7 +27,7 @@ class _Embedding(EmbeddingFunction):  # type: ignore[misc]
     def __init__(self) -> None:
         self._embedder = TextEmbedder()
 
-    def __call__(self, input: Sequence[str]) -> Any:  # noqa: A002 Chroma's name
+    def __call__(self, input: Sequence[str]) -> Any:
         return self._embedder.embed(input)
 
     @staticmethod

@@ -89,7 +89,7 @@ def is_current(now: datetime | Given) -> Q:
 def memories_list(
     memories: QuerySet[Memory],
     *,
-    type: str = "",  # noqa: A002 the field's standard name
+    type: str = "",
     category: str = "",
     tags: Sequence[str] = (),
     visibility: str = "",

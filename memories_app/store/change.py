@@ -42,7 +42,7 @@ def memory_update(
     actor: Actor,
     embedder: Embedder,
     content: str | None = None,
-    type: str | None = None,  # noqa: A002 the field's standard name
+    type: str | None = None,
     category: str | None = None,
     tags: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,

@@ -90,7 +90,7 @@ EXISTS (
         > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
     WHERE said.role = ANY(%s)
 )
-"""  # noqa: S608 constants only
+"""
 
 # The same for a list of all chats that have a marker, read at once: for one chat after the other it
 # takes several times as long. A session's message_counter is its last order_num: only sessions
@@ -119,7 +119,7 @@ SAID_THERE = f"""
 EXISTS (
     SELECT FROM {MESSAGES} AS said WHERE said.chat_id = {{chat}} AND said.role = ANY(%s) OFFSET 0
 )
-"""  # noqa: S608 constants only
+"""
 
 
 def place_marked(mark: UpTo | None) -> Place:

@@ -244,7 +244,7 @@ def test_no_step_shows_or_does_what_its_token_may_not(
     for kind in ("READ", "WRITE", "FORGET", "CHAT", "BULK"):
         setattr(settings, f"API_RATE_{kind}", 1_000_000)
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
-    dice = random.Random(SEED)  # noqa: S311 a walk, no secret
+    dice = random.Random(SEED)
     town = Town(api)
     secrets = {scopes: token(*scopes, name="unbound") for scopes in SETS}
     for number in range(STEPS):

@@ -158,7 +158,7 @@ def _running(now: datetime) -> list[tuple[str, datetime]]:
 def _unpacked(payload: str, since: datetime) -> tuple[str, datetime]:
     try:
         job = SignedPackage.loads(payload)
-    except Exception:  # noqa: BLE001 data that was stored with another key or version
+    except Exception:
         return "", since
     return str(job.get("func", "")), job.get("started") or since
 

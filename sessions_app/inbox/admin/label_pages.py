@@ -68,7 +68,7 @@ class LabelAdmin(StaffAdmin):
         return shown_link(list_address("sessions_app_chat", label=label.pk), str(label.chats))
 
     class Media:
-        css = {"all": ("dashboard/labels.css",)}  # noqa: RUF012 as Django reads it
+        css = {"all": ("dashboard/labels.css",)}
 
 
 def _record(request: HttpRequest, action: str, key: object) -> None:

@@ -152,21 +152,21 @@ def _handler_for(server: LoopbackServer) -> Callable[..., BaseHTTPRequestHandler
 class _Handler(BaseHTTPRequestHandler):
     loopback: LoopbackServer
 
-    def do_GET(self) -> None:  # noqa: N802 - the name that the base class looks for
+    def do_GET(self) -> None:
         self._serve(None)
 
-    def do_HEAD(self) -> None:  # noqa: N802 - the name that the base class looks for
+    def do_HEAD(self) -> None:
         self._serve(None)
 
-    def do_DELETE(self) -> None:  # noqa: N802 - the name that the base class looks for
+    def do_DELETE(self) -> None:
         self._serve(None)
 
-    def do_PUT(self) -> None:  # noqa: N802 - the name that the base class looks for
+    def do_PUT(self) -> None:
         if self.headers.get("Expect", "").lower() == "100-continue":
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self.do_POST()
 
-    def do_POST(self) -> None:  # noqa: N802 - the name that the base class looks for
+    def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         if length > _MAX_BODY:
             self.close_connection = True
