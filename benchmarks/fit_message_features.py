@@ -213,7 +213,7 @@ def report(
 def _report_threshold(
     name: str, own: Sequence[Asked], foreign: Sequence[Asked], judge: Scorer
 ) -> None:
-    """What a score of 0.7 lets through."""
+    """Print what passes a score of 0.7."""
 
     def through(asked: Asked) -> list[bool]:
         first = first_lines(asked, judge)

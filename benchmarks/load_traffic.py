@@ -49,7 +49,7 @@ class Post:
 
 @dataclass
 class Outcome:
-    """What became of the posts of one run. Times are in milliseconds.
+    """The outcome of the posts of one run. Times are in milliseconds.
 
     ``accepted`` has the moment at which each accepted message was due, in seconds since 1970.
     """

@@ -171,7 +171,7 @@ def shares(call: Callable[[], object]) -> str:
 
 
 def pages(client: Client) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What is measured, by its name."""
+    """Yield the functions to measure, with their names."""
     for key in DAYS:
         period = period_named(key, now=timezone.now())
         yield f"database, period={key}", lambda period=period: figures_of(period)

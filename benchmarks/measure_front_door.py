@@ -110,7 +110,7 @@ def succeeds(work: Callable[[], None]) -> bool:
 
 
 def while_asking(started: Stage) -> str:
-    """How long a webhook takes while calls wait for the model."""
+    """Measure how long a webhook takes while calls wait for the model."""
     secret = started.installation.manage("create_api_token", "bench").strip()
     started.openai.next_behaviour = lambda path: slow(MODEL_SECONDS)
     with client_of(started.installation.url, 120) as client, ThreadPoolExecutor(ASKING) as pool:

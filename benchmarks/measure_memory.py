@@ -59,7 +59,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Work:
-    """What is done before it is measured. Each chat sends all texts, each page is opened often."""
+    """The work before a measurement: each chat sends all texts, each page is opened often."""
 
     chats: int = 12
     texts: tuple[str, ...] = (FACT, "When does it come?", "/help")

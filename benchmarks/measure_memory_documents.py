@@ -71,7 +71,7 @@ def main() -> None:
 def measure_store(
     name: str, count: int, measured: Callable[[Callable[[], object]], Measure]
 ) -> dict[str, Measure]:
-    """What is measured of each step; nothing is left afterwards."""
+    """Return the measurement of each step; nothing is left afterwards."""
     root = FOLDER / "trees"
     shutil.rmtree(root, ignore_errors=True)
     source = TreeStore(root / "source")

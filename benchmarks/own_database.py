@@ -57,7 +57,7 @@ def own_database() -> Iterator[None]:
 
 
 def machine() -> str:
-    """What is measured on, for a benchmark's first line."""
+    """Return the machine and the database, for a benchmark's first line."""
     return (
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
         f"{platform.python_version()}, PostgreSQL {connection.pg_version // 10_000} on the same "

@@ -1,4 +1,4 @@
-"""Which records the benchmark of the staff's pages opens: usual ones, and those that hold most."""
+"""The records that the benchmark of the staff's pages opens: usual ones, and the largest."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _replays_add() -> None:
 
 
 def deliveries_add() -> None:
-    """What came in and what went out."""
+    """Add the deliveries of received messages and the parts of sent ones."""
     recent = "m.received_at > now() - interval '30 days'"
     rows_add(
         "InboundDelivery",

@@ -73,10 +73,9 @@ def licence_of(package: Distribution) -> str:
         for line in about.get_all("Classifier") or []
         if line.startswith("License :: ") and not line.endswith("OSI Approved")
     ]
-    found = about["License-Expression"] or " OR ".join(
-        SPELLED.get(each, each) for each in classifiers
-    )
-    return str(found or about["License"] or "").strip().partition("\n")[0]
+    stated, free = ((about.get_all(name) or [""])[0] for name in ("License-Expression", "License"))
+    found = stated or " OR ".join(SPELLED.get(each, each) for each in classifiers)
+    return str(found or free).strip().partition("\n")[0]
 
 
 def is_fit(licence: str) -> bool:

@@ -44,7 +44,7 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "RECALL_TOP_K": ("memory", "longterm", "top_k_results"),
     "RECALL_MIN_SIMILARITY": ("memory", "longterm", "min_similarity"),
 }
-"""Which key of config.json (seeds 002 and 003) stands for which setting."""
+"""The keys of config.json (seeds 002 and 003), by the settings that they stand for."""
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -106,3 +107,12 @@ def _rows(query: sql.Composed) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(query.as_string())
         return list(cursor.fetchall())
+
+
+def break_connection() -> None:
+    """End this process's session at the server, as a restart of PostgreSQL does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
-from memories_app.store.remember import memory_remember
-from sessions_app.embedding.choice import embedder
+from memories_app.store.remember import Remembered, memory_remember
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.embedding.choice import embedder as embedder_in_use
+
+
+def remembered(
+    content: str,
+    *,
+    embedder: Embedder | None = None,
+    actor: Actor = SYSTEM,
+    new_id: Callable[[], UUID] = uuid.uuid4,
+    **fields: Any,
+) -> Remembered:
+    """Store a memory, the owner's where nothing else is given."""
+    new = NewMemory(**{"content": content, "visibility": "owner", **fields})
+    return memory_remember(new, embedder=embedder or embedder_in_use(), actor=actor, new_id=new_id)
 
 
 def remember(content: str, **changes: Any) -> Memory:
-    """Store a memory, the owner's where nothing else is given."""
-    values = {"visibility": "owner", "embedder": embedder(), **changes}
-    return memory_remember(content=content, **values).memory
+    return remembered(content, **changes).memory

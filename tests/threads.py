@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import TypeVar
 
 from django.db import connection
 
-from tests.processes.waiting import wait_until
+from tests.processes.waiting import PATIENCE_SECONDS, wait_until
 
 T = TypeVar("T")
 
@@ -22,23 +23,43 @@ def begin(work: Callable[[], T]) -> Future[T]:
     return begun
 
 
+def elsewhere(work: Callable[[], T]) -> T:
+    """Do the work in a thread, and wait for its end."""
+    return begin(work).result()
+
+
 def begin_blocked(work: Callable[[], T]) -> Future[T]:
     """Begin work that this transaction blocks, and wait until it waits for a lock, or ends."""
-    begun = begin(work)
-    wait_until(lambda: begun.done() or connections_waiting(), "the thread waits for a lock")
+    return begin_all_blocked(work)[0]
+
+
+def begin_all_blocked(*works: Callable[[], T]) -> list[Future[T]]:
+    """Begin works that this transaction blocks, and wait until each waits for a lock, or ends."""
+    begun = [begin(work) for work in works]
+
+    def none_runs() -> bool:
+        return connections_waiting() + sum(each.done() for each in begun) >= len(begun)
+
+    wait_until(none_runs, "the threads wait for locks")
     return begun
 
 
-def in_threads(work: Callable[[], T], count: int) -> list[T]:
-    """Do the same in several threads, which start together. Raises what one of them raised."""
-    barrier = threading.Barrier(count)
+def at_once(*works: Callable[[], T]) -> list[T]:
+    """Do these in threads that start together, and wait for all. Raises what one of them raised."""
+    barrier = threading.Barrier(len(works))
 
-    def run() -> T:
+    def run(work: Callable[[], T]) -> T:
         barrier.wait()
         return work()
 
-    begun = [begin(run) for _ in range(count)]
-    return [each.result() for each in begun]
+    begun = [begin(partial(run, work)) for work in works]
+    wait(begun, PATIENCE_SECONDS)
+    return [each.result(0) for each in begun]
+
+
+def in_threads(work: Callable[[], T], count: int) -> list[T]:
+    """Do the same in several threads that start together."""
+    return at_once(*[work] * count)
 
 
 def connections_waiting() -> int:

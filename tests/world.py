@@ -10,6 +10,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memories_app.facts.facade import NewMemory
+from memories_app.models import Memory
+from memories_app.store.facade import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
@@ -145,6 +148,27 @@ class World:
         self.dependencies = replace(
             self.dependencies, rules=replace(self.dependencies.rules, **changes)
         )
+
+
+def asked(world: World, text: str, by: str = CLIENT) -> Turn:
+    """Ask something, and return the turn that answered it."""
+    world.say(by, text)
+    return Turn.objects.latest("id")
+
+
+def write_as(world: World, address: str, name: str, text: str = "shalom") -> None:
+    """A message of somebody with a name, and the answer to it."""
+    world.say(address, text, party=Party(phone=address.partition("@")[0], name=name))
+
+
+def remember(world: World, content: str, visibility: str = "public", chat: str = "") -> Memory:
+    """Store a fact without a message: of everyone, or of one chat."""
+    return memory_remember(
+        NewMemory(
+            content=content, visibility=visibility, chat_id=world.chat(chat).pk if chat else None
+        ),
+        embedder=world.dependencies.embedder,
+    ).memory
 
 
 def new_chat_memory() -> ChatMemoryService:

@@ -1,4 +1,4 @@
-"""What a measured product must do, and the embedder that all of them use."""
+"""The interface of a measured product, and the embedder that all of them use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed lately among the texts that recall searches."""
+"""The recent changes of the texts that recall searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of staff's review of memories."""
+"""Functions of the review of memories for pages and REST resources of other packages."""
 
 from memories_app.review.admin.memory_history import memory_link
 from memories_app.review.admin.memory_pages import MemoryPages

@@ -14,7 +14,7 @@ from memories_app.store.duplicate_lookup import KnownFacts
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What would become of a memory.
+    """The outcome that storing a memory would have.
 
     ``same``: the memory that states it already and counts. ``replaced``: those whose place it
     would take. ``pinned``: those that say otherwise, and about which staff would be asked.

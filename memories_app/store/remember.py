@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -59,26 +57,14 @@ def content_hash(content: str) -> str:
 
 
 def memory_remember(
+    new: NewMemory,
     *,
-    content: str,
-    visibility: str,
     embedder: Embedder,
     actor: Actor = SYSTEM,
-    chat_id: UUID | None = None,
-    type: str = "fact",  # noqa: A002 the field's standard name
-    category: str = "",
-    tags: Sequence[str] = (),
-    source: str = "",
-    source_message_id: UUID | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    confidence: float | None = None,
-    pinned: bool = False,
-    expires_at: datetime | None = None,
-    proposed: bool = False,
     before_storing: Callable[[], None] | None = None,
     new_id: Callable[[], UUID] = uuid.uuid4,
 ) -> Remembered:
-    """Store a memory. For the fields see ``NewMemory``, for before_storing ``memories_remember``.
+    """Store a memory. For before_storing see ``memories_remember``.
 
     The same source message always gives the same memory. A known fact is recorded as mentioned
     again instead of stored twice.
@@ -86,21 +72,6 @@ def memory_remember(
     Raises MemoryValidationError, EmbedderError when no vector can be made, DatabaseError when
     nothing can be stored; in all cases nothing is stored.
     """
-    new = NewMemory(
-        content=content,
-        visibility=visibility,
-        chat_id=chat_id,
-        type=type,
-        category=category,
-        tags=tuple(tags),
-        source=source,
-        source_message_id=source_message_id,
-        metadata={} if metadata is None else metadata,
-        confidence=confidence,
-        pinned=pinned,
-        expires_at=expires_at,
-        proposed=proposed,
-    )
     problems = problems_of(new)
     if problems:
         raise MemoryValidationError(problems)

@@ -45,6 +45,8 @@ MODELS = (
 
 class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
     index_title = gettext_lazy("Home")
+    # As the columns of our own show what is missing.
+    empty_value_display = "–"
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)

@@ -1,4 +1,4 @@
-"""What the caller may do."""
+"""The rights and limits of the caller."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True)
 class ArchiveAccess:
-    """What is needed to read an archive.
+    """The keys and the folder with which an archive is read.
 
     ``key`` is the key of the signature. ``trust``: accept archives without a valid signature.
     ``identity``: the file of private keys for encrypted archives, which are decrypted in

@@ -28,7 +28,7 @@ from sessions_app.models import CardWork, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.chat_page import chat_name_query
-from sessions_app.presentation.links import messages_address
+from sessions_app.presentation.links import contact_address, messages_address
 
 # The workers make the cards of a larger selection.
 MADE_AT_ONCE = 20
@@ -152,7 +152,7 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
-        address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
+        address = contact_address(card.chat_id)
         return shown_link(address, number_shown(card.chat_name or str(card.chat_id)))
 
     @admin.display(description=gettext_lazy("session"))

@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of cards."""
+"""Functions of cards for pages and REST resources of other packages."""
 
 from sessions_app.cards.admin import MakeCards, card_link
 

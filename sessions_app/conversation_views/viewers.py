@@ -1,4 +1,4 @@
-"""Who of the staff has a conversation open, kept in the cache for less than a minute."""
+"""The staff who have a conversation open, kept in the cache for less than a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stored message has of a chat API's form: tool calls, their results, content in parts.
+"""The parts of a chat API's message that are stored: tool calls, results, content in parts.
 
 It is stored in the message's metadata under a name of our own, beside what the caller gave.
 ``content`` always has the text alone, for prompts, searches and summaries.

@@ -22,6 +22,7 @@ MIN_DIGITS = 4
 # A whole number, at least without its country's code: it is looked for where addresses end.
 WHOLE_NUMBER = 7
 MAX_WITH_ENDING = 100
+MAX_NAMED = 2
 _PERSON = f"@{PERSON_DOMAIN}"
 # The indexes hold the runs of one to so many characters: see the first migration.
 MAX_PART = 3
@@ -38,6 +39,21 @@ def chat_at(whatsapp_chat: str) -> Chat | None:
     Older chats may have names that no chat can get any more: they are found by the exact name.
     """
     return next(filter(None, map(_chat_stored_at, stored_names(whatsapp_chat))), None)
+
+
+def contacts_named(text: str) -> list[Chat]:
+    """Return the chats that a person means by a whole name, number or id: one, if it is clear."""
+    chat = chat_at(text)
+    if chat is not None:
+        return [chat]
+    named = Q(client_name__iexact=text) | Q(staff_name__iexact=text)
+    in_use = ChatAddress.objects.filter(left_at__isnull=True, chat__in=_of_whole_number(text))
+    reached = [
+        link.chat_id
+        for link in in_use
+        if link.address.endswith(f"{number_searched(text)}{_PERSON}")
+    ]
+    return list(Chat.objects.filter(named | Q(pk__in=reached)).order_by("pk")[:MAX_NAMED])
 
 
 def stored_names(whatsapp_chat: str) -> list[str]:

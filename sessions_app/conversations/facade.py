@@ -35,6 +35,7 @@ from sessions_app.conversations.chat_queries import (
     called,
     chat_at,
     chat_name,
+    contacts_named,
     number_searched,
     stored_names,
 )
@@ -198,6 +199,7 @@ __all__ = [
     "damaged_session_end",
     "document_failure",
     "chats_keep",
+    "contacts_named",
     "epoch_check",
     "epoch_read",
     "expires_at",

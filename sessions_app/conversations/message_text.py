@@ -17,7 +17,7 @@ from sessions_app.models.roles import CLIENT
 
 
 class HistoryMessage(NamedTuple):
-    """What a prompt needs of a message: histories are long, and model instances take long to build.
+    """A message for a prompt: histories are long, and model instances take long to build.
 
     ``place``: where it stands in the conversation, an answer with its question.
     """

@@ -26,13 +26,13 @@ from memoryproject.foundation.admin_kit.display import shown_link, shown_short, 
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.conversations.facade import ChatGoneError, chat_at
+from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.document_queries import with_passages
 from sessions_app.documents.upload import document_upload
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Chat
-from sessions_app.presentation.chat_page import chat_gone_text
+from sessions_app.presentation.chat_page import chat_gone_text, contact_typed
 from sessions_app.presentation.links import list_address
 
 SHOWN_PASSAGES = 20
@@ -54,10 +54,10 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.FileInput(attrs={"class": "field-input"}),
     )
     whatsapp_chat = forms.CharField(
-        label=gettext_lazy("Chat"),
+        label=gettext_lazy("Client"),
         required=False,
-        help_text=gettext_lazy("Whose document it is, such as 15550100123@c.us; or empty."),
-        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+        help_text=gettext_lazy("The name or number of the client whose document it is; or empty."),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
     )
 
     class Meta:
@@ -74,11 +74,7 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
         return file
 
     def clean_whatsapp_chat(self) -> Chat | None:
-        address = self.cleaned_data["whatsapp_chat"].strip()
-        chat = chat_at(address) if address else None
-        if address and chat is None:
-            raise forms.ValidationError(_("There is no such chat."))
-        return chat
+        return contact_typed(self.cleaned_data["whatsapp_chat"])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

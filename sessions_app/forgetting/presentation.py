@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of forgetting."""
+"""Functions of forgetting for pages and REST resources of other packages."""
 
 from sessions_app.forgetting.admin.actions import ForgetAction
 from sessions_app.forgetting.api.forget_call import forget_once

@@ -1,4 +1,4 @@
-"""Where the probe looks: staff search, and the columns that can hold a text."""
+"""The sources of the probe: staff search, and the columns that can hold a text."""
 
 from __future__ import annotations
 

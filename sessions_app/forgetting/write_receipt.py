@@ -40,7 +40,7 @@ ABSENT = "absent"
 
 @dataclass(frozen=True)
 class ReceiptHead:
-    """What a receipt says of its object. It is made while the object is still there.
+    """The facts that a receipt records of its object. It is made while the object is still there.
 
     ``receipt_id``: also that of the events. ``chat_id`` and ``person_keys``: see ForgetReceipt.
     ``call_key``: the keyed hash of the Idempotency-Key of the call that erases it, or "".

@@ -38,7 +38,7 @@ _NEWEST = (F("created_at") + Value(timedelta())).desc()
 
 @dataclass(frozen=True)
 class Hit:
-    """What was found: two lines, and where they lead to.
+    """One result: two lines, and the address of its page.
 
     ``number`` is a person's, ``is_number`` where the words are in it. ``contact`` is the address
     of the page about the person.

@@ -23,7 +23,7 @@ SHARE = "sessions_app.review_chat"
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of a saved filter; None: this stays."""
+    """The changes of a saved filter; None: this stays."""
 
     name: str | None = None
     is_shared: bool | None = None

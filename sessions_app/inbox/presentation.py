@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of the inbox."""
+"""Functions of the inbox for pages and REST resources of other packages."""
 
 from sessions_app.inbox.admin.filters_page import filter_urls
 from sessions_app.inbox.admin.inbox import (

@@ -1,4 +1,4 @@
-"""What chats used, and which of them reached a limit, for staff's pages."""
+"""The usage of chats, and those that reached a limit, for staff's pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SUMS = {
 
 @dataclass(frozen=True)
 class Used:
-    """What was used in a period. ``cost`` is in the currency of MODEL_PRICES."""
+    """The usage of a period. ``cost`` is in the currency of MODEL_PRICES."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -43,7 +43,7 @@ class Used:
 
 @dataclass(frozen=True)
 class ClientsDay:
-    """What all clients' chats used on a day, and how many of them reached a limit."""
+    """The usage of all clients' chats on a day, and the number of chats that reached a limit."""
 
     used: Used
     limited: int

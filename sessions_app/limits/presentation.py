@@ -1,4 +1,4 @@
-"""What pages of other packages use of those of the limits."""
+"""Functions of the limits for pages of other packages."""
 
 from sessions_app.limits.admin.access_actions import AccessActions
 from sessions_app.limits.admin.access_panel import access_context, access_urls

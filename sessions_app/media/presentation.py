@@ -1,4 +1,4 @@
-"""What the pages of other packages show of media."""
+"""Functions of media for pages of other packages."""
 
 from __future__ import annotations
 

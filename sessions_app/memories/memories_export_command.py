@@ -65,8 +65,11 @@ class Command(BaseCommand):
 def _write(path: Path, lines: Iterable[str], total: int) -> int:
     """Write a temporary file next to the target and then rename it.
 
-    So the file is never incomplete. Only its owner can read it.
+    So the file is never incomplete. Only its owner can read it. Raises CommandError if the target
+    is there and isn't a file: a device such as /dev/stdout would be replaced, too.
     """
+    if path.exists() and not path.is_file():
+        raise CommandError(f"{path} is not a file. Without --out, standard output is written.")
     progress = ProgressBar(sys.stderr)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     written = 0

@@ -28,7 +28,7 @@ from sessions_app.models.messages import Role
 
 @dataclass(frozen=True)
 class Portion:
-    """What goes with ``addresses``.
+    """The rows that go with ``addresses``.
 
     ``sessions`` go whole. Of ``taken_from``, sessions that stay, the messages in ``taken`` go; of
     ``left_in``, which are among ``sessions``, those in ``left`` stay. ``turns`` belong to no

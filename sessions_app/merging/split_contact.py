@@ -32,7 +32,7 @@ from sessions_app.models.messages import Role
 
 @dataclass(frozen=True)
 class AddressUse:
-    """How many messages came from an address, and when. ``goes``: it is split off."""
+    """The number of messages from an address, and their times. ``goes``: it is split off."""
 
     address: str
     goes: bool = False
@@ -43,7 +43,7 @@ class AddressUse:
 
 @dataclass(frozen=True)
 class SplitPreview:
-    """What goes with addresses that are split off. ``record``: the merge that is undone."""
+    """The rows that go with addresses that are split off. ``record``: the merge that is undone."""
 
     chat: Chat
     portion: Portion

@@ -94,6 +94,8 @@ class Chat(models.Model):
         name, number = self.staff_name or self.client_name, self.shown_number
         if not name:
             return number
+        if self.is_group:
+            return name
         if name.isascii():
             return f"{name} ({number})"
         # Isolate each direction: next to a Hebrew name the number would be split in two.

@@ -1,4 +1,4 @@
-"""Whether a chat is answered, and how much it has used."""
+"""The access of a chat to the assistant, and its usage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessions_app.models.chats import Chat
 
 
 class Standing(models.TextChoices):
-    """What staff decided about a chat."""
+    """The decision of staff about a chat."""
 
     NONE = labelled("", _("not decided"))
     ALLOWED = labelled("allowed", _("allowed"))
@@ -22,7 +22,7 @@ class Standing(models.TextChoices):
 
 
 class StandingReason(models.TextChoices):
-    """Why staff decided it. A list of ours: nothing in it has to be erased with a person."""
+    """The reason of the decision. A fixed list: nothing in it has to be erased with a person."""
 
     NONE = labelled("", _("no reason"))
     CLIENT = labelled("client", _("a client"))
@@ -33,7 +33,7 @@ class StandingReason(models.TextChoices):
 
 
 class ChatAccess(models.Model):
-    """Whether the chat is answered. A chat without a row has used nothing and nobody decided.
+    """The access of a chat. A chat without a row has used nothing and nobody decided.
 
     ``opted_out_at``: the person has stopped the assistant. ``noticed_turn``: the id of the turn
     whose answer carried the privacy notice. The hour of ``hour_messages`` and ``hour_commands``
@@ -103,7 +103,7 @@ class ChatAccess(models.Model):
 
 
 class UsageDay(models.Model):
-    """What one chat used of the chat model on one day of the business's time zone.
+    """The usage of the chat model by one chat on one day of the business's time zone.
 
     Answers, summaries and extraction count. ``cost`` is in the currency of MODEL_PRICES, as it was
     at that time; models without a price cost nothing here. ``reached``: the limit that the chat

@@ -1,4 +1,4 @@
-"""What staff think of answers; nothing of it reaches WhatsApp or a model."""
+"""Ratings of answers by staff; nothing of them reaches WhatsApp or a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sessions_app.models.turns import Turn
 
 
 class RatingReason(models.TextChoices):
-    """Why an answer is bad. No typed text: it would quote the person, and need erasing."""
+    """The reason of a bad rating. No typed text: it would quote the person, and need erasing."""
 
     WRONG = "wrong", _("It says something wrong")
     OUTDATED = "outdated", _("It was right once")

@@ -10,6 +10,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.text.iso_times import iso_utc
@@ -26,7 +27,7 @@ class ForgottenKind(models.TextChoices):
 
 
 class Requester(models.TextChoices):
-    """Who wanted the forgetting, besides who carried it out."""
+    """The person who requested the forgetting, besides the one who carried it out."""
 
     UNSAID = "", _("not stated")
     PERSON = "person", _("the person concerned")
@@ -39,7 +40,7 @@ MAX_REQUEST_NUMBER = 40
 
 
 class Requested(models.Model):
-    """Who wanted a forgetting, and the number of that request in the business's own files."""
+    """The request for a forgetting: by whom, and its number in the business's own files."""
 
     requester = models.CharField(
         _("asked for by"),
@@ -118,7 +119,8 @@ class ForgetReceipt(Requested):
         ]
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} {self.object_id}"
+        at = date_format(timezone.localtime(self.forgotten_at), "SHORT_DATETIME_FORMAT")
+        return f"{self.get_kind_display()}, {at}"
 
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""

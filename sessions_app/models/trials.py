@@ -29,7 +29,7 @@ class TrialState(models.TextChoices):
 
 
 class TrialMemories(models.TextChoices):
-    """Which recalled texts the model is given."""
+    """The recalled texts that the model is given."""
 
     THEN = labelled("then", _("as recalled then"))
     NOW = labelled("now", _("as recalled now"))
@@ -38,7 +38,7 @@ class TrialMemories(models.TextChoices):
 
 
 class TrialPrompt(models.TextChoices):
-    """Which instructions the model is given before the remembered texts."""
+    """The instructions that the model is given before the remembered texts."""
 
     THEN = labelled("then", _("as then"))
     NOW = labelled("now", _("by the profile as it is now"))

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db.models import CharField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.http import Http404
 from django.utils.translation import gettext as _
 
+from sessions_app.conversations.facade import contacts_named
 from sessions_app.models import Chat
+
+# Copying a number can copy marks of direction with it.
+_MARKS = dict.fromkeys(
+    map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+)
 
 
 def chat_name_query(column: str) -> Subquery:
@@ -24,6 +31,22 @@ def chat_name_query(column: str) -> Subquery:
 def chat_gone_text() -> str:
     """Return what staff are told whose text could not be stored for a client."""
     return _("The client was erased meanwhile, or merged with another contact. Nothing was stored.")
+
+
+def contact_typed(text: str) -> Chat | None:
+    """Return the contact that somebody typed in a form, None for an empty field.
+
+    It may be the whole name, number or id, also copied from a page. Raises ValidationError.
+    """
+    typed = text.translate(_MARKS).strip()
+    if not typed:
+        return None
+    found = contacts_named(typed)
+    if len(found) > 1:
+        raise ValidationError(_("Several contacts have this name or number: write it in full."))
+    if not found:
+        raise ValidationError(_("No contact has this name or number."))
+    return found[0]
 
 
 def chat_or_404(chat_id: UUID) -> Chat:

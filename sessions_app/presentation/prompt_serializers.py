@@ -50,7 +50,7 @@ class PromptMessageSerializer(serializers.Serializer[Any]):
 
 
 class BudgetLeftOutSerializer(serializers.Serializer[Any]):
-    """What did not fit into a prompt. Empty where nothing was asked of a model."""
+    """The texts that did not fit into a prompt. Empty where no model was asked."""
 
     messages_until = serializers.IntegerField(
         required=False,

@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of taking a chat over."""
+"""Functions of takeovers for pages and REST resources of other packages."""
 
 from sessions_app.takeover.admin.panel import reply_number, takeover_context
 

@@ -29,7 +29,7 @@ OWN_PAUSE = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes, by which rules, and when. ``enqueue`` hands the chat to a worker."""
+    """The writer of a reply, the rules and the time. ``enqueue`` hands the chat to a worker."""
 
     author_id: int
     actor: Actor
@@ -40,7 +40,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Written:
-    """What is stored and sent.
+    """The parts of a reply that are stored and sent.
 
     ``text`` stands in the conversation, ``parts`` are sent, the first one with ``attachment``, if
     there is one. ``asked_at``: when the person last

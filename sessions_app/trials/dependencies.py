@@ -1,4 +1,4 @@
-"""Which models a trial may ask, by the settings, and the queue of trials."""
+"""The models that a trial may ask, by the settings, and the queue of trials."""
 
 from __future__ import annotations
 

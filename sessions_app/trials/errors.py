@@ -1,4 +1,4 @@
-"""Why a trial isn't made."""
+"""The errors of trials."""
 
 from __future__ import annotations
 

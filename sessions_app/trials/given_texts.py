@@ -28,7 +28,7 @@ MAX_CHOSEN = 100
 
 @dataclass(frozen=True)
 class Given:
-    """What stands in the fence of a trial's prompt, and its recalled texts for the record."""
+    """The fenced texts of a trial's prompt, and its recalled texts for the record."""
 
     lines: Sequence[str]
     recalled: Sequence[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What pages of other packages use of those of trials."""
+"""Functions of trials for pages of other packages."""
 
 from sessions_app.trials.admin.views import trial_paths
 

@@ -64,7 +64,7 @@ MAX_ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class Made:
-    """What the model answered, and what it was given."""
+    """The answer of the model, and its input."""
 
     completion: Completion
     instructions: str

@@ -24,7 +24,7 @@ MAX_INSTRUCTIONS = 20_000
 
 @dataclass(frozen=True)
 class TrialWanted:
-    """What staff ask for. ``system_text`` counts where the instructions are edited."""
+    """The settings of a trial. ``system_text`` counts where the instructions are edited."""
 
     model: str
     memories: str = TrialMemories.THEN

@@ -54,7 +54,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Material:
-    """What the prompt of a turn is made of, before anything is left out."""
+    """The parts of a turn's prompt, before anything is left out."""
 
     turn: Turn
     text: str

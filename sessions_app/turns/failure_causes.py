@@ -43,7 +43,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """How many answers an action changed, how many it left alone, and how many are left to do."""
+    """The numbers of answers that an action changed and left alone, and of those left to do."""
 
     done: int
     left_alone: int

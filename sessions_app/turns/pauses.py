@@ -30,7 +30,7 @@ NOT_BEGUN = (TurnState.PENDING, TurnState.RUNNING)
 
 @dataclass(frozen=True)
 class Resumed:
-    """Whether the chat was paused at all, and the turn that is answered now."""
+    """The result of resuming: whether the chat was paused, and the turn that is answered now."""
 
     was_paused: bool
     answering: Turn | None = None

@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of answering."""
+"""Functions of answering for pages and REST resources of other packages."""
 
 from sessions_app.turns.admin.near_misses import near_misses
 from sessions_app.turns.admin.part_pages import OutboundPartAdmin

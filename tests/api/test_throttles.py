@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ from memoryproject.foundation.rest_kit.models import CallCount
 from memoryproject.foundation.rest_kit.throttles import KINDS, PORTIONS, CallCounts, counts_drop
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import CLIENT
+from tests.threads import in_threads
 
 pytestmark = pytest.mark.django_db
 
@@ -123,12 +123,8 @@ def test_a_call_that_is_late_counts_and_a_clock_that_is_set_back_forgets_nothing
 def test_threads_of_one_process_share_its_count() -> None:
     counts, rate = CallCounts(), 4 * PORTIONS
 
-    def calls(_: int) -> int:
-        try:
-            return sum(counts.accept(KEY, rate=rate, minute=MINUTE) for _ in range(rate))
-        finally:
-            connection.close()
+    def calls() -> int:
+        return sum(counts.accept(KEY, rate=rate, minute=MINUTE) for _ in range(rate))
 
-    with ThreadPoolExecutor(8) as pool:
-        accepted = sum(pool.map(calls, range(8)))
+    accepted = sum(in_threads(calls, 8))
     assert rate <= accepted <= rate + 3

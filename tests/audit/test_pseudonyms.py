@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from uuid import UUID
 
 import pytest
-from django.db import connection
 
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
@@ -21,6 +19,7 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from sessions_app.models import Chat
 from tests.audit.log import AuditLog
+from tests.threads import in_threads
 from tests.world import CLIENT, World
 
 ONE = UUID("11111111-1111-4111-8111-111111111111")
@@ -108,22 +107,7 @@ class TestAMerge:
 
 
 def test_two_at_once_make_one_pseudonym(log: AuditLog) -> None:
-    start = threading.Barrier(6)
-    found: list[str] = []
-
-    def make() -> None:
-        start.wait()
-        try:
-            found.append(pseudonyms_for(key=log.key, chat_ids=[ONE, OTHER])[ONE])
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=make) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 6
+    found = in_threads(lambda: pseudonyms_for(key=log.key, chat_ids=[ONE, OTHER])[ONE], 6)
     assert len(set(found)) == 1
     assert AuditPerson.objects.count() == 2
 

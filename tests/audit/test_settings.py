@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from memoryproject.foundation.audit.models import AuditEvent, AuditSetting
 from memoryproject.foundation.audit.setting_changes import (
@@ -17,6 +14,7 @@ from memoryproject.foundation.audit.setting_changes import (
 )
 from memoryproject.foundation.audit.tasks import note_settings
 from tests.docs.sources import settings_read
+from tests.threads import in_threads
 
 KEY = "the key of a test"
 VALUES = {
@@ -75,20 +73,7 @@ def test_another_key_is_the_change_itself() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_processes_that_start_together_tell_it_once() -> None:
     settings_note(key=KEY, values=VALUES)
-    start = threading.Barrier(6)
-
-    def process() -> None:
-        start.wait()
-        try:
-            settings_note(key=KEY, values={**VALUES, "DEBUG": "True"})
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=process) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda: settings_note(key=KEY, values={**VALUES, "DEBUG": "True"}), 6)
     assert told()[1:] == [{"names": ["DEBUG"]}]
 
 

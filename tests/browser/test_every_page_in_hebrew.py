@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
+from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.choice import embedder
@@ -30,7 +31,9 @@ def test_what_people_write_stays_text_on_every_page(
     party = Party(phone=CLIENT.split("@")[0], name=HOSTILE[:200])
     world.say(CLIENT, HOSTILE, party=party)
     world.say(CLIENT, HOSTILE + "x" * 20_000, party=party)
-    memory_remember(content=HOSTILE, visibility="owner", embedder=embedder(), tags=(HOSTILE[:60],))
+    memory_remember(
+        NewMemory(content=HOSTILE, visibility="owner", tags=(HOSTILE[:60],)), embedder=embedder()
+    )
     furnish(world)
     Chat.objects.update(client_name=HOSTILE[:200])
     Label.objects.update(name=HOSTILE[:40])

@@ -12,6 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import ChatActivity, ChatLabel, ChatPause, Label, ReviewedMark, Turn
 from tests.browser.visit import Visit, is_scrolled_sideways
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
@@ -42,8 +43,8 @@ def test_a_message_appears_in_the_open_inbox(visit: Visit, staff: Page, world: W
     world.say(CLIENT, "Good morning")
     staff.goto(INBOX)
     first = staff.locator(".chat").first
-    expect(first).to_contain_text(CLIENT)
-    chosen = staff.locator(".chat", has_text=CLIENT).get_by_role("checkbox")
+    expect(first).to_contain_text(number_shown(CLIENT))
+    chosen = staff.locator(".chat", has_text=number_shown(CLIENT)).get_by_role("checkbox")
     chosen.check()
     world.receive(message_from(OTHER_CLIENT, "Is it ready?"))
     expect(first).to_contain_text("Is it ready?", timeout=SOON)
@@ -136,7 +137,7 @@ def test_a_keyboard_alone_works_through_the_list(visit: Visit, staff: Page, worl
     # Reviewed, it left this list, and the next one is in its place.
     left = staff.locator(".chat")
     expect(left).to_have_count(1)
-    expect(left).to_contain_text(CLIENT)
+    expect(left).to_contain_text(number_shown(CLIENT))
     expect(left.get_by_role("link")).to_be_focused()
     press(staff, "s")
     staff.get_by_role("dialog").get_by_role("button", name="For 4 hours").click()

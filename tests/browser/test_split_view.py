@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from memoryproject.foundation.text.phone_numbers import number_shown
 from tests.browser.visit import Visit, is_scrolled_sideways, serious
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -40,17 +41,17 @@ def test_the_list_stays_beside_the_conversation(visit: Visit, wide: Page, world:
     wide.locator(".chat-who a").first.click()
     expect(wide).to_have_url(opened(world, OTHER_CLIENT))
     expect(wide.locator(f"{PANE} .chat")).to_have_count(2)
-    expect(wide.locator(f"{PANE} .here")).to_contain_text(OTHER_CLIENT)
+    expect(wide.locator(f"{PANE} .here")).to_contain_text(number_shown(OTHER_CLIENT))
     expect(wide.locator(f"{PANE} .inbox-states [aria-current]")).to_have_text("Open")
     assert not is_scrolled_sideways(wide)
     # A click opens the other one, and back, reload and the address work as with any page.
     wide.locator(f"{PANE} .chat-who a").last.click()
     expect(wide).to_have_url(opened(world, CLIENT))
-    expect(wide.locator(f"{PANE} .here")).to_contain_text(CLIENT)
+    expect(wide.locator(f"{PANE} .here")).to_contain_text(number_shown(CLIENT))
     wide.go_back()
     expect(wide).to_have_url(opened(world, OTHER_CLIENT))
     wide.reload()
-    expect(wide.locator(f"{PANE} .here")).to_contain_text(OTHER_CLIENT)
+    expect(wide.locator(f"{PANE} .here")).to_contain_text(number_shown(OTHER_CLIENT))
     # What comes in appears in both.
     world.receive(message_from(OTHER_CLIENT, "Is it ready?"))
     expect(wide.locator(f"{PANE} .here")).to_contain_text("Is it ready?", timeout=SOON)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.facade import memory_remember
 from sessions_app.models import Turn
@@ -77,8 +78,7 @@ def test_near_misses_come_after_the_page_and_can_be_mended(
     visit: Visit, staff: Page, world: World
 ) -> None:
     memory_remember(
-        content="The garden has old trees beside the house",
-        visibility="public",
+        NewMemory(content="The garden has old trees beside the house", visibility="public"),
         embedder=world.dependencies.embedder,
     )
     world.say(CLIENT, "When does TestCorp pay its invoices?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from memories_app.facts.facade import NewMemory
 from memories_app.store.facade import memory_remember
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn
@@ -17,7 +18,9 @@ FACT = "TestCorp pays its invoices within 30 days"
 
 
 def test_an_answer_is_tried_again_and_compared(visit: Visit, staff: Page, world: World) -> None:
-    memory_remember(content=FACT, visibility="public", embedder=world.dependencies.embedder)
+    memory_remember(
+        NewMemory(content=FACT, visibility="public"), embedder=world.dependencies.embedder
+    )
     world.say(CLIENT, "When does TestCorp pay its invoices?")
     turn = Turn.objects.latest("id")
     staff.goto(f"/admin/sessions_app/turn/{turn.pk}/change/")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from django_q.models import OrmQ
 
@@ -33,6 +32,7 @@ from sessions_app.history.expiry import sessions_expire
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import CardWork, Chat, ChatSession, Message
 from tests.cards.making import make_due
+from tests.threads import begin_blocked, in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -234,63 +234,27 @@ def test_a_change_while_it_is_made_is_never_lost(world: World) -> None:
     """The maker has read the messages and waits for the session to store the card; meanwhile
     one of them is taken away."""
     session = ended(world, ASKED, "Is there parking?")
-    maker = threading.Thread(target=_make_elsewhere, args=(session.pk,))
     with transaction.atomic():
         ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
-        maker.start()
-        _wait_until_somebody_waits()
+        made = begin_blocked(lambda: card_make(session_id=session.pk))
         Message.objects.filter(session=session, content=ASKED).update(
             content="", revoked_at=timezone.now()
         )
         cards_outdate(session_ids=[session.pk])
-    maker.join()
+    made.result()
     assert MemoryCard.objects.get().title == "Is there parking?"
     assert not CardWork.objects.exists()
-
-
-def _make_elsewhere(session_id: UUID) -> None:
-    try:
-        card_make(session_id=session_id)
-    finally:
-        connection.close()
-
-
-def _wait_until_somebody_waits() -> None:
-    """Until another connection waits for a lock of ours."""
-    asked = "SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        with connection.cursor() as cursor:
-            cursor.execute(asked)
-            if cursor.fetchone()[0]:
-                return
-        time.sleep(0.01)
-    raise AssertionError("nobody waits")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_makers_side_by_side_make_one_card(world: World) -> None:
     session = ended(world, ASKED)
-    start = threading.Barrier(4)
-    failed: list[BaseException] = []
 
     def maker() -> None:
-        start.wait()
-        try:
+        with suppress(SessionBusyError):
             card_make(session_id=session.pk)
-        except SessionBusyError:
-            pass
-        except BaseException as error:  # noqa: BLE001
-            failed.append(error)
-        finally:
-            connection.close()
 
-    threads = [threading.Thread(target=maker) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    in_threads(maker, 4)
     assert MemoryCard.objects.get().title.startswith("Which rooms")
 
 

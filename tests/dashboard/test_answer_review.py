@@ -15,7 +15,8 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import AnswerRating, Turn
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.shown import words
+from tests.world import CLIENT, OTHER_CLIENT, World, asked
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/sessions_app/turn/"
@@ -26,16 +27,6 @@ RIGHTS = ("sessions_app.view_turn", "sessions_app.review_chat")
 
 def why(turn: Turn, query: str = "") -> str:
     return f"{LIST}{turn.pk}/change/{query}"
-
-
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
-
-
-def said(world: World, text: str, by: str = CLIENT) -> Turn:
-    world.say(by, text)
-    return Turn.objects.latest("id")
 
 
 def rate(client: Client, turn: Turn, verdict: str, reason: str = "", query: str = "") -> Any:
@@ -56,7 +47,7 @@ class TestRating:
     def test_an_answer_is_rated_bad_with_a_reason_and_the_page_and_the_list_say_so(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         answer = rate(admin_client, turn, "bad", "tone")
         assert answer.redirect_chain == [(f"{why(turn)}#rating", 302)]
         assert "You rated this answer bad" in words(answer)
@@ -65,7 +56,7 @@ class TestRating:
         assert "The tone or the language is wrong" in words(admin_client.get(LIST))
 
     def test_a_rating_is_changed_and_taken_back(self, admin_client: Client, world: World) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         rate(admin_client, turn, "bad", "tone")
         rate(admin_client, turn, "good", "tone")
         rating = AnswerRating.objects.get()
@@ -76,7 +67,7 @@ class TestRating:
     def test_each_of_the_staff_has_an_own_rating_and_sees_the_others(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         rate(admin_client, turn, "good")
         dana = staff_with(*RIGHTS)
         page = rate(dana, turn, "bad", "wrong")
@@ -85,13 +76,13 @@ class TestRating:
         assert "dana : bad It says something wrong" in words(admin_client.get(why(turn)))
 
     def test_a_rating_outlives_the_account(self, admin_client: Client, world: World) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         rate(staff_with(*RIGHTS), turn, "bad", "wrong")
         User.objects.get(username="dana").delete()
         assert "dana : bad" in words(admin_client.get(why(turn)))
 
     def test_it_is_audited_with_the_person(self, admin_client: Client, world: World) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         rate(admin_client, turn, "bad", "tone")
         resolve(admin_client, turn)
         rate(admin_client, turn, "none")
@@ -110,18 +101,18 @@ class TestRating:
     def test_what_there_is_not_is_refused(
         self, admin_client: Client, world: World, verdict: str, reason: str
     ) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         assert rate(admin_client, turn, verdict, reason).status_code == 400
         assert not AnswerRating.objects.exists()
 
     def test_an_answer_by_hand_is_not_rated(self, admin_client: Client, world: World) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         Turn.objects.filter(pk=turn.pk).update(by_hand=True)
         assert "Is this a good answer?" not in words(admin_client.get(why(turn)))
         assert rate(admin_client, turn, "good").status_code == 400
 
     def test_the_list_is_filtered_by_ratings(self, admin_client: Client, world: World) -> None:
-        good, bad, none = (said(world, text) for text in ("One", "Two", "Three"))
+        good, bad, none = (asked(world, text) for text in ("One", "Two", "Three"))
         rate(admin_client, good, "good")
         rate(admin_client, bad, "bad")
         assert listed(admin_client, f"{LIST}?review=good") == [good.pk]
@@ -134,7 +125,7 @@ class TestRating:
     def test_who_may_only_look_sees_ratings_and_is_refused(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         rate(admin_client, turn, "bad", "tone")
         reader = staff_with("sessions_app.view_turn")
         page = reader.get(why(turn))
@@ -146,7 +137,7 @@ class TestRating:
         assert AnswerRating.objects.get().is_open
 
     def test_who_may_not_see_the_answer_is_refused(self, world: World) -> None:
-        turn = said(world, "Hello")
+        turn = asked(world, "Hello")
         reviewer = staff_with("sessions_app.review_chat")
         assert rate(reviewer, turn, "good").status_code == 403
         assert resolve(reviewer, turn).status_code == 403
@@ -156,11 +147,11 @@ class TestQueue:
     def test_bad_failed_and_unknown_answers_are_to_be_reviewed_and_no_others(
         self, admin_client: Client, world: World
     ) -> None:
-        said(world, "Good morning")
-        unknown = said(world, "Where can I park?")
+        asked(world, "Good morning")
+        unknown = asked(world, "Where can I park?")
         world.provider.fail_next(REFUSED)
-        failed = said(world, "Thank you")
-        bad = said(world, "Goodbye", OTHER_CLIENT)
+        failed = asked(world, "Thank you")
+        bad = asked(world, "Goodbye", OTHER_CLIENT)
         rate(admin_client, bad, "bad")
         assert listed(admin_client) == [bad.pk, failed.pk, unknown.pk]
         assert "Answers to review 3" in words(admin_client.get(LIST))
@@ -172,13 +163,13 @@ class TestQueue:
     ) -> None:
         world.with_answer_rules(min_similarity=0.0)
         world.remember(CLIENT, "Parking is behind the house")
-        said(world, "Where can I park?")
+        asked(world, "Where can I park?")
         assert listed(admin_client) == []
 
     def test_what_is_rated_good_or_dealt_with_is_gone(
         self, admin_client: Client, world: World
     ) -> None:
-        one, two = said(world, "Where can I park?"), said(world, "Where can I sit?", OTHER_CLIENT)
+        one, two = asked(world, "Where can I park?"), asked(world, "Where can I sit?", OTHER_CLIENT)
         assert listed(admin_client) == [two.pk, one.pk]
         rate(admin_client, one, "good")
         assert listed(admin_client) == [two.pk]
@@ -191,7 +182,7 @@ class TestQueue:
         self, admin_client: Client, world: World
     ) -> None:
         world.provider.fail_next(REFUSED)
-        turn = said(world, "Thank you")
+        turn = asked(world, "Thank you")
         resolve(admin_client, turn)
         assert listed(admin_client) == []
         world.provider.fail_next(REFUSED)
@@ -204,9 +195,9 @@ class TestQueue:
 
     def test_staff_go_from_one_to_the_next(self, admin_client: Client, world: World) -> None:
         turns = [
-            said(world, "Where can I park?"),
-            said(world, "Hello"),
-            said(world, "Where is it?"),
+            asked(world, "Where can I park?"),
+            asked(world, "Hello"),
+            asked(world, "Where is it?"),
         ]
         old, new = turns[0], turns[2]
         shown = admin_client.get(QUEUE).content.decode()
@@ -225,7 +216,7 @@ class TestQueue:
         assert "No other is to be reviewed." in words(page)
 
     def test_a_rating_stays_in_the_queue(self, admin_client: Client, world: World) -> None:
-        turn = said(world, "Where can I park?")
+        turn = asked(world, "Where can I park?")
         page = rate(admin_client, turn, "bad", "unknown", "?queue=1")
         assert page.redirect_chain == [(why(turn, "?queue=1") + "#rating", 302)]
         assert "Resolve, next" in words(page)

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
 from memories_app.store.remember import memory_remember
@@ -23,10 +24,12 @@ OTHER = Actor("staff", "dana")
 @pytest.fixture
 def memory() -> Memory:
     remembered = memory_remember(
-        content="The price is 35",
-        visibility="owner",
-        tags=("a",),
-        expires_at=timezone.now().replace(year=2099),
+        NewMemory(
+            content="The price is 35",
+            visibility="owner",
+            tags=("a",),
+            expires_at=timezone.now().replace(year=2099),
+        ),
         embedder=embedder(),
     )
     return remembered.memory

@@ -17,7 +17,7 @@ from sessions_app.inbox.labels import chats_label
 from sessions_app.models import Chat, ChatAccess, ChatAddress, Label
 from tests.dashboard.staff import staff_with
 from tests.plans import plans_of
-from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from, write_as
 
 pytestmark = pytest.mark.django_db
 CONTACTS = "/admin/contacts/"
@@ -36,12 +36,6 @@ def rows(shown: str) -> list[str]:
 
 def names(shown: str) -> list[str]:
     return re.findall(r'class="contact-name"[^>]*><bdi>(.*?)</bdi>', shown)
-
-
-def write_as(world: World, address: str, name: str, text: str = "shalom") -> None:
-    party = Party(phone=address.partition("@")[0], name=name)
-    world.receive(message_from(address, text, party=party))
-    world.work()
 
 
 def test_people_are_listed_with_their_number_and_what_is_kept_of_them(

@@ -24,7 +24,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
 from sessions_app.turns.pauses import chat_pause
 from tests.remembering import remember
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, message_from, new_world
 
 pytestmark = pytest.mark.django_db
 
@@ -56,11 +56,6 @@ def page(client: Client, period: str = "today") -> str:
 def tiles(html: str) -> dict[str, str]:
     """What stands in each figure's place."""
     return {found[1]: found[0] for found in TILE.finditer(html)}
-
-
-def said(world: World, text: str, by: str) -> Turn:
-    world.say(by, text)
-    return Turn.objects.latest("id")
 
 
 def html_text(address: str) -> str:
@@ -139,14 +134,16 @@ def test_figures_in_words(busy: World, admin_client: Client) -> None:
 
 
 def test_how_well_the_assistant_did_leads_to_the_answers(busy: World, admin_client: Client) -> None:
-    questions = [said(busy, text, THIRD) for text in ("Where can I park?", "Do you have oat milk?")]
+    questions = [
+        asked(busy, text, THIRD) for text in ("Where can I park?", "Do you have oat milk?")
+    ]
     rates = ((questions[0], "good"), (questions[1], "bad"))
     for turn, verdict in rates:
         address = f"/admin/sessions_app/turn/{turn.pk}/rate/"
         admin_client.post(address, {"verdict": verdict, "reason": "unknown"})
     chat = busy.chat(THIRD)
     chat_pause(chat_id=chat.pk, until=None, by=None, actor=SYSTEM, now=timezone.now())
-    said(busy, "And cow's milk?", THIRD)
+    asked(busy, "And cow's milk?", THIRD)
     html = page(admin_client)
     assert "Did the assistant do well today?" in html
     found = tiles(html)

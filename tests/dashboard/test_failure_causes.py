@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any
 
@@ -14,6 +13,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import AnswerResolved, OutboundPart, Turn, TurnReplay
 from sessions_app.turns.failure_causes import GroupResult, group_act
 from tests.dashboard.staff import staff_with
+from tests.shown import words_of
 from tests.world import CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +45,7 @@ def failed(five: None) -> list[Turn]:
 
 def sections(answer: Any) -> list[str]:
     found = re.findall(r"<section.*?</section>", answer.content.decode(), re.S)
-    return [html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", each))) for each in found]
+    return [words_of(each) for each in found]
 
 
 def posted(client: Client, place: int = 0) -> dict[str, str]:

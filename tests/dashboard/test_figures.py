@@ -38,7 +38,7 @@ from sessions_app.turns.pauses import chat_pause
 from sessions_app.turns.rerun import turn_rerun
 from tests.dashboard.counting import assert_right
 from tests.events import edit, revocation
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, message_from
 
 JERUSALEM = ZoneInfo("Asia/Jerusalem")
 CHANGES = ((3, 26), (3, 27), (10, 25))
@@ -331,13 +331,13 @@ def test_how_well_the_assistant_did(world: World) -> None:
     now = timezone.now()
     world.with_answer_rules(min_similarity=0.0)
     world.remember(OTHER_CLIENT, "Parking is behind the house")
-    known = said(world, "Where can I park?", OTHER_CLIENT)
-    unknown = said(world, "Do you deliver to Haifa?")
-    said(world, "Thank you!")
+    known = asked(world, "Where can I park?", OTHER_CLIENT)
+    unknown = asked(world, "Do you deliver to Haifa?")
+    asked(world, "Thank you!")
     rate(known, is_good=True)
     rate(unknown, is_good=False)
     chat_pause(chat_id=world.chat(CLIENT).pk, until=None, by=None, actor=SYSTEM, now=now)
-    said(world, "Is anybody there who can help me?")
+    asked(world, "Is anybody there who can help me?")
     figures = figures_of(period_named("today", now=now)).whole
     assert (figures.held, figures.unknown) == (1, 1)
     assert (figures.rated_good, figures.rated_bad) == (1, 1)
@@ -358,11 +358,6 @@ def test_how_well_the_assistant_did(world: World) -> None:
     )
     assert figures_of(period_named("today", now=now)).whole.unknown == 0
     assert_right()
-
-
-def said(world: World, text: str, by: str = CLIENT) -> Turn:
-    world.say(by, text)
-    return Turn.objects.latest("id")
 
 
 def rate(turn: Turn, *, is_good: bool) -> None:

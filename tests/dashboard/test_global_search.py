@@ -12,22 +12,15 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.models import Message
 from tests.dashboard.staff import staff_with
 from tests.plans import plans_of
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, write_as
 
 pytestmark = pytest.mark.django_db
 SEARCH = "/admin/search/"
 OMAR = "972550100101@c.us"
 TYPED = {"X-Search": "yes"}
-
-
-def write_as(world: World, address: str, name: str, text: str = "shalom") -> None:
-    party = Party(phone=address.partition("@")[0], name=name)
-    world.receive(message_from(address, text, party=party))
-    world.work()
 
 
 def found(client: Client, words: str, **headers: str) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -22,6 +21,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.models import AssistantProfile, Chat, Label, Note
 from tests.forms import opened, stamped_form
 from tests.staff.furnish import furnish, rows
+from tests.threads import begin_all_blocked, begin_blocked
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -408,19 +408,16 @@ def test_of_two_who_save_at_the_same_moment_one_is_asked(name: str) -> None:
         opened(client, kind.page(row)) | {field: f"{value} {number}"}
         for number, client in enumerate(clients)
     ]
-    answers: dict[int, int] = {}
 
-    def save(number: int) -> None:
-        answers[number] = send(clients[number], kind, row, forms[number]).status_code
+    def save(number: int) -> int:
+        return int(send(clients[number], kind, row, forms[number]).status_code)
 
     with transaction.atomic():
         type(row).objects.select_for_update().get(pk=row.pk)
-        threads = [in_thread(save, number) for number in range(2)]
-        wait_for(*threads)
-    for thread in threads:
-        thread.join()
-    assert sorted(answers.values()) == [200, 302]
-    (saved,) = [number for number, code in answers.items() if code == 302]
+        saves = begin_all_blocked(partial(save, 0), partial(save, 1))
+    codes = [each.result() for each in saves]
+    assert sorted(codes) == [200, 302]
+    saved = codes.index(302)
     row.refresh_from_db()
     assert kind.stored(row, field) == f"{value} {saved}"
 
@@ -433,31 +430,8 @@ def test_what_is_written_at_the_moment_of_saving_stays(admin_client: Client) -> 
     form = opened(admin_client, kind.page(chat)) | {"memory_enabled": "false"}
     with transaction.atomic():
         Chat.objects.select_for_update().get()
-        thread = in_thread(send, admin_client, kind, chat, form)
-        wait_for(thread)
+        sending = begin_blocked(lambda: send(admin_client, kind, chat, form))
         Chat.objects.update(client_name="Dana", language="he")
-    thread.join()
+    sending.result()
     chat.refresh_from_db()
     assert (chat.memory_enabled, chat.client_name, chat.language) == (False, "Dana", "he")
-
-
-def in_thread(work: Callable[..., Any], *args: Any) -> threading.Thread:
-    def run() -> None:
-        try:
-            work(*args)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
-
-def wait_for(*threads: threading.Thread) -> None:
-    """Until each of them waits for a lock, or is through without."""
-    while any(thread.is_alive() for thread in threads):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone()[0] >= len(threads):
-                return
-        time.sleep(0.01)

@@ -38,7 +38,8 @@ def rows(shown: str) -> list[str]:
 
 
 def who(shown: str) -> list[str]:
-    return re.findall(r'<span class="chat-address quiet"><bdi dir="ltr">(.*?)</bdi>', shown)
+    numbers = re.findall(r'<span class="chat-address quiet"><bdi dir="ltr">(.*?)</bdi>', shown)
+    return [f"{re.sub(r'[^0-9]', '', number)}@c.us" for number in numbers]
 
 
 def staff(*codenames: str) -> User:

@@ -39,7 +39,9 @@ def chats(two: None, world: World) -> list[Chat]:
 
 
 def listed(client: Client, query: str = "") -> list[str]:
-    return LISTED.findall(client.get(INBOX + query).content.decode())
+    """The ids of the listed chats, which show their numbers."""
+    numbers = LISTED.findall(client.get(INBOX + query).content.decode())
+    return [f"{re.sub(r'[^0-9]', '', number)}@c.us" for number in numbers]
 
 
 def tabs(client: Client, query: str = "") -> dict[str, str]:

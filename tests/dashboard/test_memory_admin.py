@@ -19,6 +19,7 @@ from sessions_app.models import Chat
 from tests.forms import save
 from tests.memories.bulk import memories_store
 from tests.remembering import remember
+from tests.shown import said
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memories_app/memory/"
@@ -42,10 +43,6 @@ def filled(memory: Memory | None = None, **changes: str) -> dict[str, str]:
     if memory is not None:
         values.update(content=memory.content, visibility=memory.visibility, type=memory.type)
     return {**values, "expires_at_0": "", "expires_at_1": "", **changes}
-
-
-def said(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
 
 
 def errors(response: Any) -> str:
@@ -120,14 +117,14 @@ def test_what_a_service_refuses_stands_in_the_form(staff: Client) -> None:
 def test_staff_add_a_memory_of_a_chat(staff: Client) -> None:
     chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="cloud")
     form = filled(content="Dana likes tea", visibility="chat", tags="people")
-    assert "Say which chat" in errors(staff.post(f"{LIST}add/", form))
+    assert "Say which client" in errors(staff.post(f"{LIST}add/", form))
     unknown = staff.post(f"{LIST}add/", {**form, "whatsapp_chat": "1@c.us"})
-    assert "There is no such chat" in errors(unknown)
+    assert "No contact has this name or number." in errors(unknown)
     added = staff.post(f"{LIST}add/", {**form, "whatsapp_chat": chat.whatsapp_chat})
     assert added.status_code == 302
     memory = Memory.objects.get()
     assert (memory.chat_id, memory.source, memory.tags) == (chat.pk, "staff", ["people"])
-    assert "15550100123@c.us" in staff.get(page(memory)).content.decode()
+    assert "+1 555-010-0123" in staff.get(page(memory)).content.decode()
     again = staff.post(f"{LIST}add/", {**form, "whatsapp_chat": chat.whatsapp_chat}, follow=True)
     assert "was known already" in said(again)
     assert Memory.objects.count() == 1

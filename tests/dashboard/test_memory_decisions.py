@@ -24,6 +24,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message
 from tests.dashboard.staff import staff_with
 from tests.remembering import remember
+from tests.shown import said
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -46,10 +47,6 @@ def shown(client: Client, address: str) -> str:
     answer = client.get(address)
     assert answer.status_code == 200
     return str(answer.content.decode())
-
-
-def said(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
 
 
 def answer(client: Client, memory: Memory, decision: str, **more: str) -> Any:

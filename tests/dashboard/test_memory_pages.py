@@ -8,7 +8,6 @@ import re
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -24,10 +23,12 @@ from memories_app.store.change import memory_set_visibility
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
 from tests.memories.bulk import memories_store
 from tests.remembering import remember
+from tests.shown import said
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -43,10 +44,6 @@ def shown(client: Client, address: str = LIST, **query: str) -> str:
     answer = client.get(address, query)
     assert answer.status_code == 200, answer
     return str(answer.content.decode())
-
-
-def said(response: Any) -> str:
-    return " ".join(str(message) for message in response.context["messages"])
 
 
 def rows(text: str) -> list[str]:
@@ -410,7 +407,7 @@ def test_the_answers_for_which_it_was_recalled_are_linked(
     found = shown(admin_client, page(Memory.objects.get()))
     section = found.partition("Where it was used")[2].partition("</section>")[0]
     assert f"/admin/sessions_app/turn/{turn.pk}/change/" in section
-    assert CLIENT in section
+    assert number_shown(CLIENT) in section
 
 
 def test_one_that_no_answer_used_says_so(admin_client: Client, world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any
 
@@ -10,11 +9,11 @@ import pytest
 from django.test import Client
 
 from memories_app.models import Memory
-from memories_app.store.facade import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Turn
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World, new_world
+from tests.shown import words, words_of
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world, remember
 
 pytestmark = pytest.mark.django_db
 QUESTION = "When does TestCorp pay its invoices?"
@@ -25,23 +24,9 @@ def near(turn: Turn) -> str:
     return f"/admin/sessions_app/turn/{turn.pk}/near/"
 
 
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
-
-
 def rows(answer: Any) -> list[str]:
     found = re.findall(r'<li class="near">.*?</li>', answer.content.decode(), re.S)
-    return [html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row))) for row in found]
-
-
-def remember(world: World, content: str, visibility: str = "public", chat: str = "") -> Memory:
-    return memory_remember(
-        content=content,
-        visibility=visibility,
-        chat_id=world.chat(chat).pk if chat else None,
-        embedder=world.dependencies.embedder,
-    ).memory
+    return [words_of(row) for row in found]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from django.test import Client
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import AssistantProfile
 from tests.dashboard.staff import staff_with
-from tests.dashboard.test_replay_page import NASTY, plain
+from tests.dashboard.test_replay_page import NASTY
+from tests.shown import words_of
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +66,7 @@ def test_of_two_who_edit_at_once_nobodys_words_are_lost(admin_client: Client) ->
     assert "Somebody else saved this meanwhile and changed: About the business." in page
     theirs = re.search(r'id="id_business_facts_error">(.*?)</ul>', page, re.S)
     assert theirs is not None
-    assert plain(theirs[1]).split()[-4:] == ["is:", "Roses", "<b>cost</b>", "5"]
+    assert words_of(theirs[1]).split()[-4:] == ["is:", "Roses", "<b>cost</b>", "5"]
     assert "Tulips cost 3</textarea>" in page
     assert AssistantProfile.objects.get().business_facts == "Roses <b>cost</b> 5"
     again = re.search(r'name="seen" value="([^"]*)"', page)
@@ -119,7 +120,7 @@ def test_the_preview_is_made_of_what_is_typed_and_saves_nothing(
     answer = admin_client.post(PREVIEW, form)
     assert answer.status_code == 200
     page = answer.content.decode()
-    shown = plain(page[page.index('id="preview"') :])
+    shown = words_of(page[page.index('id="preview"') :])
     for text in (*told, "You are Dina", "You are kind.", "We sell flowers.", "about"):
         assert text in shown
     assert 'value="Dina"' in page
@@ -135,10 +136,10 @@ def test_the_preview_says_what_the_next_prompt_says(admin_client: Client, world:
     save(admin_client, form["seen"])
     world.say(CLIENT, "Hello")
     lines = [line for line in world.prompt()[0].content.splitlines() if line.strip()]
-    shown = plain(part)
+    shown = words_of(part)
     for line in lines:
         if not line.startswith("It is "):
-            assert plain(line) in shown
+            assert words_of(line) in shown
 
 
 def test_for_a_script_the_preview_comes_alone(admin_client: Client) -> None:
@@ -147,7 +148,7 @@ def test_for_a_script_the_preview_comes_alone(admin_client: Client) -> None:
     assert "<html" not in answer.content.decode()
     wrong = admin_client.post(PREVIEW, {**form, "name": ""}, headers={"X-Part": "yes"})
     assert wrong.status_code == 422
-    assert "Name:" in plain(wrong.content.decode())
+    assert "Name:" in words_of(wrong.content.decode())
     assert admin_client.post(PREVIEW, {**form, "name": ""}).status_code == 422
 
 

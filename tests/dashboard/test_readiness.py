@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
 from django.db import connection
 from django.test import Client
 
-
-def break_connection() -> None:
-    """End this process's session at the server, as a restart of PostgreSQL does."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        (pid,) = cursor.fetchone()
-    other = connection.copy()
-    with closing(other), other.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+from tests.database import break_connection
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -25,6 +24,7 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message, Turn, TurnReplay
 from tests.dashboard.staff import staff_with
+from tests.shown import messages_of, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -41,11 +41,6 @@ def page(client: Client, path: str) -> str:
     answer = client.get(path)
     assert answer.status_code == 200, answer
     return answer.content.decode()
-
-
-def plain(shown: str) -> str:
-    """The page's words."""
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
 
 
 def newest() -> Turn:
@@ -67,19 +62,19 @@ def test_it_shows_question_answer_and_what_was_recalled(
 ) -> None:
     shown = page(admin_client, address(newest()))
     memory = Memory.objects.get()
-    assert plain(shown).count("When does TestCorp pay its invoices?") >= 2
-    assert "answer to: When does TestCorp pay" in plain(shown)
+    assert words_of(shown).count("When does TestCorp pay its invoices?") >= 2
+    assert "answer to: When does TestCorp pay" in words_of(shown)
     assert f'href="/admin/memories_app/memory/{memory.pk}/change/"' in shown
     assert f"?at={memory.source_message_id}#m-{memory.source_message_id}" in shown
     hit = newest().replay.recalled[0]
-    assert f"{hit['score']:.2f}" in plain(shown)
+    assert f"{hit['score']:.2f}" in words_of(shown)
     assert f'<rect class="value" width="{round(hit["score"] * 100)}"' in shown
 
 
 def test_a_message_that_is_no_text_is_named_in_words(admin_client: Client, world: World) -> None:
     world.receive(message_from(CLIENT, "Is this the vase?", kind="image"))
     world.work()
-    shown = plain(page(admin_client, address(newest())))
+    shown = words_of(page(admin_client, address(newest())))
     assert "Picture Is this the vase?" in shown
 
 
@@ -96,7 +91,7 @@ def test_a_recalled_memory_leads_to_the_preview_of_its_erasure(
     preview = admin_client.post(form[1], fields, follow=True)
     assert preview.redirect_chain[0][0].startswith("/admin/sessions_app/forgetrun/")
     told = preview.getvalue().decode()
-    assert "TestCorp pays its invoices within 30 days" in plain(told)
+    assert "TestCorp pays its invoices within 30 days" in words_of(told)
     assert Memory.objects.get() == memory
 
 
@@ -127,7 +122,7 @@ def test_it_shows_where_the_time_went(admin_client: Client, world: World) -> Non
     turn.save()
     shown = page(admin_client, address(turn))
     for told in ("Waiting 2.0 s", "Recall 500 ms", "Chat model 1.4 s", "Sending 1.0 s", "5.0 s"):
-        assert told in plain(shown)
+        assert told in words_of(shown)
     widths = re.findall(r'<rect class="(\w+)" x="([\d.]+)" width="([\d.]+)" height="10"/>', shown)
     assert widths[0] == ("waiting", "0.0", "40.0")
     assert widths[-1] == ("sending", "80.0", "20.0")
@@ -141,7 +136,7 @@ def test_what_was_forgotten_since_is_shown_as_forgotten(
         embedder=recalled.dependencies.embedder, chat_memory=recalled.rules.chat_memory
     )
     object_forget(kind="memory", object_id=Memory.objects.get().pk, dependencies=dependencies)
-    shown = plain(page(admin_client, address(turn)))
+    shown = words_of(page(admin_client, address(turn)))
     assert "erased since" in shown
     assert "within 30 days" not in shown
 
@@ -154,14 +149,14 @@ def test_a_forgotten_question_is_told_and_not_shown(admin_client: Client, world:
         embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
     )
     object_forget(kind="message", object_id=turn.message.pk, dependencies=dependencies)
-    shown = plain(page(admin_client, address(turn)))
+    shown = words_of(page(admin_client, address(turn)))
     assert "4711" not in shown
     assert "It isn't kept" in shown
 
 
 def test_a_memory_that_was_changed_since_says_so(admin_client: Client, recalled: World) -> None:
     Memory.objects.update(content="TestCorp pays within 60 days")
-    assert "says something else today" in plain(page(admin_client, address(newest())))
+    assert "says something else today" in words_of(page(admin_client, address(newest())))
 
 
 def test_what_the_budget_left_out_is_told_in_sentences(admin_client: Client, world: World) -> None:
@@ -179,7 +174,7 @@ def test_what_the_budget_left_out_is_told_in_sentences(admin_client: Client, wor
         "summarized_until": 8,
     }
     TurnReplay.objects.update(left_out=left_out)
-    shown = plain(page(admin_client, address(newest())))
+    shown = words_of(page(admin_client, address(newest())))
     for told in (
         "up to message no. 12 did not fit",
         "3 messages were too much",
@@ -201,7 +196,7 @@ def test_a_model_that_failed_is_told_in_words(admin_client: Client, world: World
 
     world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(fail))
     world.say(CLIENT, "Hi")
-    shown = plain(page(admin_client, address(newest())))
+    shown = words_of(page(admin_client, address(newest())))
     assert "The chat model gave no answer" in shown
     assert "the model is down" in shown
 
@@ -273,8 +268,8 @@ def test_recall_now_compares_with_what_was_recalled_then(
     recalled.remember(GODFATHER, "TestCorp pays its invoices by bank transfer")
     shown = page(admin_client, address(turn, "recall/"))
     then, now = shown.split('id="now-title"')
-    assert "not recalled today" in plain(then)
-    assert "was no." in plain(now)
+    assert "not recalled today" in words_of(then)
+    assert "was no." in words_of(now)
     assert "by bank transfer" in now
     assert "by bank transfer" not in then
     assert re.search(r'class="state good">new<', now)
@@ -296,7 +291,7 @@ def test_recall_now_goes_by_the_rights_of_its_chat(
 def test_recall_now_says_where_there_is_nothing_to_ask(admin_client: Client, world: World) -> None:
     world.with_rules(memory_enabled=False)
     world.say(CLIENT, "Hi")
-    assert "can't be asked" in plain(page(admin_client, address(newest(), "recall/")))
+    assert "can't be asked" in words_of(page(admin_client, address(newest(), "recall/")))
 
 
 def test_a_failed_turn_is_run_again_after_a_confirmation(
@@ -314,7 +309,7 @@ def test_a_failed_turn_is_run_again_after_a_confirmation(
     told = []
     for _ in range(2):
         answer = admin_client.post(address(turn, "rerun/"), {"seen": seen[1]}, follow=True)
-        told += [str(message) for message in answer.context["messages"]]
+        told += messages_of(answer)
     assert told[0] == "It is being sent again."
     assert told[1].startswith("Nothing was done")
     world.work()
@@ -328,7 +323,7 @@ def test_the_confirmation_shows_the_person_and_the_text_and_is_recorded(
     world.provider.fail_next(REFUSED)
     world.say(CLIENT, "Lost")
     turn = newest()
-    shown = plain(page(admin_client, address(turn, "rerun/")))
+    shown = words_of(page(admin_client, address(turn, "rerun/")))
     assert f"To: {turn.chat}" in shown.replace("\u2068", "").replace("\u2069", "")
     assert "They wrote Lost" in shown
     assert "This is sent answer to: Lost" in shown
@@ -344,7 +339,7 @@ def test_the_confirmation_of_a_new_answer_promises_no_text(
     turn = newest()
     turn.parts.all().delete()
     Turn.objects.filter(pk=turn.pk).update(state="failed", reply=None)
-    shown = plain(page(admin_client, address(turn, "rerun/")))
+    shown = words_of(page(admin_client, address(turn, "rerun/")))
     assert "They wrote Lost" in shown
     assert "This is sent" not in shown
 
@@ -355,12 +350,12 @@ def test_a_missed_message_leads_to_a_reply_by_hand(admin_client: Client, world: 
     turn = newest()
     assert turn.state == "missed"
     shown = page(admin_client, address(turn))
-    assert "Reply in the conversation" in plain(shown)
-    assert "Reply in the conversation" not in plain(
+    assert "Reply in the conversation" in words_of(shown)
+    assert "Reply in the conversation" not in words_of(
         page(staff_with("sessions_app.view_turn"), address(turn))
     )
     world.say(CLIENT, "Hello")
-    assert "Reply in the conversation" not in plain(page(admin_client, address(newest())))
+    assert "Reply in the conversation" not in words_of(page(admin_client, address(newest())))
 
 
 def test_an_unconfirmed_one_warns_that_it_may_come_twice(
@@ -371,7 +366,7 @@ def test_an_unconfirmed_one_warns_that_it_may_come_twice(
     turn = newest()
     turn.parts.update(state="unconfirmed")
     Turn.objects.update(state="unconfirmed")
-    assert "may get it twice" in plain(page(admin_client, address(turn, "rerun/")))
+    assert "may get it twice" in words_of(page(admin_client, address(turn, "rerun/")))
 
 
 def test_outside_the_window_it_is_refused_in_words(admin_client: Client, world: World) -> None:
@@ -381,7 +376,7 @@ def test_outside_the_window_it_is_refused_in_words(admin_client: Client, world: 
     Turn.objects.update(asked_at=long_ago)
     Message.objects.update(timestamp=long_ago)
     turn = newest()
-    shown = plain(page(admin_client, address(turn)))
+    shown = words_of(page(admin_client, address(turn)))
     assert "WhatsApp's window for it is closed" in shown
     assert "Send it again" not in shown
     answer = admin_client.post(address(turn, "rerun/"), {}, follow=True)

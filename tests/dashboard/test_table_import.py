@@ -24,6 +24,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from tests.dashboard.staff import staff_with
 from tests.remembering import remember
+from tests.shown import words
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/memories_app/memory/table/"
@@ -40,11 +41,6 @@ def store(client: Client, text: str, ticked: list[str] | None = None, **more: An
     rows = ROW.findall(preview(client, text, **more).content.decode())
     posted = {"text": text, "visibility": "public", "do": "store", **more}
     return client.post(PAGE, {**posted, "row": rows if ticked is None else ticked})
-
-
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
 
 
 def statuses(answer: Any) -> list[str]:

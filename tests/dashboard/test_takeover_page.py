@@ -17,6 +17,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import ChatPause, Message, Turn
 from tests.dashboard.staff import staff_with
+from tests.shown import messages_of
 from tests.world import CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
@@ -63,10 +64,6 @@ def panel(client: Client, world: World) -> str:
     return found[0] if found else ""
 
 
-def words(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
-
-
 def key_of(shown: str) -> str:
     found = re.search(r'name="key" value="([0-9a-f-]{36})"', shown)
     assert found is not None
@@ -77,7 +74,7 @@ def key_of(shown: str) -> str:
 def test_paused_for_some_hours(admin_client: Client, told: World, lasts: str, hours: int) -> None:
     before = timezone.now()
     answer = admin_client.post(address(told, "pause/"), {"lasts": lasts}, follow=True)
-    assert words(answer)[0].startswith("The assistant is paused until ")
+    assert messages_of(answer)[0].startswith("The assistant is paused until ")
     until = ChatPause.objects.get().until
     assert until is not None
     wanted = timedelta(hours=hours)
@@ -139,11 +136,11 @@ def test_handed_back_with_the_choice_to_answer_the_last_message(
     assert "1 message came in meanwhile" in shown
     assert 'value="last"' in shown
     answer = admin_client.post(address(told, "resume/"), {"answer": "last"}, follow=True)
-    assert words(answer) == ["The assistant goes on, and answers the last message now."]
+    assert messages_of(answer) == ["The assistant goes on, and answers the last message now."]
     told.work()
     assert told.provider.sent[-1].text == "answer to: Are you there?"
     answer = admin_client.post(address(told, "resume/"), follow=True)
-    assert words(answer) == ["The assistant wasn't paused here any more."]
+    assert messages_of(answer) == ["The assistant wasn't paused here any more."]
     assert "Assistant is on" in panel(admin_client, told)
 
 
@@ -154,9 +151,11 @@ def test_a_reply_goes_out_once_however_often_it_is_posted(
     assert "Sending pauses the assistant for an hour." in shown
     form = {"text": "Hello\r\nfrom me", "key": key_of(shown)}
     answer = admin_client.post(address(told, "reply/"), form, follow=True)
-    assert words(answer)[0].startswith("Your reply is on its way. The assistant is paused until")
+    assert messages_of(answer)[0].startswith(
+        "Your reply is on its way. The assistant is paused until"
+    )
     answer = admin_client.post(address(told, "reply/"), form, follow=True)
-    assert words(answer) == ["This reply was sent already."]
+    assert messages_of(answer) == ["This reply was sent already."]
     told.work()
     assert [part.text for part in told.provider.sent] == ["Hello\nfrom me"]
     author = User.objects.get(username="admin")
@@ -304,7 +303,7 @@ def test_a_chat_that_came_by_neither_provider_says_where_a_reply_goes(
     assert hint in shown
     reply = {"text": "Hello", "key": key_of(shown)}
     answer = admin_client.post(address(world, "reply/"), reply, follow=True)
-    (said,) = words(answer)
+    (said,) = messages_of(answer)
     assert ("is on its way" in said) == (by == "green")
     assert ("Nobody was sent it" in said) == (by == "console")
     turn = Turn.objects.get(by_hand=True)

@@ -14,25 +14,17 @@ from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Turn
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+from tests.shown import words
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked
 
 pytestmark = pytest.mark.django_db
+QUESTION = "Are you open on Fridays?"
 FACT = "We are open on Fridays until 14:00"
 READS = ("sessions_app.view_turn", "memories_app.view_memory")
 
 
 def why(turn: Turn) -> str:
     return f"/admin/sessions_app/turn/{turn.pk}/change/"
-
-
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
-
-
-def asked(world: World, text: str = "Are you open on Fridays?", by: str = CLIENT) -> Turn:
-    world.say(by, text)
-    return Turn.objects.latest("id")
 
 
 def teach(client: Client, turn: Turn, text: str = FACT, audience: str = "client") -> Any:
@@ -67,7 +59,7 @@ class TestRemember:
     def test_the_form_begins_with_what_the_client_wrote(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         page = admin_client.get(why(turn))
         assert field(page, "teach-text") == "Are you open on Fridays?"
         assert 'data-text="answer to: Are you open on Fridays?"' in page.content.decode()
@@ -76,7 +68,7 @@ class TestRemember:
         self, admin_client: Client, world: World
     ) -> None:
         world.with_answer_rules(min_similarity=0.0)
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         answer = teach(admin_client, turn)
         assert answer.redirect_chain == [(why(turn), 302)]
         assert "It is remembered for this client from now on." in words(answer)
@@ -90,14 +82,14 @@ class TestRemember:
         self, admin_client: Client, world: World
     ) -> None:
         world.with_answer_rules(min_similarity=0.0)
-        answer = teach(admin_client, asked(world), audience="everyone")
+        answer = teach(admin_client, asked(world, QUESTION), audience="everyone")
         assert "It is remembered for everyone from now on." in words(answer)
         memory = Memory.objects.get()
         assert (memory.visibility, memory.chat_id) == ("public", None)
         assert FACT in world.seen_by_model(OTHER_CLIENT, "Until when on Fridays?")
 
     def test_for_the_owner_it_stays_the_owners(self, admin_client: Client, world: World) -> None:
-        turn = asked(world, by=GODFATHER)
+        turn = asked(world, QUESTION, GODFATHER)
         assert "Remember for the owner" in words(admin_client.get(why(turn)))
         answer = teach(admin_client, turn)
         assert "It is remembered for the owner from now on." in words(answer)
@@ -107,7 +99,7 @@ class TestRemember:
     def test_the_audit_log_names_the_answer_and_the_person(
         self, admin_client: Client, world: World, audience: str
     ) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         teach(admin_client, turn, audience=audience)
         event = AuditEvent.objects.get(action="memory.teach")
         assert (event.actor_kind, event.actor) == ("staff", "admin")
@@ -119,7 +111,7 @@ class TestRemember:
     def test_the_question_itself_is_refused_and_kept(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         answer = teach(admin_client, turn, " Are you open  on Fridays? ")
         assert "Write what the assistant should know." in words(answer)
         assert '<details class="teach" open>' in answer.content.decode()
@@ -130,7 +122,7 @@ class TestRemember:
         self, admin_client: Client, world: World
     ) -> None:
         long = "word " * 4_000 + "end"
-        answer = teach(admin_client, asked(world), long)
+        answer = teach(admin_client, asked(world, QUESTION), long)
         assert field(answer, "teach-text") == long
         assert 'role="alert"' in answer.content.decode()
         assert not Memory.objects.exists()
@@ -138,7 +130,7 @@ class TestRemember:
     def test_what_is_known_already_is_counted_and_told(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         teach(admin_client, turn)
         assert "This was known already" in words(teach(admin_client, turn))
         assert Memory.objects.get().told_count == 2
@@ -146,27 +138,27 @@ class TestRemember:
     def test_an_audience_that_there_is_not_is_refused(
         self, admin_client: Client, world: World
     ) -> None:
-        assert teach(admin_client, asked(world), audience="nobody").status_code == 400
+        assert teach(admin_client, asked(world, QUESTION), audience="nobody").status_code == 400
         assert not Memory.objects.exists()
 
     def test_an_answer_of_an_erased_question_can_be_taught(
         self, admin_client: Client, world: World
     ) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         Turn.objects.filter(pk=turn.pk).update(message=None)
         assert field(admin_client.get(why(turn)), "teach-text").startswith("answer to:")
         teach(admin_client, turn)
         assert Memory.objects.get().content == FACT
 
     def test_who_may_add_no_memories_is_offered_nothing_and_refused(self, world: World) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         reader = staff_with(*READS, "memories_app.change_memory")
         assert "Remember…" not in words(reader.get(why(turn)))
         assert teach(reader, turn).status_code == 403
         assert not Memory.objects.exists()
 
     def test_who_may_not_see_the_answer_is_refused(self, world: World) -> None:
-        turn = asked(world)
+        turn = asked(world, QUESTION)
         assert teach(staff_with("memories_app.add_memory"), turn).status_code == 403
         assert not Memory.objects.exists()
 

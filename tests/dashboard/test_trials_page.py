@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import uuid
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.facade import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
@@ -19,6 +19,7 @@ from sessions_app.models import AnswerTrial, Turn, TurnReplay, UsageDay
 from sessions_app.tasks import run_trial
 from sessions_app.trials.facade import trial_run
 from tests.dashboard.staff import staff_with
+from tests.shown import words
 from tests.world import CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +31,9 @@ PRICES = {"scripted": (1_000.0, 1_000.0), "other": (2_000.0, 2_000.0)}
 @pytest.fixture(scope="module")
 def answered(module_rows: None) -> None:
     world = new_world()
-    memory_remember(content=FACT, visibility="public", embedder=world.dependencies.embedder)
+    memory_remember(
+        NewMemory(content=FACT, visibility="public"), embedder=world.dependencies.embedder
+    )
     world.say(CLIENT, "When does TestCorp pay its invoices?")
 
 
@@ -47,11 +50,6 @@ def models(settings: Any) -> None:
 
 def address(turn: Turn) -> str:
     return f"/admin/sessions_app/turn/{turn.pk}/trials/"
-
-
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
 
 
 def form_of(client: Client, turn: Turn) -> dict[str, str]:
@@ -133,8 +131,7 @@ def test_what_is_edited_and_ticked_is_used_and_shown(
     admin_client: Client, asked: Turn, world: World, models: None
 ) -> None:
     near = memory_remember(
-        content="In the garden there are old trees",
-        visibility="public",
+        NewMemory(content="In the garden there are old trees", visibility="public"),
         embedder=world.dependencies.embedder,
     ).memory
     page = admin_client.get(address(asked)).content.decode()
@@ -225,8 +222,7 @@ def test_near_memories_are_offered_only_to_those_who_may_see_them(
     asked: Turn, world: World
 ) -> None:
     near = memory_remember(
-        content="In the garden there are old trees",
-        visibility="public",
+        NewMemory(content="In the garden there are old trees", visibility="public"),
         embedder=world.dependencies.embedder,
     ).memory
     shown = staff_with(*RIGHTS).get(address(asked)).content.decode()

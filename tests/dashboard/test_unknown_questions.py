@@ -19,22 +19,13 @@ from memoryproject.foundation.process.narrowing import present
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import Turn
 from tests.dashboard.staff import staff_with
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.shown import words
+from tests.world import CLIENT, OTHER_CLIENT, World, asked
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/sessions_app/turn/unknown/"
 READS = ("sessions_app.view_turn", "sessions_app.view_message")
 THIRD = "15550100789@c.us"
-
-
-def asked(world: World, text: str, by: str = CLIENT) -> Turn:
-    world.say(by, text)
-    return Turn.objects.latest("id")
-
-
-def words(answer: Any) -> str:
-    shown = answer.content.decode()
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown)))
 
 
 def topics(client: Client, query: str = "") -> list[str]:

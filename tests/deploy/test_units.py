@@ -79,10 +79,10 @@ def test_units_name_units_that_exist() -> None:
             assert path.with_suffix(".service").name in names
 
 
-@pytest.mark.parametrize("name", ["web", "webhooks"])
+@pytest.mark.parametrize("name", ["web", "webhooks", "live"])
 def test_the_ports_are_those_of_both_proxies(name: str) -> None:
     text = read(f"deploy/systemd/memory-{name}.service")
-    found = re.search(r"WEB_BIND=(127\.0\.0\.1:\d+)", text)
+    found = re.search(r"(?:WEB_BIND=|--bind )(127\.0\.0\.1:\d+)", text)
     assert found
     assert f"{{$MEMORY_{name.upper()}:{found[1]}}}" in read("deploy/Caddyfile")
     assert re.search(rf"upstream memory_{name} {{\s+server {found[1]};", read("deploy/nginx.conf"))

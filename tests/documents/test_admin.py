@@ -93,7 +93,7 @@ def test_a_document_of_a_chat(upload: Upload, world: World) -> None:
     ("fields", "told"),
     [
         ({"visibility": "chat"}, "visible in one chat needs it"),
-        ({"whatsapp_chat": "15550100999@c.us"}, "There is no such chat."),
+        ({"whatsapp_chat": "15550100999@c.us"}, "No contact has this name or number."),
         ({"visibility": "everybody"}, "Select a valid choice"),
     ],
 )

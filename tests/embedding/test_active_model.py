@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
 from memories_app.embedding_models.active_model import model_first
+from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
@@ -131,7 +132,7 @@ def test_other_settings_leave_the_model_in_use_and_are_warned_of(
     settings: Any, use_openai: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.EMBEDDER = "wordllama"
-    memory_remember(content=FACT, visibility="owner", embedder=embedder())
+    memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=embedder())
     settings.EMBEDDER = "openai"
 
     used = embedder()
@@ -162,7 +163,7 @@ def test_err_memory_001_a_model_that_cannot_be_used_leaves_words_and_says_so(
 ) -> None:
     """ERR-MEMORY-001: the answer is made without the vectors, with the notice; what needs the
     model says that it failed; nothing else stops."""
-    memory_remember(content=FACT, visibility="public", embedder=embedder())
+    memory_remember(NewMemory(content=FACT, visibility="public"), embedder=embedder())
     settings.EMBEDDER = "wordllama"
     settings.OPENAI_API_KEY = ""
     settings.OPENAI_BASE_URL = "https://api.openai.com/v1"
@@ -213,7 +214,9 @@ def test_err_memory_002_embedding_is_tried_four_times_after_1_2_and_4_seconds(
 
 def test_recall_goes_by_the_rows_calibration() -> None:
     used = embedder()
-    memory_remember(content="A dog sleeps in the office", visibility="owner", embedder=used)
+    memory_remember(
+        NewMemory(content="A dog sleeps in the office", visibility="owner"), embedder=used
+    )
 
     def score() -> float:
         question = "Which animal rests at work?"
@@ -234,11 +237,11 @@ def test_recall_goes_by_the_rows_calibration() -> None:
 def test_vectors_of_another_size_are_never_stored(settings: Any, use_openai: OpenAIServer) -> None:
     """The server's model was changed under the same name."""
     settings.EMBEDDING_MODEL = "local-model"
-    memory_remember(content=FACT, visibility="owner", embedder=embedder())
+    memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=embedder())
     EmbeddingModel.objects.update(dimensions=768)
 
     with pytest.raises(WrongDimensionsError, match="768 belong"):
-        memory_remember(content="other", visibility="owner", embedder=embedder())
+        memory_remember(NewMemory(content="other", visibility="owner"), embedder=embedder())
 
     assert Memory.objects.count() == MemoryEmbedding.objects.count() == 1
 

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel
 from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder
@@ -20,7 +21,7 @@ CHANGE = "admin:memories_app_embeddingmodel_change"
 
 
 def test_the_list_shows_states_and_counts(admin_client: Client) -> None:
-    memory_remember(content="a fact", visibility="owner", embedder=embedder())
+    memory_remember(NewMemory(content="a fact", visibility="owner"), embedder=embedder())
 
     page = admin_client.get(reverse(LIST)).content.decode()
 

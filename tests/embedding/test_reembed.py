@@ -16,6 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories_app.embedding_models.vectors import memories_lacking
+from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
@@ -134,7 +135,7 @@ def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
     """A worker that took its embedder before the switch, and stored after it."""
     before = WordLlamaEmbedder()
     run()
-    memory = memory_remember(content=FACT, visibility="owner", embedder=before).memory
+    memory = memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=before).memory
     world.say(CLIENT, "said to the old model")
     assert models_of(memory) == {OLD}
 
@@ -148,7 +149,7 @@ def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
 def test_while_the_new_model_fails_the_old_vectors_are_kept(use_openai: OpenAIServer) -> None:
     memories_store([FACT])
     run()
-    memory_remember(content="late", visibility="owner", embedder=WordLlamaEmbedder())
+    memory_remember(NewMemory(content="late", visibility="owner"), embedder=WordLlamaEmbedder())
     failing = HashingEmbedder(failure=EmbedderError("down"))
 
     done = embeddings_tend(embedder=failing, now=timezone.now() + timedelta(minutes=16))
@@ -232,7 +233,8 @@ def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> No
         if len(late) < 5:
             late.append(
                 memory_remember(
-                    content=f"late {len(late)}", visibility="owner", embedder=WordLlamaEmbedder()
+                    NewMemory(content=f"late {len(late)}", visibility="owner"),
+                    embedder=WordLlamaEmbedder(),
                 ).memory
             )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError, connection, connections, transaction
+from django.db import OperationalError, connection, transaction
 
 from memories_app.models import Memory
 from memories_app.store.change import memory_set_visibility
@@ -33,6 +32,7 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget, object_forget_within
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.forgetting.dump import left_of
+from tests.threads import at_once, elsewhere
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,19 +51,6 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
 
 def dependencies_of(world: World) -> ForgetDependencies:
     return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-
-
-def elsewhere(work: Callable[[], Any]) -> Any:
-    """Do it over another connection."""
-
-    def run() -> Any:
-        try:
-            return work()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(run).result(60)
 
 
 def forget(world: World, fact: str) -> None:
@@ -175,7 +162,7 @@ def begun(scopes: Scopes) -> bool:
         except OperationalError:
             return False
 
-    return bool(elsewhere(begin))
+    return elsewhere(begin)
 
 
 def test_who_stores_holds_up_the_forgettings_of_what_is_seen_alone(world: World) -> None:
@@ -197,22 +184,6 @@ def test_who_stores_holds_up_the_forgettings_of_what_is_seen_alone(world: World)
         assert not can_begin(chat_scope(other))
         assert not can_begin("owner")
         assert can_begin(chat_scope(other), memories=False)
-
-
-def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """All of them at the same time, each over its own connection."""
-    ready = threading.Barrier(len(works))
-
-    def run(work: Callable[[], Any]) -> Any:
-        try:
-            ready.wait(30)
-            return work()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        started: list[Future[Any]] = [pool.submit(run, work) for work in works]
-        return [each.result(120) for each in started]
 
 
 def test_two_forget_in_two_chats_at_once(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.files.base import ContentFile
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -32,7 +31,7 @@ from sessions_app.memories.api.writing import memories_add
 from sessions_app.memories.transfer import memories_import
 from sessions_app.models import Chat, Message, MessageEmbedding, Turn
 from sessions_app.turns.admin import teach
-from tests.processes.waiting import wait_until
+from tests.threads import begin_blocked, elsewhere
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,19 +56,6 @@ class DisturbedEmbedder(WordLlamaEmbedder):
         if self._happenings:
             elsewhere(self._happenings.pop())
         return super().embed(texts)
-
-
-def elsewhere(work: Callable[[], object]) -> None:
-    """Do it over another connection."""
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(run).result(60)
 
 
 def erase(world: World) -> None:
@@ -135,18 +121,13 @@ def test_what_staff_add_meanwhile_is_refused(
     form = {"visibility": "chat", "whatsapp_chat": CLIENT, **fields}
 
     def add() -> str:
-        try:
-            address = f"/admin/memories_app/{page}/add/"
-            return admin_client.post(address, form, follow=True).content.decode()
-        finally:
-            connections.close_all()
+        address = f"/admin/memories_app/{page}/add/"
+        return admin_client.post(address, form, follow=True).content.decode()
 
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            erase(world)
-            adding = pool.submit(add)
-            wait_until(somebody_waits, "the form waits")
-        answer = adding.result(60)
+    with transaction.atomic():
+        erase(world)
+        adding = begin_blocked(add)
+    answer = adding.result()
     assert "The client was erased meanwhile" in answer
     assert not Memory.objects.exists()
     assert not SourceDocument.objects.exists()
@@ -175,13 +156,11 @@ def test_an_import_makes_the_chat_anew(world: World) -> None:
 def test_a_chat_that_is_kept_is_not_erased_until_the_end(world: World) -> None:
     world.say(CLIENT, "Hello")
     chat_id = world.chat(CLIENT).pk
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            chats_keep([chat_id])
-            erasing = pool.submit(elsewhere, lambda: erase(world))
-            wait_until(somebody_waits, "the erasure waits")
-            assert Chat.objects.exists()
-        erasing.result(60)
+    with transaction.atomic():
+        chats_keep([chat_id])
+        erasing = begin_blocked(lambda: erase(world))
+        assert Chat.objects.exists()
+    erasing.result()
     with pytest.raises(ChatGoneError), transaction.atomic():
         chats_keep([chat_id])
 
@@ -213,17 +192,9 @@ def test_vectors_that_are_added_meanwhile_go_with_their_messages(world: World) -
     world.say(CLIENT, "The pool opens at seven")
     MessageEmbedding.objects.all().delete()
     session_id = world.session(CLIENT).pk
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            assert messages_embed(session_id=session_id, embedder=WordLlamaEmbedder()) > 0
-            erasing = pool.submit(elsewhere, lambda: erase(world))
-            wait_until(somebody_waits, "the erasure waits")
-        erasing.result(60)
+    with transaction.atomic():
+        assert messages_embed(session_id=session_id, embedder=WordLlamaEmbedder()) > 0
+        erasing = begin_blocked(lambda: erase(world))
+    erasing.result()
     assert not MessageEmbedding.objects.exists()
     assert not Message.objects.exists()
-
-
-def somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
-        return bool(cursor.fetchone()[0])

@@ -22,6 +22,7 @@ from memoryproject.foundation.admin_kit.streamed_page import late_page
 from memoryproject.foundation.audit.audit_events import pseudonyms_for
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.wiring import audit_key
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.forgetting.admin.forms import WORDS
 from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
@@ -94,6 +95,26 @@ def test_from_a_list_to_the_receipt(
     assert receipt.content_hash in kept
 
 
+@pytest.mark.parametrize(
+    ("typed", "is_right"),
+    [
+        ("+1 555-010-0123", True),
+        ("15550100123", True),
+        ("\u2066+1 (555) 010-0123\u2069", True),
+        ("+1 555-010-0124", False),
+        ("0100123", False),
+        ("FORGET", False),
+    ],
+)
+def test_a_whole_person_is_confirmed_by_the_number(
+    world: World, staff: Client, typed: str, is_right: bool
+) -> None:
+    world.say(CLIENT, "Hello")
+    address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
+    confirm(staff, address, typed)
+    assert ForgetRun.objects.get().state == ("waiting" if is_right else "draft")
+
+
 def test_several_and_all_of_a_list(world: World, staff: Client) -> None:
     world.remember(CLIENT, FACT)
     world.remember(GODFATHER, OTHER)
@@ -149,7 +170,7 @@ class TestWhatTakesItsTime:
         for told in (
             "1 thing was chosen",
             "Nothing has been erased yet",
-            CLIENT,
+            number_shown(CLIENT),
             "Preparing the preview",
         ):
             assert told in first
@@ -327,7 +348,7 @@ def test_a_person_is_exported_first(world: World, staff: Client) -> None:
     world.say(OTHER_CLIENT, OTHER)
     chat = world.chat(CLIENT)
     page = text(staff.get(f"{RUNS}person/{chat.pk}/"))
-    assert CLIENT in page
+    assert number_shown(CLIENT) in page
     export = staff.get(f"{RUNS}person/{chat.pk}/export/")
     lines = [json.loads(line) for line in export.getvalue().splitlines()]
     told = {line["record"] for line in lines}

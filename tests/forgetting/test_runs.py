@@ -3,7 +3,6 @@ meanwhile."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -12,9 +11,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import Actor
@@ -39,6 +39,7 @@ from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, TurnReplay
 from tests.forgetting.dump import left_of
 from tests.forgetting.forgetting_tools import dependencies_of
+from tests.threads import at_once, begin_blocked, elsewhere
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = [
@@ -57,7 +58,7 @@ STAFF = Actor("staff", name="dana")
 def remembered(world: World) -> list[Memory]:
     return [
         memory_remember(
-            content=fact, visibility="owner", embedder=world.dependencies.embedder
+            NewMemory(content=fact, visibility="owner"), embedder=world.dependencies.embedder
         ).memory
         for fact in FACTS
     ]
@@ -81,18 +82,6 @@ def work(world: World, run: ForgetRun, **options: Any) -> int:
 
 def states(run: ForgetRun) -> list[str]:
     return list(run.items.order_by("number").values_list("state", flat=True))
-
-
-def in_thread(what: Callable[[], Any]) -> threading.Thread:
-    def run() -> None:
-        try:
-            what()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
 
 
 def test_each_thing_is_forgotten_with_a_receipt(world: World) -> None:
@@ -236,9 +225,7 @@ def test_a_fault_is_told_by_its_kind_and_holds_up_no_other(world: World) -> None
 def test_two_staff_who_chose_the_same_get_one_receipt_for_it(world: World) -> None:
     first, second, third = remembered(world)
     one, other = confirmed(first, second), confirmed(second, third)
-    threads = [in_thread(partial(work, world, run)) for run in (one, other)]
-    for thread in threads:
-        thread.join()
+    at_once(partial(work, world, one), partial(work, world, other))
     assert not Memory.objects.exists()
     assert ForgetReceipt.objects.count() == 3
     assert sorted(states(one) + states(other)) == ["forgotten", "forgotten", "forgotten", "gone"]
@@ -265,21 +252,11 @@ def test_a_merge_at_the_same_moment_waits_or_comes_first(world: World) -> None:
     run = confirmed(young)
     with transaction.atomic():
         addresses_lock([CLIENT, OTHER_CLIENT])
-        thread = in_thread(lambda: work(world, run))
-        wait_until_somebody_waits()
+        erasing = begin_blocked(lambda: work(world, run))
         chat_merge(old, young)
-    thread.join()
+    erasing.result()
     assert states(run) == ["moved"]
     assert Message.objects.filter(content__in=FACTS[:2]).count() == 2
-
-
-def wait_until_somebody_waits() -> None:
-    """Until another connection waits for a lock of ours."""
-    waiting = False
-    while not waiting:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            waiting = bool(cursor.fetchone()[0])
 
 
 def forget_while_it_thinks(world: World, forget: Callable[[], Any]) -> None:
@@ -289,7 +266,7 @@ def forget_while_it_thinks(world: World, forget: Callable[[], Any]) -> None:
     def answer(request: ChatRequest) -> str:
         asked.append(request)
         if len(asked) == 1:
-            in_thread(forget).join()
+            elsewhere(forget)
         read = "\n".join(message.content for message in request.messages)
         return f"I know: {FACTS[0]}" if FACTS[0] in read else "I know nothing."
 

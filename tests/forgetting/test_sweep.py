@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
-from django.db import connections
 from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
@@ -26,6 +24,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.forgetting.forgetting_tools import dependencies_of
+from tests.threads import elsewhere
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
 pytestmark = [
@@ -299,9 +298,7 @@ def test_a_turn_that_had_read_it_is_answered_anew(world: World) -> None:
     def forget_while_it_thinks(request: ChatRequest) -> str:
         answer = next(answers)
         if answer == RETOLD:
-            thread = threading.Thread(target=_forget_elsewhere, args=(world,))
-            thread.start()
-            thread.join()
+            elsewhere(lambda: forget_memory(world, FACT))
         return answer
 
     world.dependencies = replace(
@@ -320,9 +317,7 @@ def test_a_summary_that_had_read_it_is_not_stored(world: World) -> None:
     def forget_while_it_sums_up(request: ChatRequest) -> str:
         if not forgotten:
             forgotten.append(True)
-            thread = threading.Thread(target=_forget_elsewhere, args=(world,))
-            thread.start()
-            thread.join()
+            elsewhere(lambda: forget_memory(world, FACT))
         return "Summary: " + " ".join(message.content for message in request.messages[1:])
 
     world.dependencies = replace(
@@ -332,10 +327,3 @@ def test_a_summary_that_had_read_it_is_not_stored(world: World) -> None:
     world.sum_up(CLIENT)
     assert forgotten
     assert left_of([FACT], [RETOLD_FACT]) == []
-
-
-def _forget_elsewhere(world: World) -> None:
-    try:
-        forget_memory(world, FACT)
-    finally:
-        connections.close_all()

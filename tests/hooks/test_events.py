@@ -259,7 +259,9 @@ def test_a_message_that_can_t_be_answered_is_a_failed_turn(
 def test_what_is_rolled_back_is_not_told(endpoint: WebhookEndpoint) -> None:
     def remember_and_fail() -> None:
         with transaction.atomic():
-            memory_remember(content=PARROTS, visibility="owner", embedder=HashingEmbedder())
+            memory_remember(
+                NewMemory(content=PARROTS, visibility="owner"), embedder=HashingEmbedder()
+            )
             assert WebhookDelivery.objects.exists()
             raise LookupError
 
@@ -289,7 +291,9 @@ def test_a_bound_endpoint_is_told_of_its_chats_only(receiver: Receiver, world: W
     for who in (CLIENT, OTHER_CLIENT, GODFATHER):
         world.remember(who, f"{PARROTS} called {who[:11]}")
         world.say(who, "/reset")
-    memory_remember(content="We open at nine", visibility="public", embedder=HashingEmbedder())
+    memory_remember(
+        NewMemory(content="We open at nine", visibility="public"), embedder=HashingEmbedder()
+    )
     send_all()
     events = receiver.events(bound.secret)
     assert [event["type"] for event in events] == ["memory.created", "session.expired"]

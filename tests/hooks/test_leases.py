@@ -32,7 +32,7 @@ from tests.hooks.receiver import (
     send_all,
     started,
 )
-from tests.processes.waiting import wait_until
+from tests.threads import begin_blocked, in_threads
 
 pytestmark = pytest.mark.django_db
 
@@ -82,21 +82,14 @@ def test_the_lease_of_a_dead_process_of_this_machine_ends_at_once(
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_at_once_send_each_once(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     remember(20)
-    gate = threading.Barrier(4)
-    delivered: list[int] = []
 
-    def work() -> None:
-        gate.wait()
-        for _ in range(20):
-            delivered.append(endpoint_send(endpoint_id=endpoint.pk, dependencies=dependencies()))
-        connection.close()
+    def work() -> int:
+        numbers = range(20)
+        return sum(
+            endpoint_send(endpoint_id=endpoint.pk, dependencies=dependencies()) for _ in numbers
+        )
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(delivered) == 20
+    assert sum(in_threads(work, 4)) == 20
     assert len(receiver.ids()) == len(set(receiver.ids())) == 20
     assert not pending()
 
@@ -161,25 +154,13 @@ def test_an_endpoint_that_is_removed_meanwhile_harms_nobody_s_transaction(
 ) -> None:
     """Its removal waits for those who are telling it something."""
 
-    def remove() -> None:
-        endpoint_remove(endpoint_id=endpoint.pk, actor=COMMAND_LINE)
-        connection.close()
-
-    def waits_or_is_done() -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                # pg_stat_activity would look the same throughout a transaction.
-                "SELECT count(*) FROM pg_locks WHERE NOT granted"
-            )
-            return bool(cursor.fetchone()[0]) or not removing.is_alive()
-
-    removing = threading.Thread(target=remove)
     with transaction.atomic():
         remember()
-        removing.start()
-        wait_until(waits_or_is_done, "the endpoint is being removed")
+        removing = begin_blocked(
+            lambda: endpoint_remove(endpoint_id=endpoint.pk, actor=COMMAND_LINE)
+        )
         assert WebhookDelivery.objects.exists()
-    removing.join()
+    removing.result()
     assert not WebhookDelivery.objects.exists()
     assert not WebhookEndpoint.objects.exists()
 

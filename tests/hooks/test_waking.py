@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from memories_app.facts.facade import NewMemory
 from memories_app.store.delete import memories_delete
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
@@ -131,11 +132,15 @@ def test_the_number_of_queries_does_not_grow_with_the_events(
 def test_with_nobody_who_wants_to_know_it_costs_one_query(receiver: Receiver, db: None) -> None:
     remember(1)
     with CaptureQueriesContext(connection) as captured:
-        memory_remember(content="One more", visibility="owner", embedder=HashingEmbedder())
+        memory_remember(
+            NewMemory(content="One more", visibility="owner"), embedder=HashingEmbedder()
+        )
     about = [query["sql"] for query in captured if "hooks_" in query["sql"]]
     assert len(about) == 1
     assert about[0].startswith("SELECT")
     endpoint_at(receiver.url, event_types=["card.made"])
     with CaptureQueriesContext(connection) as captured:
-        memory_remember(content="And another", visibility="owner", embedder=HashingEmbedder())
+        memory_remember(
+            NewMemory(content="And another", visibility="owner"), embedder=HashingEmbedder()
+        )
     assert len([query for query in captured if "hooks_" in query["sql"]]) == 1

@@ -18,6 +18,7 @@ from tests.dashboard.staff import staff_with
 from tests.dashboard.test_dashboard_page import TILE
 from tests.limits.conftest import Limiting
 from tests.limits.seen import audited
+from tests.shown import messages_of, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -31,22 +32,18 @@ def memory_on(settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
 
 
-def text(page: str) -> str:
-    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", page).split()))
-
-
 def panel(client: Client, world: World, whatsapp_chat: str = CLIENT) -> str:
     answer = client.get(f"{INBOX}{world.chat(whatsapp_chat).pk}/conversation/")
     assert answer.status_code == 200
     found = re.search(r'<section id="access".*?</section>', answer.content.decode(), re.S)
     assert found is not None
-    return text(found[0])
+    return words_of(found[0])
 
 
 def decide(client: Client, world: World, whatsapp_chat: str = CLIENT, **form: str) -> list[str]:
     """Post the panel's form; return the messages that the user sees."""
     address = f"{INBOX}{world.chat(whatsapp_chat).pk}/access/"
-    return words(client.post(address, form, follow=True))
+    return messages_of(client.post(address, form, follow=True))
 
 
 def left(client: Client, world: World) -> list[InboundDelivery]:
@@ -56,10 +53,6 @@ def left(client: Client, world: World) -> list[InboundDelivery]:
     answer = client.get(html.unescape(address))
     assert answer.status_code == 200
     return list(answer.context["cl"].queryset)
-
-
-def words(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
 
 
 def listed(client: Client, access: str) -> list[str]:
@@ -77,7 +70,7 @@ def test_block_and_unblock_with_a_reason(admin_client: Client, world: World) -> 
     assert re.search(r"blocked spam · admin, \S+", shown)
     assert "See them in the deliveries" in shown
     assert [each.raw for each in left(admin_client, world)][:1] == [{"text": "Buy my coins"}]
-    assert "blocked" in text(admin_client.get(INBOX).content.decode())
+    assert "blocked" in words_of(admin_client.get(INBOX).content.decode())
     told = decide(admin_client, world, standing="blocked", reason="spam")
     assert told == ["Nothing was changed: it was decided so already."]
     decide(admin_client, world, standing="", reason="spam")
@@ -124,7 +117,7 @@ def test_chosen_chats_are_blocked_and_allowed_and_found_by_the_filter(
     answer = admin_client.post(
         INBOX, {"action": "block_selected", "_selected_action": chosen}, follow=True
     )
-    assert words(answer) == [
+    assert messages_of(answer) == [
         "1 chat was changed.",
         "1 chat was skipped: already decided so, or the owner's.",
     ]
@@ -155,7 +148,7 @@ def test_with_an_allow_list_strangers_are_listed_for_staff(
     assert "not allowed yet: not answered" in panel(admin_client, world)
     assert listed(admin_client, "undecided") == [CLIENT]
     page = admin_client.get(f"{INBOX}{world.chat(CLIENT).pk}/conversation/").content.decode()
-    assert "not answered: Only chats that staff allow are answered" in text(page)
+    assert "not answered: Only chats that staff allow are answered" in words_of(page)
     decide(admin_client, world, standing="allowed", reason="client")
     assert world.say(CLIENT, "Now?") == ["answer to: Now?"]
 
@@ -176,17 +169,17 @@ def test_usage_cost_and_a_reached_limit_are_shown(
     assert "Model calls 1 1" in shown
     assert "Estimated cost USD 2.00 USD 2.00" in shown
     assert listed(admin_client, "limited") == [CLIENT]
-    board = text(admin_client.get("/admin/").content.decode())
+    board = words_of(admin_client.get("/admin/").content.decode())
     assert "Limits reached 1 clients today: 1 model call, 1,500 tokens" in board
     assert "USD 2.00 of the budget of USD 2.50" in board
     first, refused = Turn.objects.order_by("id")
     replay = admin_client.get(f"/admin/sessions_app/turn/{first.pk}/change/")
-    assert "Estimated cost USD 2.00" in text(replay.content.decode())
+    assert "Estimated cost USD 2.00" in words_of(replay.content.decode())
     replay = admin_client.get(f"/admin/sessions_app/turn/{refused.pk}/change/")
-    assert "Why the assistant didn't answer: The chat has reached its tokens a day" in text(
+    assert "Why the assistant didn't answer: The chat has reached its tokens a day" in words_of(
         replay.content.decode()
     )
-    assert "Estimated cost" not in text(replay.content.decode())
+    assert "Estimated cost" not in words_of(replay.content.decode())
 
 
 def test_the_budget_that_is_spent_stands_out(
@@ -196,7 +189,7 @@ def test_the_budget_that_is_spent_stands_out(
     world.say(CLIENT, "Hi")
     UsageDay.objects.update(cost=1)
     page = admin_client.get("/admin/").content.decode()
-    assert "USD 1.00 of the budget of USD 1.00" in text(page)
+    assert "USD 1.00 of the budget of USD 1.00" in words_of(page)
     (tone,) = [match[2].strip() for match in TILE.finditer(page) if match[1] == "limits"]
     assert tone == "bad"
 

@@ -27,11 +27,12 @@ from memories_app.store.change import (
 )
 from memories_app.store.delete import memories_delete
 from memories_app.store.move_scope import memories_move
-from memories_app.store.remember import content_hash, memory_remember
+from memories_app.store.remember import content_hash
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from tests import remembering
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")
@@ -40,8 +41,7 @@ EMBEDDER = HashingEmbedder()
 
 
 def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": EMBEDDER, **changes}
-    return memory_remember(content=content, **values).memory
+    return remembering.remember(content, **{"embedder": EMBEDDER, **changes})
 
 
 def update(memory: Memory, **changes: Any) -> Memory:

@@ -9,6 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
@@ -156,7 +157,9 @@ def test_without_coverage_on_both_sides_there_is_no_similarity(question: str, me
     ],
 )
 def test_only_what_the_embedder_covers_gets_a_vector(text: str, covered: bool) -> None:
-    memory = memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder()).memory
+    memory = memory_remember(
+        NewMemory(content=text, visibility="owner"), embedder=WordLlamaEmbedder()
+    ).memory
 
     assert MemoryEmbedding.objects.filter(memory=memory).exists() is covered
 
@@ -169,7 +172,7 @@ class Silent(HashingEmbedder):
 
 
 def test_a_zero_vector_is_neither_stored_nor_searched() -> None:
-    memory_remember(content=ABOUT[0], visibility="owner", embedder=Silent())
+    memory_remember(NewMemory(content=ABOUT[0], visibility="owner"), embedder=Silent())
     assert not MemoryEmbedding.objects.exists()
 
     (hit,) = ask("Tell me about TestCorp", embedder=Silent()).hits
@@ -195,7 +198,7 @@ def test_any_text_can_be_asked(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["😀😀", "?!", "’"])
 def test_a_text_without_words_can_be_remembered(text: str) -> None:
-    memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder())
+    memory_remember(NewMemory(content=text, visibility="owner"), embedder=WordLlamaEmbedder())
     memories_store(ABOUT)
 
     assert text not in contents(ask("Tell me about TestCorp"))
@@ -209,7 +212,7 @@ def test_a_very_long_text_is_found_by_its_words() -> None:
 
 
 def test_vectors_of_another_model_do_not_count() -> None:
-    memory_remember(content=ABOUT[0], visibility="owner", embedder=HashingEmbedder(64))
+    memory_remember(NewMemory(content=ABOUT[0], visibility="owner"), embedder=HashingEmbedder(64))
 
     (hit,) = ask("Tell me about TestCorp").hits
 

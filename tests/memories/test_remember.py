@@ -17,13 +17,14 @@ from pytest_django import DjangoAssertNumQueries
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MergeProposal
-from memories_app.store.remember import Remembered, content_hash, memories_remember, memory_remember
+from memories_app.store.remember import Remembered, content_hash, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
+from tests import remembering
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER_CHAT = uuid.uuid4(), uuid.uuid4()
@@ -31,8 +32,7 @@ FACT = "TestCorp owes me ₪5000"
 
 
 def remember(content: str, **changes: Any) -> Remembered:
-    values: dict[str, Any] = {"visibility": "owner", "embedder": HashingEmbedder(), **changes}
-    return memory_remember(content=content, **values)
+    return remembering.remembered(content, **{"embedder": HashingEmbedder(), **changes})
 
 
 def audited() -> list[str]:

@@ -21,6 +21,7 @@ from memories_app.ranking.scope_cache import Columns, HeldScope, ScopeCache, ids
 from memories_app.search.facade import EVERY_SCOPE, changes_prune, memories_of_scope
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.terms import index_text
+from tests.threads import at_once
 
 MODEL = "test-model"
 NOTHING = Columns([], lambda rows: np.zeros(len(rows), []))
@@ -349,23 +350,10 @@ def test_what_is_not_searched_is_dropped_after_a_while() -> None:
 def test_threads_that_open_the_same_scopes_wait_for_each_other(cache: ScopeCache) -> None:
     remember("fact")
     names = ["public", "owner", EVERY_SCOPE]
-    failed = []
 
     def open_some(turn: int) -> None:
-        try:
-            for number in range(30):
-                order = names if (turn + number) % 2 else names[::-1]
-                cache.open([scope(name) for name in order])
-        except Exception as error:
-            failed.append(error)
-        finally:
-            connection.close()
+        for number in range(30):
+            order = names if (turn + number) % 2 else names[::-1]
+            cache.open([scope(name) for name in order])
 
-    threads = [threading.Thread(target=open_some, args=(turn,)) for turn in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-
-    assert not failed
-    assert not any(thread.is_alive() for thread in threads)
+    at_once(*(partial(open_some, turn) for turn in range(4)))

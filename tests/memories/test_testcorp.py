@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
@@ -56,7 +57,7 @@ def about(request: pytest.FixtureRequest, db: None) -> set[str]:
     """The two memories on TestCorp, among ten on nine companies."""
     texts = ENGLISH if request.param == "English" else HEBREW
     for text in texts:
-        memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder())
+        memory_remember(NewMemory(content=text, visibility="owner"), embedder=WordLlamaEmbedder())
     return set(texts[:2])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 import uuid
 from collections.abc import Iterator
@@ -20,12 +21,13 @@ from hypothesis import strategies as st
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource
 from memories_app.store.change import memory_pin, memory_update
-from memories_app.store.remember import memories_remember, memory_remember
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 from sessions_app.models import Chat
+from tests import remembering
 
 pytestmark = pytest.mark.django_db
 EMBEDDER = HashingEmbedder(16)
@@ -38,8 +40,7 @@ def chat() -> Chat:
 
 
 def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": EMBEDDER, **changes}
-    return memory_remember(content=content, **values).memory
+    return remembering.remember(content, **{"embedder": EMBEDDER, **changes})
 
 
 def exported(**changes: Any) -> list[str]:
@@ -293,6 +294,15 @@ def test_the_commands_write_and_read_a_file(chat: Chat, tmp_path: Path) -> None:
     assert json.loads(out.getvalue()) == {"created": 0, "duplicates": 5, "errors": []}
     actions = set(AuditEvent.objects.values_list("action", flat=True))
     assert "export" in actions
+
+
+def test_a_device_is_not_replaced_by_the_exported_file(tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    os.mkfifo(device)
+    with pytest.raises(CommandError, match="device is not a file"):
+        call_command("memories_export", "--out", str(device))
+    assert device.is_fifo()
+    assert list(tmp_path.iterdir()) == [device]
 
 
 def test_one_chats_memories_are_exported_alone(chat: Chat) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories_app.memory_document_format.envelope import envelope_read
@@ -21,6 +20,7 @@ from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from tests.memory_documents.conftest import NOON, Place
+from tests.threads import at_once, in_threads
 from tests.unit.memory_documents.examples import document
 
 
@@ -129,28 +129,6 @@ def test_lists_cleanups_and_exports_take_few_queries(database: Place) -> None:
     assert len(captured) <= 4 * 12
 
 
-def at_once(work: Callable[[int], None], count: int) -> list[BaseException]:
-    """Do it in so many threads that are let go together; returns what went wrong."""
-    errors: list[BaseException] = []
-    gate = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        try:
-            gate.wait(30)
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=run, args=[number]) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
-
-
 @pytest.mark.django_db(transaction=True)
 def test_saves_at_the_same_moment_keep_every_version() -> None:
     store = DatabaseStore(actor=COMMAND_LINE)
@@ -158,7 +136,7 @@ def test_saves_at_the_same_moment_keep_every_version() -> None:
     def save(number: int) -> None:
         store.save(category="interfaces", identifier="auth", content={"module": str(number)})
 
-    assert at_once(save, 8) == []
+    at_once(*(partial(save, number) for number in range(8)))
     row = MemoryDocument.objects.get()
     assert row.version == 8
     modules = [json.loads(each.body)["content"]["module"] for each in row.versions.all()]
@@ -173,7 +151,7 @@ def test_archiving_at_the_same_moment_loses_nothing() -> None:
         content = {"progress": "100%", "task": str(number)}
         store.save(category="handoffs", identifier="task", content=content)
 
-    assert at_once(complete, 6) == []
+    at_once(*(partial(complete, number) for number in range(6)))
     archived = {each.key.name for each in store.find(Filter(archived=True))}  # type: ignore[union-attr]
     assert archived == {"task", *(f"task.{number}" for number in range(2, 7))}
 
@@ -182,11 +160,7 @@ def test_archiving_at_the_same_moment_loses_nothing() -> None:
 def test_the_same_import_twice_at_the_same_moment_brings_each_in_once() -> None:
     store = DatabaseStore(actor=COMMAND_LINE)
     documents = [kept("decisions", f"d{number}") for number in range(50)]
-    outcomes: list[str] = []
-
-    def put(_number: int) -> None:
-        outcomes.extend(each.outcome for each in store.put(documents))
-
-    assert at_once(put, 2) == []
+    first, second = in_threads(lambda: list(store.put(documents)), 2)
+    outcomes = [each.outcome for each in (*first, *second)]
     assert sorted(outcomes) == ["created"] * 50 + ["unchanged"] * 50
     assert MemoryDocument.objects.count() == 50

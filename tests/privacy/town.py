@@ -16,6 +16,7 @@ from django.utils import timezone
 from memories_app.documents.document_files import IncomingFile
 from memories_app.documents.document_store import document_receive
 from memories_app.documents.read_document import document_store
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, SourceDocument
 from memories_app.store.change import memory_expire_at
 from memories_app.store.remember import memory_remember
@@ -171,13 +172,15 @@ class Town:
 
 def _memory(world: World, text: str, plan: MemoryPlan, chat_id: UUID | None) -> UUID:
     told = memory_remember(
-        content=text,
-        visibility=plan.visibility,
-        chat_id=chat_id,
+        NewMemory(
+            content=text,
+            visibility=plan.visibility,
+            chat_id=chat_id,
+            pinned=plan.state == "pinned",
+            proposed=plan.state == "proposed",
+            source="extraction" if plan.state == "proposed" else "command",
+        ),
         embedder=world.dependencies.embedder,
-        pinned=plan.state == "pinned",
-        proposed=plan.state == "proposed",
-        source="extraction" if plan.state == "proposed" else "command",
     )
     memory = told.memory
     assert told.status == "created", text

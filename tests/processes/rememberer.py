@@ -13,6 +13,7 @@ import uuid
 
 import django
 
+from memories_app.facts.facade import NewMemory
 from tests.processes.forks import run_at_once
 
 
@@ -26,11 +27,13 @@ def main(lists: list[list[str]]) -> list[list[str]]:
     def remember(facts: list[str]) -> list[str]:
         return [
             memory_remember(
-                content=fact,
-                visibility="owner",
+                NewMemory(
+                    content=fact,
+                    visibility="owner",
+                    source="command",
+                    source_message_id=uuid.uuid4(),
+                ),
                 embedder=embedder,
-                source="command",
-                source_message_id=uuid.uuid4(),
             ).status
             for fact in facts
         ]

@@ -10,6 +10,7 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import sql
 
+from memories_app.facts.facade import NewMemory
 from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
@@ -42,8 +43,7 @@ def fill(world: World) -> None:
     world.say(GODFATHER, "/reset")
     for text in TEXTS:
         memory_remember(
-            content=text[:8_000] + " remembered",
-            visibility="public",
+            NewMemory(content=text[:8_000] + " remembered", visibility="public"),
             embedder=WordLlamaEmbedder(),
         )
     documents = DatabaseStore(actor=COMMAND_LINE)

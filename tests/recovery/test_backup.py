@@ -35,6 +35,7 @@ from tests.recovery.archives import (
 )
 from tests.recovery.contents import everything, wipe
 from tests.sessions.invariants import check_all
+from tests.threads import in_threads
 from tests.world import CLIENT, World
 
 pytestmark = [
@@ -177,24 +178,14 @@ def test_a_backup_is_of_one_moment_while_others_write(world: World, tmp_path: Pa
 
 
 def test_two_restores_at_once_and_one_is_refused(backup: Backup, archive: Path) -> None:
-    results: list[str] = []
-    start = threading.Barrier(2)
-
-    def run() -> None:
-        start.wait()
+    def run() -> str:
         try:
             restore(archive)
-            results.append("restored")
         except RestoreError as error:
-            results.append(str(error))
-        finally:
-            connection.close()
+            return str(error)
+        return "restored"
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    results = in_threads(run, 2)
     assert sorted(text[:8] for text in results)[1:] == ["restored"]
     refused = next(text for text in results if text != "restored")
     assert "Another restore" in refused or "holds data already" in refused

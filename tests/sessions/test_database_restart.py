@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from django.db import connection
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import Turn
+from tests.database import break_connection
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, World, message_from
-
-
-def break_connection() -> None:
-    """End this process's session at the server."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        (pid,) = cursor.fetchone()
-    other = connection.copy()
-    with closing(other), other.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from uuid import UUID
@@ -27,6 +26,7 @@ from sessions_app.schedules import PLANNED, schedules_install
 from sessions_app.signals import session_expired
 from sessions_app.turns.turn_claims import turn_claim
 from tests.sessions.invariants import check_all
+from tests.threads import in_threads
 from tests.world import CLIENT, World, message_from
 
 DAY = timedelta(hours=24)
@@ -210,21 +210,7 @@ class TestTheSignal:
     def test_two_clusters_at_once_do_each_session_once(self, told: list[UUID]) -> None:
         for number in range(200):
             make_session(f"1555010{number:04}@c.us")
-        start = threading.Barrier(4)
-        counts: list[int] = []
-
-        def cluster() -> None:
-            start.wait()
-            try:
-                counts.append(sessions_expire(now=DUE, timeout=DAY, batch=7))
-            finally:
-                connection.close()
-
-        threads = [threading.Thread(target=cluster) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        counts = in_threads(lambda: sessions_expire(now=DUE, timeout=DAY, batch=7), 4)
         # Who finds all that is left locked by others leaves it to them.
         assert sum(counts) + sessions_expire(now=DUE, timeout=DAY) == 200
         assert len(told) == len(set(told)) == 200

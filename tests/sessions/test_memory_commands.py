@@ -35,7 +35,9 @@ def facts(module_rows: None) -> None:
     world.remember(GODFATHER, OWNER_FACT)
     world.remember(CLIENT, CHAT_FACT)
     world.remember(OTHER_CLIENT, OTHER_FACT)
-    memory_remember(content=PUBLIC_FACT, visibility="public", embedder=world.dependencies.embedder)
+    memory_remember(
+        NewMemory(content=PUBLIC_FACT, visibility="public"), embedder=world.dependencies.embedder
+    )
 
 
 @pytest.fixture

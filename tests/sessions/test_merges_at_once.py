@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 import pytest
-from django.db import connection
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.base import ChatRequest
@@ -22,7 +22,7 @@ from sessions_app.merging.facade import (
     undo_preview,
 )
 from sessions_app.models import Chat, ContactMerge, Message
-from tests.threads import in_threads
+from tests.threads import begin, in_threads
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 NOA = Actor("staff", "noa")
@@ -61,20 +61,16 @@ def while_people_write(world: World, work: Callable[[], object]) -> None:
     """Do the work while both write, each some messages one after the other."""
 
     def write(number: str) -> None:
-        try:
-            for count in range(6):
-                world.receive(message_from(number, f"{number} {count}"))
-        finally:
-            connection.close()
+        for count in range(6):
+            world.receive(message_from(number, f"{number} {count}"))
 
-    threads = [threading.Thread(target=write, args=[each]) for each in (CLIENT, OTHER_CLIENT)]
-    for thread in threads:
-        thread.start()
+    writers = [begin(partial(write, each)) for each in (CLIENT, OTHER_CLIENT)]
     try:
         work()
     finally:
-        for thread in threads:
-            thread.join()
+        wait(writers)
+    for writer in writers:
+        writer.result()
 
 
 def numbered(chat_id: UUID) -> None:

@@ -8,6 +8,7 @@ import pytest
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
+from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
@@ -33,9 +34,7 @@ def told(world: World) -> World:
         (PUBLIC_FACT, "public", None),
     ):
         memory_remember(
-            content=content,
-            visibility=visibility,
-            chat_id=chat_id,
+            NewMemory(content=content, visibility=visibility, chat_id=chat_id),
             embedder=WordLlamaEmbedder(),
         )
     return world

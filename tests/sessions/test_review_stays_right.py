@@ -3,13 +3,11 @@ forgotten, also at once."""
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from memories_app.models import Memory
@@ -40,6 +38,7 @@ from tests.sessions.reviewing import (
     revoke,
     row_of,
 )
+from tests.threads import at_once
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -179,30 +178,6 @@ def test_what_was_new_in_either_chat_is_new_in_the_merged_one(
     assert not row_of(dana).reviewed
 
 
-# At once
-
-
-def in_threads(*work: Any) -> None:
-    barrier = threading.Barrier(len(work))
-    errors: list[BaseException] = []
-
-    def run(one: Any) -> None:
-        barrier.wait()
-        try:
-            one()
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=[one]) for one in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-
-
 @pytest.mark.django_db(transaction=True)
 def test_the_list_is_right_whoever_writes_at_once(world: World, dana: User) -> None:
     world.say(CLIENT, "hello")
@@ -212,7 +187,7 @@ def test_the_list_is_right_whoever_writes_at_once(world: World, dana: User) -> N
         for number in range(6)
         for chat in (CLIENT, OTHER_CLIENT)
     ]
-    in_threads(*[lambda event=event: world.receive(event) for event in events])
+    at_once(*[lambda event=event: world.receive(event) for event in events])
     for chat in (CLIENT, OTHER_CLIENT):
         newest = max(message.received_at for message in world.messages(chat))
         assert ChatActivity.objects.get(chat=world.chat(chat)).last_at == newest
@@ -232,7 +207,7 @@ def test_the_list_is_right_when_people_write_while_others_are_forgotten(
         for key in doomed:
             object_forget(kind="message", object_id=key, dependencies=dependencies(world))
 
-    in_threads(forget, *[lambda event=event: world.receive(event) for event in fresh])
+    at_once(forget, *[lambda event=event: world.receive(event) for event in fresh])
     newest = max(message.received_at for message in world.messages(CLIENT))
     assert ChatActivity.objects.get().last_at == newest
     assert row_of(dana).unread == len(world.messages(CLIENT)) == 7
@@ -243,7 +218,7 @@ def test_two_who_do_the_same_at_once_do_it_once(world: World, dana: User) -> Non
     world.say(CLIENT, "one")
     chat = world.chat(CLIENT)
     urgent = Label.objects.create(name="Urgent")
-    in_threads(
+    at_once(
         *[
             work
             for _ in range(3)

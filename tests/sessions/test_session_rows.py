@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.session_rows import session_lock, session_read
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
-from tests.processes.waiting import wait_until
+from tests.threads import at_once, begin_blocked
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,19 +24,6 @@ def new_session(whatsapp_chat: str = CLIENT) -> ChatSession:
     chat.addresses.create(provider="cloud", address=whatsapp_chat)
     now = timezone.now()
     return ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
-
-
-def in_thread(work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    finally:
-        connection.close()
-
-
-def somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
-        return bool(cursor.fetchone()[0])
 
 
 def test_it_has_every_column_of_the_session_and_its_chat() -> None:
@@ -84,12 +70,10 @@ def test_a_session_that_a_merge_moves_meanwhile_is_found_in_its_new_chat() -> No
         with transaction.atomic():
             return session_lock(session.pk)
 
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            ChatSession.objects.filter(pk=session.pk).update(chat=kept)
-            found = pool.submit(in_thread, lock)
-            wait_until(somebody_waits, "the other one waits for the row")
-        assert found.result().session.chat == kept
+    with transaction.atomic():
+        ChatSession.objects.filter(pk=session.pk).update(chat=kept)
+        found = begin_blocked(lock)
+    assert found.result().session.chat == kept
 
 
 def test_two_writers_number_their_messages_without_gaps_and_doubles() -> None:
@@ -101,8 +85,7 @@ def test_two_writers_number_their_messages_without_gaps_and_doubles() -> None:
             said = ConversationMessage("user", f"{name} {number}", timezone.now())
             service.add_messages(conversation_id=session.pk, messages=[said])
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda name: in_thread(lambda: write(name)), "abcd"))
+    at_once(*(partial(write, name) for name in "abcd"))
     numbers = Message.objects.order_by("order_num").values_list("order_num", flat=True)
     assert list(numbers) == list(range(1, 81))
     session.refresh_from_db()

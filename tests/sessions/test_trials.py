@@ -11,7 +11,6 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memories_app.store.facade import memory_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -30,21 +29,12 @@ from sessions_app.trials.facade import (
     trial_start,
     trials_abandoned,
 )
-from tests.world import CLIENT, OTHER_CLIENT, World, new_world
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world, remember
 
 pytestmark = pytest.mark.django_db
 FACT = "TestCorp pays its invoices within 30 days"
 QUESTION = "When does TestCorp pay its invoices?"
 MODELS = ("scripted", "other")
-
-
-def remember(world: World, content: str, visibility: str = "public", chat: str = "") -> Memory:
-    return memory_remember(
-        content=content,
-        visibility=visibility,
-        chat_id=world.chat(chat).pk if chat else None,
-        embedder=world.dependencies.embedder,
-    ).memory
 
 
 @pytest.fixture(scope="module")

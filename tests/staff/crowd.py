@@ -25,7 +25,6 @@ from memories_app.models import (
     ProposalMemory,
     SourceDocument,
 )
-from memories_app.store.remember import memory_remember
 from memories_app.store.retract import EXTRACTION
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.conversation_message import ConversationMessage
@@ -51,6 +50,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.models.messages import AUTHOR
+from tests.remembering import remember
 from tests.staff.crowd_around import (
     WORD,
     forgettings_grow,
@@ -287,8 +287,7 @@ class Crowd:
         self._propose(number, known, others)
 
     def _remembered(self, content: str, **changes: Any) -> Memory:
-        values = {"visibility": "owner", "embedder": self.world.dependencies.embedder, **changes}
-        return memory_remember(content=content, **values).memory
+        return remember(content, embedder=self.world.dependencies.embedder, **changes)
 
     def _propose(self, number: int, known: Memory, others: list[Memory]) -> None:
         made = MergeProposal.objects.create(

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.test import Client
 from django_otp.plugins.otp_static.models import StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from tests.processes.waiting import wait_until
 from tests.staff.people import (
     CODE,
     TWO_FACTOR,
@@ -30,6 +28,7 @@ from tests.staff.people import (
     told,
     type_password,
 )
+from tests.threads import begin_all_blocked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,28 +41,13 @@ def dana() -> Client:
     return client
 
 
-def waiting() -> int:
-    """How many wait for somebody else's row."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return int(cursor.fetchone()[0])
-
-
 def at_once(held: QuerySet[Any], work: Sequence[Callable[[], Any]]) -> list[Any]:
     """What each of them returns. They are let go on once all wait for the rows ``held``."""
 
-    def run(each: Callable[[], Any]) -> Any:
-        try:
-            return each()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(work)) as pool:
-        with transaction.atomic():
-            assert list(held.select_for_update())
-            answers = [pool.submit(run, each) for each in work]
-            wait_until(lambda: waiting() == len(work), "all wait for the row", seconds=30)
-        return [answer.result() for answer in answers]
+    with transaction.atomic():
+        assert list(held.select_for_update())
+        answers = begin_all_blocked(*work)
+    return [answer.result() for answer in answers]
 
 
 def half_way() -> Client:

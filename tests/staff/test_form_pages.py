@@ -43,7 +43,7 @@ def test_it_leads_to_a_page(furnished: World, admin_client: Client, name: str) -
     assert status == 302
     assert first != address
     assert first.endswith("?p=1")
-    assert "<h1" in b"".join(answer).decode()  # type: ignore[arg-type]
+    assert "<h1" in b"".join(answer).decode()
 
 
 @pytest.mark.parametrize(

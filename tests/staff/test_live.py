@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from memoryproject.staff_site.accounts.sessions import listener_of
 from memoryproject.staff_site.live.newest import newest
-from memoryproject.staff_site.live.stream_server import PATH, Database, Live
+from memoryproject.staff_site.live.stream_server import PATH, Database, Live, Times
 from memoryproject.staff_site.live.streams import Limits
 from sessions_app.models import Chat, ChatPause, Message
 from tests.staff.people import person
@@ -28,12 +28,13 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass
 class Page:
-    """A page with a stream: the ASGI messages that it got."""
+    """A page with a stream: the ASGI messages that it got, all or those up to the first news."""
 
     session: str
     got: list[dict[str, Any]] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     closed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_stuck: bool = False
 
     async def listen(self, live: Live) -> None:
         cookie = f"sessionid={self.session}".encode()
@@ -45,13 +46,15 @@ class Page:
             "query_string": b"",
             "headers": [(b"cookie", cookie)],
         }
-        await live.routes(scope, self._receive, self._send)  # type: ignore[arg-type]
+        await live.routes(scope, self._receive, self._send)
 
     async def _receive(self) -> dict[str, Any]:
         await self.closed.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Any) -> None:
+        if self.is_stuck and self.news.is_set():
+            await self.closed.wait()
         self.got.append(message)
         if b"data: news" in message.get("body", b""):
             self.news.set()
@@ -66,12 +69,12 @@ class Page:
 
 
 def with_live(scene: Callable[[Live, Database], Awaitable[None]]) -> None:
-    """Act with a server that looks often whether its listeners are still signed in."""
+    """Act with a server that is impatient: it looks often whether its listeners are signed in."""
 
     async def acted() -> None:
         database = Database()
         try:
-            await scene(Live(database, Limits(), check_seconds=0.01), database)
+            await scene(Live(database, Limits(), Times(check=0.01, send=0.01)), database)
         finally:
             await database.ask(connections.close_all)
 
@@ -94,12 +97,17 @@ def be_idle(client: Client) -> None:
     session.save()
 
 
+def change_password(user: User) -> None:
+    user.set_password("another one")
+    user.save()
+
+
 ENDS: dict[str, Callable[[Client, User], object]] = {
     "signed out": lambda client, user: client.logout(),
     "deactivated": lambda client, user: User.objects.filter(pk=user.pk).update(is_active=False),
     "no staff": lambda client, user: User.objects.filter(pk=user.pk).update(is_staff=False),
     "no right": lambda client, user: user.groups.clear(),
-    "a new password": lambda client, user: (user.set_password("another one"), user.save()),
+    "a new password": lambda client, user: change_password(user),
     "idle": lambda client, user: be_idle(client),
 }
 
@@ -137,6 +145,24 @@ def test_a_closed_page_leaves_nothing() -> None:
         assert len(live.streams) == 0
 
     with_live(scene)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_that_takes_nothing_more_is_given_up() -> None:
+    user = person("dana", "Viewer")
+    client = signed_in(user)
+    page = Page(session_of(client), is_stuck=True)
+
+    async def scene(live: Live, database: Database) -> None:
+        stream = asyncio.create_task(page.listen(live))
+        await asyncio.wait_for(page.news.wait(), PATIENCE_SECONDS)
+        for each in live.streams:
+            each.tell()
+        await asyncio.wait_for(stream, PATIENCE_SECONDS)
+        assert len(live.streams) == 0
+
+    with_live(scene)
+    assert not page.is_complete
 
 
 @pytest.mark.django_db

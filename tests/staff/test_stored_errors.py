@@ -22,7 +22,6 @@ from pypdf import PdfReader
 
 from memories_app.models import Memory, SourceDocument
 from memories_app.models.proposals import MergeProposal, ProposalMemory
-from memories_app.store.remember import memory_remember
 from memoryproject.environment import Environment
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
@@ -45,6 +44,7 @@ from sessions_app.models import (
     Turn,
 )
 from tests.api.calling import Api
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 ROOT = Path(configured.BASE_DIR)
@@ -135,8 +135,7 @@ def test_a_token_is_refused_in_hebrew(reader: Client) -> None:
 
 
 def remembered(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": HashingEmbedder(), **changes}
-    return memory_remember(content=content, **values).memory
+    return remember(content, **{"embedder": HashingEmbedder(), **changes})
 
 
 @pytest.mark.django_db

@@ -21,7 +21,7 @@ from memories_app.errors import (
     MemoryValidationError,
     field_words,
 )
-from memories_app.facts.facade import visibility_problems
+from memories_app.facts.facade import NewMemory, visibility_problems
 from memories_app.models import Memory
 from memories_app.store.facade import memory_patch, memory_remember
 from memoryproject.foundation.admin_kit.form_stamps import digest_of
@@ -37,7 +37,7 @@ class Edge(Protocol):
 
     def embedder(self) -> Embedder: ...
 
-    def find_chat(self, whatsapp_chat: str) -> UUID | None: ...
+    def find_chat(self, named: str) -> UUID | None: ...
 
     def keep_chat(self, chat_id: UUID) -> None: ...
 
@@ -156,13 +156,13 @@ class ChangeForm(StampedForm, ServiceForm):
 
 class AddForm(ServiceForm):
     whatsapp_chat = forms.CharField(
-        label=gettext_lazy("Chat"),
+        label=gettext_lazy("Client"),
         required=False,
         help_text=gettext_lazy(
-            "Such as 972501234567@c.us: the chat that it is about. "
-            "Needed for the visibility “chat”."
+            "The name or number of the client whom it is about. Needed if it is visible to this "
+            "client."
         ),
-        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
     )
     # The result: created, duplicate or superseding.
     outcome = ""
@@ -171,26 +171,28 @@ class AddForm(ServiceForm):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         given["chat_id"] = None
         named = (given.get("whatsapp_chat") or "").strip()
-        if named:
+        try:
             given["chat_id"] = self.edge.find_chat(named)
-            if given["chat_id"] is None:
-                self.add_error("whatsapp_chat", _("There is no such chat."))
-        elif given.get("visibility") == "chat":
-            self.add_error("whatsapp_chat", _("Say which chat."))
+        except forms.ValidationError as error:
+            self.add_error("whatsapp_chat", error)
+        if not named and given.get("visibility") == "chat":
+            self.add_error("whatsapp_chat", _("Say which client."))
         return given
 
     def apply(self) -> None:
         given, chat_id = self.cleaned_data, self.cleaned_data["chat_id"]
         remembered = memory_remember(
-            content=given["content"],
-            visibility=given["visibility"],
-            chat_id=chat_id,
-            type=given["type"],
-            category=given["category"],
-            tags=tuple(given["tags"]),
-            pinned=given["pinned"],
-            expires_at=given["expires_at"],
-            source="staff",
+            NewMemory(
+                content=given["content"],
+                visibility=given["visibility"],
+                chat_id=chat_id,
+                type=given["type"],
+                category=given["category"],
+                tags=tuple(given["tags"]),
+                pinned=given["pinned"],
+                expires_at=given["expires_at"],
+                source="staff",
+            ),
             embedder=self.edge.embedder(),
             actor=self.actor,
             before_storing=partial(self.edge.keep_chat, chat_id) if chat_id else None,

@@ -126,8 +126,11 @@ class MemoryPages(MemoryDecisions):
     )
     change_form_template = "admin/memories_app/memory/change_form.html"
 
-    def find_chat(self, whatsapp_chat: str) -> UUID | None:
-        """Return the id of the chat with this address."""
+    def find_chat(self, named: str) -> UUID | None:
+        """Return the id of the chat of this name, number or id; None if nothing was typed.
+
+        Raises ValidationError.
+        """
         raise NotImplementedError
 
     def keep_chat(self, chat_id: UUID) -> None:
@@ -250,7 +253,7 @@ class MemoryPages(MemoryDecisions):
             shown = tuple(name for name in shown if name != "shown_status")
         if self.has_change_permission(request):
             return shown
-        words = {"visible_to": "shown_visibility", "shown_pin": "pinned"}
+        words = {"visible_to": "shown_visibility", "shown_pin": "is_pinned"}
         return tuple(words.get(str(name), name) for name in shown)
 
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -318,6 +321,10 @@ class MemoryPages(MemoryDecisions):
     @admin.display(description=gettext_lazy("pin"))
     def shown_pin(self, memory: Memory) -> str:
         return pin_button(memory)
+
+    @admin.display(description=gettext_lazy("pin"))
+    def is_pinned(self, memory: Memory) -> str:
+        return _("pinned") if memory.pinned else "–"
 
     @admin.display(description=gettext_lazy("status"))
     def shown_status(self, memory: Memory) -> str:

@@ -81,6 +81,8 @@ def _in_currency(cost: float | Decimal, places: int) -> str:
 
 
 def shown_json(value: Any) -> SafeString:
+    if value in (None, {}, []):
+        return SafeString("–")
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return format_html('<pre class="data" dir="auto">{}</pre>', text)
 

@@ -109,6 +109,16 @@ class AuditEventAdmin(ReadOnlyAdmin):
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Call the event by what was done, as the list does."""
+        event = kwargs.get("obj")
+        if event is not None:
+            words = self.shown_action(event)
+            context.update({"crumb": words, "subtitle": words})
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Show the chain's state and the last result; a POST lets a worker verify."""
         if not self.has_view_permission(request):

@@ -62,7 +62,7 @@ _PROMPT = re.compile(
 
 @dataclass(frozen=True)
 class Overflow:
-    """What a server says of a prompt that is too long, by its own count; None if it doesn't say.
+    """A server's own counts for a prompt that is too long; None where it doesn't report them.
 
     ``window``: the tokens that the model reads and writes together. ``prompt``: the tokens of the
     prompt.

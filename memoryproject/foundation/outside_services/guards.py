@@ -37,7 +37,7 @@ class SickError(Protocol):
 
 
 class Guard(Protocol):
-    """What a client of a service calls it through."""
+    """A guard, through which a client calls its service."""
 
     def call(self, work: Callable[[], T]) -> T:
         """Return the value of ``work``. Raises ServicePausedError, and what ``work`` raises."""

@@ -133,7 +133,7 @@ class _OneResult:
 
 
 class JobTimer:
-    """How long a worker may still take for its job. The worker sets it, its parent reads it.
+    """The time that is left for a worker's job. The worker sets it, its parent reads it.
 
     ``value``: seconds left, or 0 where they are over, or one of django-q2's states: -1 idle or
     without a limit, -2 to be recycled. No lock: a killed worker would never release it.

@@ -1,4 +1,4 @@
-"""What a line of the log is about: request, chat, turn, job."""
+"""The ids that a line of the log carries: request, chat, turn, job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is traced without a word at its place: jobs, and the queries of the database."""
+"""Spans of jobs and of database queries, which need no code where they happen."""
 
 from __future__ import annotations
 

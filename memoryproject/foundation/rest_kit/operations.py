@@ -1,4 +1,4 @@
-"""What the schema says of single operations: texts, examples, headers and parameters."""
+"""Descriptions of single operations for the schema: texts, examples, headers, parameters."""
 
 from __future__ import annotations
 

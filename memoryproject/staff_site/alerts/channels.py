@@ -1,4 +1,4 @@
-"""Where alerts go: an address of the operator's, and e-mail. The log has them in any case."""
+"""The channels of alerts: an address of the operator's, and e-mail. The log has all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Notice:
-    """What a channel tells. ``is_over``: it was wrong and isn't any more."""
+    """A notice for a channel. ``is_over``: the problem is solved."""
 
     key: str
     text: str

@@ -98,7 +98,7 @@ def _schedules(now: datetime) -> Iterator[Condition]:
 
 
 def _budget(now: datetime) -> Iterator[Condition]:
-    """What clients cost today has reached the budget: no client gets a model's answer."""
+    """The cost of clients today has reached the budget: no client gets a model's answer."""
     budget = settings.CLIENTS_DAILY_BUDGET
     if budget is None:
         return

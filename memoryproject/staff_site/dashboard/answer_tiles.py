@@ -1,4 +1,4 @@
-"""Whether the assistant did well: what became of the questions, and what is usual."""
+"""Tiles on how well the assistant did: outcomes of questions, beside the usual ones."""
 
 from __future__ import annotations
 

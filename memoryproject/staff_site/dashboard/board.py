@@ -287,11 +287,11 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
         number = count_shown(failed)
         yield Tile("unprocessed", _("Events not processed"), number, address, hint, "bad")
     if to.may("dashboard.operate_server"):
-        yield from _alerts(to, now)
+        yield from _alerts(to)
         yield from _machine(health.machine(now=now), to, now)
 
 
-def _alerts(to: Places, now: datetime) -> Iterator[Tile]:
+def _alerts(to: Places) -> Iterator[Tile]:
     """One tile for all open alerts; none where nothing is wrong."""
     if alerts := alerts_open():
         notes = [Note(translate_error(alert.text)) for alert in alerts[:3]]

@@ -1,4 +1,4 @@
-"""What the chat models cost: by day, by model and by chat, as a page and as CSV."""
+"""The cost of the chat models by day, by model and by chat, as a page and as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is usual for a weekday until this time, to compare today with."""
+"""The usual figures of a weekday until this time, to compare today with."""
 
 from __future__ import annotations
 

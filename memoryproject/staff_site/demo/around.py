@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.utils import timezone
-from django_q.models import OrmQ, Schedule, Task
+from django_q.models import Schedule, Task
 
+from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MergeProposal, ProposalKind
 from memories_app.review.facade import memories_propose_merges
 from memories_app.store.facade import memory_remember, memory_update, proposal_add
@@ -84,18 +85,20 @@ def _remember(story: Story, fact: Fact) -> None:
         chat = Chat.objects.get(whatsapp_chat=fact.of.whatsapp_chat)
     source = _source_of(chat) if fact.proposed else None
     memory_remember(
-        content=fact.content,
-        visibility=fact.visibility,
+        NewMemory(
+            content=fact.content,
+            visibility=fact.visibility,
+            chat_id=chat.pk if chat else None,
+            category=fact.category,
+            tags=fact.tags,
+            source="extraction" if fact.proposed else "staff",
+            source_message_id=source,
+            confidence=fact.confidence,
+            pinned=fact.pinned,
+            proposed=fact.proposed,
+        ),
         embedder=story.embedder,
         actor=NOA,
-        chat_id=chat.pk if chat else None,
-        category=fact.category,
-        tags=fact.tags,
-        source="extraction" if fact.proposed else "staff",
-        source_message_id=source,
-        confidence=fact.confidence,
-        pinned=fact.pinned,
-        proposed=fact.proposed,
     )
 
 
@@ -176,20 +179,15 @@ def _integrations(story: Story) -> None:
 
 
 def _jobs(story: Story) -> None:
-    """Create schedules that ran and a failed job, and empty the queue.
-
-    Sweeps enqueue the work that the story left to workers.
-    """
+    """Create schedules that ran and a failed job."""
     schedules_install()
-    OrmQ.objects.all().delete()
     for number, schedule in enumerate(Schedule.objects.order_by("name")):
         at = story.now - timedelta(seconds=40)
         job = Task.objects.create(
             id=f"{number:032x}", name=schedule.name, func=schedule.func, group=schedule.name,
             args=(), kwargs={}, result=0, started=at, stopped=at, success=True, attempt_count=1,
         )  # fmt: skip
-        # Workers that start soon find no late schedule.
-        later = story.now + timedelta(minutes=max(schedule.minutes or 1, 15))
+        later = story.now + timedelta(minutes=schedule.minutes or 15)
         Schedule.objects.filter(pk=schedule.pk).update(task=job.id, next_run=later)
     at = story.now - timedelta(hours=3)
     Task.objects.create(

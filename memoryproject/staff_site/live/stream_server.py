@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
@@ -34,9 +35,6 @@ from memoryproject.staff_site.live.streams import FullError, Limits, Listener, S
 PATH = "/admin/live/"
 # Proxies end connections on which nothing happens, often after a minute.
 HEARTBEAT_SECONDS = 15
-# A client that takes nothing for so long is gone.
-SEND_SECONDS = 30.0
-CHECK_SECONDS = 60.0
 # The longest time that the database may take to say who listens.
 PATIENCE_SECONDS = 5.0
 STOP_SECONDS = 5
@@ -46,6 +44,15 @@ KEEP_ALIVE_SECONDS = 75
 SPARE_CONNECTIONS = 100
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds. ``check``: how long a stream may outlive its session. ``send``: how long a client
+    may take nothing of what is sent to it."""
+
+    check: float = 60.0
+    send: float = 30.0
 
 
 class Database:
@@ -68,13 +75,11 @@ def _asked(question: Callable[[], T]) -> T:
 
 
 class Live:
-    """The application. ``check_seconds``: how long a stream may outlive its session."""
+    """The application."""
 
-    def __init__(
-        self, database: Database, limits: Limits, check_seconds: float = CHECK_SECONDS
-    ) -> None:
+    def __init__(self, database: Database, limits: Limits, times: Times | None = None) -> None:
         self._database = database
-        self._check_seconds = check_seconds
+        self._times = times or Times()
         self.streams = Streams(lambda: database.ask(newest), limits=limits)
         self.routes = Starlette(
             routes=[Route("/healthz", _healthz), Route(PATH, _Endpoint(self), methods=["GET"])]
@@ -85,20 +90,26 @@ class Live:
         session = Request(scope).cookies.get(settings.SESSION_COOKIE_NAME, "")
         try:
             account = await self._account_of(session)
-            if account is None:
-                return await _refusal(403)(scope, receive, send)
-            with self.streams.opened(Listener(session, account)) as stream:
-                await self._stream(stream)(scope, receive, send)
-        except (FullError, Error, asyncio.TimeoutError):
+        except (Error, asyncio.TimeoutError):
             # The page asks by itself, and tries this again later.
             return await _refusal(503)(scope, receive, send)
+        if account is None:
+            return await _refusal(403)(scope, receive, send)
+        try:
+            with self.streams.opened(Listener(session, account)) as stream:
+                await self._stream(stream)(scope, receive, send)
+        except FullError:
+            return await _refusal(503)(scope, receive, send)
+        except SendTimeoutError:
+            # The connection ends with the request.
+            return None
 
     def _stream(self, stream: Stream) -> EventSourceResponse:
         return EventSourceResponse(
             self._events(stream),
             ping=HEARTBEAT_SECONDS,
             ping_message_factory=lambda: ServerSentEvent(comment=""),
-            send_timeout=SEND_SECONDS,
+            send_timeout=self._times.send,
         )
 
     async def _events(self, stream: Stream) -> AsyncIterator[ServerSentEvent]:
@@ -107,8 +118,8 @@ class Live:
         yield ServerSentEvent(comment="")
         checked_at = clock.time()
         while True:
-            await stream.wait(checked_at + self._check_seconds - clock.time())
-            if clock.time() >= checked_at + self._check_seconds:
+            await stream.wait(checked_at + self._times.check - clock.time())
+            if clock.time() >= checked_at + self._times.check:
                 if not await self._may_go_on(stream.listener):
                     return
                 checked_at = clock.time()
@@ -138,8 +149,7 @@ class _Endpoint:
         self._live = live
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(SendTimeoutError):
-            await self._live.respond(scope, receive, send)
+        await self._live.respond(scope, receive, send)
 
 
 async def _healthz(request: Request) -> Response:

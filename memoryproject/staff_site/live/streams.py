@@ -96,6 +96,9 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self._open)
+
     @contextmanager
     def opened(self, listener: Listener) -> Iterator[Stream]:
         """Yield a stream, which hears of news until the block ends. Raises FullError."""
@@ -124,7 +127,7 @@ class Streams:
 
     def end(self) -> None:
         """End all streams."""
-        for stream in self._open:
+        for stream in self:
             stream.end()
 
     async def _look(self) -> None:
@@ -140,6 +143,6 @@ class Streams:
                 is_failing = False
                 if found != self._known:
                     self._known = found
-                    for stream in self._open:
+                    for stream in self:
                         stream.tell()
             await asyncio.sleep(self._every)

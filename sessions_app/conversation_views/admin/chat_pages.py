@@ -106,12 +106,13 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         "links",
         "provider",
         "number_id",
-        "is_group",
+        "kind",
         "language",
         "created_at",
         "updated_at",
+        "memory",
     )
-    fields = (*readonly_fields[1:6], "memory_enabled", *readonly_fields[6:], "id")
+    fields = (*readonly_fields[1:6], "memory_enabled", *readonly_fields[6:-1], "id")
 
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.conversation)
@@ -150,6 +151,12 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     def conversation(self, request: HttpRequest, chat_id: UUID) -> HttpResponse:
         return conversation_page(request, chat_id, self.admin_site.each_context(request))
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show the memory in words to users who may not switch it."""
+        if self.has_change_permission(request, obj):
+            return self.fields
+        return ["memory" if name == "memory_enabled" else name for name in self.fields]
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
 
@@ -176,6 +183,10 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
             return _("on") if settings.ENABLE_MEMORY_SYSTEM else _("off")
         on, off = _("on for this chat"), _("off for this chat")
         return shown_state(on if chat.memory_enabled else off, good=[on], bad=[off])
+
+    @admin.display(description=gettext_lazy("kind"))
+    def kind(self, chat: Chat) -> str:
+        return _("A group") if chat.is_group else _("A person")
 
     @admin.display(description=gettext_lazy("related pages"))
     def links(self, chat: Any) -> str:

@@ -15,7 +15,7 @@ class TimestampRangeSerializer(serializers.Serializer[Any]):
 
 
 class SummarySerializer(serializers.Serializer[Any]):
-    """What a summary covers: SummarizationMetadata of seed 003."""
+    """The messages that a summary covers: SummarizationMetadata of seed 003."""
 
     summary_metadata_id = serializers.UUIDField(
         help_text="By which the summary's message names it: summaryMetadataId in its metadata."

@@ -11,10 +11,10 @@ from django.utils.timezone import get_current_timezone
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from sessions_app.conversations.facade import chat_at
 from sessions_app.forgetting.find_matches import MEMORY, MESSAGE, Wanted
 from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import MAX_REQUEST_NUMBER, Requester
+from sessions_app.presentation.chat_page import contact_typed
 
 # The confirmation word of each language.
 WORDS = {"en": "FORGET", "he": "לשכוח"}
@@ -55,8 +55,8 @@ class SearchForm(forms.Form):
         label=gettext_lazy("Only in the chat"),
         required=False,
         max_length=255,
-        widget=forms.TextInput(attrs={"dir": "ltr", "class": "field-input"}),
-        help_text=gettext_lazy("Such as 15550100123@c.us. Needed for messages by meaning."),
+        widget=forms.TextInput(attrs={"dir": "auto", "class": "field-input"}),
+        help_text=gettext_lazy("The contact's name or number. Needed for messages by meaning."),
     )
     since = forms.DateField(
         label=gettext_lazy("From"),
@@ -70,11 +70,7 @@ class SearchForm(forms.Form):
     )
 
     def clean_chat(self) -> Chat | None:
-        address = self.cleaned_data["chat"].translate(_MARKS).strip()
-        chat = chat_at(address) if address else None
-        if address and chat is None:
-            raise forms.ValidationError(_("There is no such chat."))
-        return chat
+        return contact_typed(self.cleaned_data["chat"])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

@@ -28,6 +28,7 @@ from sessions_app.forgetting.receipt_search import receipts_found
 from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
 from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.forgetting.receipts.receipt_labels import (
+    actor_short,
     actor_words,
     looked_at,
     looks_words,
@@ -84,7 +85,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "whose",
         "rows",
         "shown_probe",
-        "by_whom",
+        "who",
         "request_number",
     )
     list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
@@ -183,7 +184,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
             return _("an erased contact")
         return _("the owner") if receipt.person_keys else "–"
 
-    @admin.display(description=gettext_lazy("rows"))
+    @admin.display(description=gettext_lazy("removed"))
     def rows(self, receipt: ForgetReceipt) -> int:
         return sum(receipt.swept.values())
 
@@ -197,6 +198,8 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("searches and reads"))
     def shown_looks(self, receipt: ForgetReceipt) -> str:
+        if not receipt.probe_details:
+            return "–"
         columns = (_("where"), _("queries"), _("rows"))
         return shown_table(columns, looks_words(receipt.probe_details))
 
@@ -205,12 +208,17 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         return format_html("<bdi>{}</bdi>", ", ".join(looked_at(receipt.probe_details)) or "–")
 
     @admin.display(description=gettext_lazy("by whom"))
+    def who(self, receipt: ForgetReceipt) -> str:
+        """Name who erased it, without the pseudonym of a person, which the page has."""
+        return format_html("<bdi>{}</bdi>", actor_short(receipt.actor_kind, receipt.actor))
+
+    @admin.display(description=gettext_lazy("by whom"))
     def by_whom(self, receipt: ForgetReceipt) -> str:
         return format_html("<bdi>{}</bdi>", actor_words(receipt.actor_kind, receipt.actor))
 
-    @admin.display(description=gettext_lazy("rows by table"))
+    @admin.display(description=gettext_lazy("how much"))
     def shown_swept(self, receipt: ForgetReceipt) -> str:
-        return shown_table((_("where"), _("rows")), swept_words(receipt.swept))
+        return shown_table((_("what"), _("how many")), swept_words(receipt.swept))
 
     @admin.display(description=gettext_lazy("as a document"))
     def documents(self, receipt: ForgetReceipt) -> str:

@@ -94,6 +94,11 @@ def looked_at(details: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return sorted({name for look in details.values() for name in look["looked_at"]})
 
 
+def actor_short(kind: str, name: str) -> str:
+    """Return the label of an actor for lists: people in it have no pseudonym."""
+    return _("the person") if kind == "person" else actor_words(kind, name)
+
+
 def actor_words(kind: str, name: str) -> str:
     """Return the label of an actor."""
     words = {

@@ -1,4 +1,4 @@
-"""What a form about some chats posts."""
+"""The fields that a form about some chats posts."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from memories_app.models import Memory, MergeProposal, Visibility
 from memories_app.review.presentation import MemoryPages, ProposalPages
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.facade import ChatGoneError, chat_at, chats_keep
+from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.memories.admin.memory_search import search_memories
@@ -33,7 +33,7 @@ from sessions_app.memories.admin.provenance import (
 from sessions_app.memories.admin.table_pages import TableImportPages
 from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
-from sessions_app.presentation.chat_page import chat_gone_text
+from sessions_app.presentation.chat_page import chat_gone_text, contact_typed
 from sessions_app.presentation.links import contact_address
 
 
@@ -89,8 +89,8 @@ class MemoryAdmin(ForgetAction, TableImportPages, MemoryTransfer, MemoryPages):
     def embedder(self) -> Embedder:
         return embedder()
 
-    def find_chat(self, whatsapp_chat: str) -> UUID | None:
-        chat = chat_at(whatsapp_chat)
+    def find_chat(self, named: str) -> UUID | None:
+        chat = contact_typed(named)
         return None if chat is None else chat.pk
 
     def keep_chat(self, chat_id: UUID) -> None:

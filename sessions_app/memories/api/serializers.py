@@ -144,7 +144,7 @@ class MemoryBatchSerializer(Strict):
 
 
 class DoneSerializer(serializers.Serializer[Any]):
-    """What storing one memory did."""
+    """The outcome of storing one memory."""
 
     superseded = serializers.ListField(
         child=serializers.UUIDField(), help_text="The memories whose place it took."

@@ -76,7 +76,7 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table hold, in their order; "" for one that isn't used.
+    """The meaning of a table's columns, in their order; "" for one that isn't used.
 
     ``headers``: as the table calls them. ``rows``: the rows below the headers.
     """

@@ -1,4 +1,4 @@
-"""What the rows of a table say: sentences to remember, or the reason why there is none."""
+"""Make sentences to remember from the rows of a table, or the reason why there is none."""
 
 from __future__ import annotations
 

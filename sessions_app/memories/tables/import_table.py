@@ -13,7 +13,7 @@ from sessions_app.memories.tables.plan import INVALID, SAME, Plan
 
 
 class ChangedSincePreviewError(Exception):
-    """What was chosen isn't what the table would do now: the memories changed meanwhile."""
+    """The chosen changes aren't those that the table would make now: memories changed meanwhile."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ When = int | date
 
 @dataclass
 class _Day:
-    """What the rows say about a weekday or a date."""
+    """The opening hours of a weekday or a date, from the rows."""
 
     rows: list[int] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)

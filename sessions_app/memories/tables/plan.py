@@ -1,4 +1,4 @@
-"""What importing a table would do, for each of its sentences."""
+"""The effect of importing a table, for each of its sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VISIBILITIES = (str(Visibility.PUBLIC), str(Visibility.OWNER))
 
 @dataclass(frozen=True)
 class Choices:
-    """How a table is to be read. ``kind``: empty where the headers tell it."""
+    """The options for reading a table. ``kind``: empty where the headers determine it."""
 
     kind: str = ""
     visibility: str = str(Visibility.PUBLIC)

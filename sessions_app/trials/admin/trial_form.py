@@ -35,7 +35,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class TrialForm:
-    """What the form offers; ``refused``: why the answer can't be tried again, in the stored form.
+    """The choices of the form; ``refused``: why the answer can't be tried again, in stored form.
 
     ``pictures``: what a trial wouldn't be shown of the answer's pictures. ``trial_id`` is new with
     each form, so that a form that is sent twice makes one trial.

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_POST
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import AnswerRating, RatingReason, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns.admin.replay import UNANSWERED
 from sessions_app.turns.answer_review import (
     BAD,
     FAILED,
@@ -76,7 +77,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Review:
-    """What staff think of an answer, and what this person may do about it.
+    """The ratings of an answer, and what this staff member may do about it.
 
     ``reasons``: why it is to be reviewed. ``queue``: None unless staff go through the answers.
     """
@@ -100,7 +101,7 @@ def review_of(request: HttpRequest, turn: Turn) -> Review | None:
     ratings = list(turn.ratings.order_by("-rated_at")[:RATINGS_SHOWN])
     in_queue = _in_queue(request)
     return Review(
-        may_rate=request.user.has_perm(RATE),
+        may_rate=request.user.has_perm(RATE) and turn.state not in UNANSWERED,
         mine=next((each for each in ratings if each.user_id == request.user.pk), None),
         others=[each for each in ratings if each.user_id != request.user.pk],
         reasons=[str(_WHY[name]) for name in review_reasons(turn.pk)],

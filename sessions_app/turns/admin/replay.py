@@ -15,6 +15,7 @@ from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.turns import TurnState
 from sessions_app.presentation.author_names import SOMEBODY, names_of, person_of
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import kind_of
@@ -25,6 +26,7 @@ from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
 from sessions_app.turns.admin.turn_costs import cost_shown_of
 from sessions_app.turns.prompt_fence import fence_split
 
+UNANSWERED = (TurnState.PENDING, TurnState.RUNNING)
 # Shown unfolded: the question with the messages just before it.
 UNFOLDED = 2
 
@@ -99,6 +101,11 @@ class Replay:
     parts: Sequence[OutboundPart]
     learned: SafeString | str
     learning: SafeString | str
+
+    @property
+    def awaited(self) -> bool:
+        """Say whether the message still waits for its answer."""
+        return self.turn.state in UNANSWERED
 
     @property
     def kept(self) -> int:

@@ -38,7 +38,7 @@ RIGHTS = ("sessions_app.view_turn", "sessions_app.rerun_turn")
 
 @dataclass(frozen=True)
 class Offer:
-    """What a rerun would do (``what``: send or answer), or why it is impossible."""
+    """The effect of a rerun (``what``: send or answer), or why it is impossible."""
 
     what: str = ""
     refused: str = ""

@@ -74,7 +74,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Teaching:
-    """What the page offers to teach.
+    """The form of a page for teaching.
 
     ``text`` is where a new memory begins; ``other`` is the answer, which may take its place.
     ``lost``: whether the memory that ``typed`` is about isn't on the page, which then shows the

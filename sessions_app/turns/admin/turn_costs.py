@@ -1,4 +1,4 @@
-"""How long answers took and what they cost, in the list of answers: filters and order."""
+"""The times and costs of answers in the list of answers: filters and order."""
 
 from __future__ import annotations
 

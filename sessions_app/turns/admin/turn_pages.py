@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -24,6 +24,7 @@ from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
+from sessions_app.presentation.links import contact_address
 from sessions_app.turns.admin import turn_costs
 from sessions_app.turns.admin.failure_pages import failure_paths
 from sessions_app.turns.admin.near_misses import near_misses
@@ -227,7 +228,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
-        address = reverse("admin:sessions_app_chat_change", args=[turn.chat_id])
+        address = contact_address(turn.chat_id)
         name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 

@@ -8,7 +8,7 @@ from functools import partial
 from django.db import DatabaseError
 
 from memories_app.errors import MemoryValidationError
-from memories_app.facts.facade import MAX_CONTENT
+from memories_app.facts.facade import MAX_CONTENT, NewMemory
 from memories_app.models import Visibility
 from memories_app.store.facade import content_hash, memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -30,13 +30,15 @@ def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
     owner = is_owners(turn)
     try:
         memory_remember(
-            content=fact,
-            visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
+            NewMemory(
+                content=fact,
+                visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
+                chat_id=turn.chat_id,
+                source="command",
+                source_message_id=turn.message_id,
+            ),
             embedder=embedder,
             actor=person(turn),
-            chat_id=turn.chat_id,
-            source="command",
-            source_message_id=turn.message_id,
             before_storing=partial(chats_keep, [turn.chat_id]),
         )
     except (EmbedderError, DatabaseError, MemoryValidationError, ChatGoneError) as error:

@@ -1,4 +1,4 @@
-"""How much of a text an embedding model knows, and vectors for the texts that it knows."""
+"""The share of a text that an embedding model knows, and vectors for the texts that it knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the files of messages are kept: the one way to them, over Django's storages."""
+"""The storage of the files of messages, over one of Django's storages."""
 
 from __future__ import annotations
 

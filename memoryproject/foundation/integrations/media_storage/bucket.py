@@ -46,7 +46,7 @@ REFUSED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuc
 
 @dataclass(frozen=True)
 class Bucket:
-    """Where the files lie, and by which key. Without a key it is looked for as boto3 does.
+    """The place of the files, and the key to it. Without a key, boto3 looks for one.
 
     ``prefix``: what the names of our objects begin with. ``endpoint_url``: empty for Amazon's own.
     ``timeout``: seconds without a byte from the other side.

@@ -57,7 +57,7 @@ class Source:
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the provider is a stand-in on this machine."""
+        """Return whether the provider is a stand-in on this machine."""
         return urlsplit(self.api_url).hostname in LOOPBACK
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.process.progress import ProgressBar
 from memoryproject.staff_site.demo.around import after, before
+from memoryproject.staff_site.demo.no_queue import without_jobs
 from memoryproject.staff_site.demo.replay_command import recorded_chats
 from memoryproject.staff_site.demo.story import DAYS, Story
 from sessions_app.models import Chat
@@ -51,7 +52,8 @@ class Command(BaseCommand):
                 "(DATA_DIR), or --force."
             )
         story = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=options["days"])
-        before(story)
-        story.tell(ProgressBar(sys.stderr))
-        after(story)
+        with without_jobs():
+            before(story)
+            story.tell(ProgressBar(sys.stderr))
+            after(story)
         self.stdout.write(f"{Chat.objects.count()} chats. Read them: /admin/sessions_app/chat/")
