@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Sequence
 from uuid import UUID
@@ -9,7 +10,14 @@ from uuid import UUID
 from django.db import transaction
 
 from memories_app.facts.facade import fact_key, likeness_of, memory_terms, storable_metadata
-from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MemoryStatus
+from memories_app.models import (
+    EmbeddingModel,
+    Memory,
+    MemoryEmbedding,
+    MemoryRevision,
+    MemorySource,
+    MemoryStatus,
+)
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memories_audit
 from memories_app.store.remember import content_hash
@@ -19,6 +27,8 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+
+logger = logging.getLogger(__name__)
 
 
 class MemoryImport:
@@ -39,6 +49,7 @@ class MemoryImport:
         self._embedder = embedder
         self._actor = actor
         self._before_storing = before_storing
+        self._sizes = dict(EmbeddingModel.objects.values_list("model_id", "dimensions"))
         # Only links to memories that come later.
         self._links: dict[UUID, UUID] = {}
 
@@ -70,6 +81,8 @@ class MemoryImport:
 
     def _embed(self, records: Sequence[Record]) -> None:
         """Make the vectors that the records lack, before any transaction."""
+        for record in records:
+            self._drop_misfits(record)
         embedder = self._embedder
         if embedder is None:
             return
@@ -78,6 +91,13 @@ class MemoryImport:
         for record, vector in zip(bare, vectors, strict=True):
             if vector is not None:
                 record.embeddings[embedder.model_id] = vector
+
+    def _drop_misfits(self, record: Record) -> None:
+        """Drop vectors that aren't of their model's size: its index takes none of them."""
+        for model, vector in list(record.embeddings.items()):
+            if len(vector) != self._sizes.get(model, len(vector)):
+                logger.warning("A vector of %s has %d numbers: left out.", model, len(vector))
+                del record.embeddings[model]
 
     def _store(self, records: Sequence[Record]) -> None:
         memories = [_memory(record) for record in records]

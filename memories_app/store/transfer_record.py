@@ -250,14 +250,15 @@ class _Fields:
             return None
         try:
             found = parse_datetime(value)
-        except ValueError:
+            if found is not None and found.tzinfo is not None:
+                # OverflowError: in UTC, it is after the year 9999, or before the first.
+                return found.astimezone(timezone.utc)
+        except (ValueError, OverflowError):
             found = None
         if found is None:
             raise self._refuse(name, _("is not an ISO-8601 time"))
-        if found.tzinfo is None:
-            logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
-            return found.replace(tzinfo=timezone.utc)
-        return found
+        logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
+        return found.replace(tzinfo=timezone.utc)
 
     def number(self, name: str) -> float | None:
         value = self._values.get(name)

@@ -79,7 +79,9 @@ def _moment(text: str | None) -> datetime | None:
     try:
         found = parse_datetime(text)
         day = None if found else parse_date(text)
-    except ValueError:
+        if found is not None and found.tzinfo is not None:
+            found = found.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
         found = day = None
     if day is not None:
         found = datetime(day.year, day.month, day.day)

@@ -65,6 +65,19 @@ def test_what_is_exported_can_be_imported_again_byte_for_byte(api: Api, three: l
     assert AuditEvent.objects.filter(action="export", actor_kind="api").count() == 2
 
 
+def test_a_vector_of_another_size_than_its_models_is_made_anew(api: Api, three: list[str]) -> None:
+    lines = exported(api, "?embeddings=true")
+    memories = [json.loads(line) for line in lines.splitlines()]
+    whole = [vector for memory in memories for vector in memory["embeddings"]]
+    assert whole
+    for each in whole:
+        each["vector"] = each["vector"][1:]
+    Memory.objects.all().delete()
+    cut = "\n".join(map(json.dumps, memories)).encode()
+    assert imported(api, cut).json() == {"created": 3, "duplicates": 0, "errors": []}
+    assert exported(api, "?embeddings=true") == lines
+
+
 def test_an_export_comes_in_on_a_server_that_knows_none_of_its_chats(
     api: Api, three: list[str]
 ) -> None:

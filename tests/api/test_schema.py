@@ -231,3 +231,8 @@ def test_the_schema_is_served_without_a_token(client: Client) -> None:
     answer = client.get("/api/schema/")
     assert answer.status_code == 200
     assert yaml.safe_load(answer.content)["openapi"].startswith("3.")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "POST", "DELETE"])
+def test_the_schemas_page_is_only_read(client: Client, method: str) -> None:
+    assert client.generic(method, "/api/docs/").status_code == 405

@@ -61,6 +61,7 @@ def test_a_token_may_be_narrowed() -> None:
         ("x", "--expires", "soon"),
         ("x", "--expires", "2001-01-01"),
         ("x", "--expires", "2026-13-45"),
+        ("x", "--expires", "9999-12-31T23:59:59-23:59"),
         ("x", "--chat", "nobody"),
         ("", "--read-only"),
     ],

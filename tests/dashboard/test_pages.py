@@ -6,6 +6,15 @@ import pytest
 from django.test import Client
 
 
+@pytest.mark.parametrize("address", ["/healthz", "/readyz", "/metrics"])
+def test_health_is_only_asked_for(address: str) -> None:
+    """A wrong method is told as one, not as a form without its token."""
+    browser = Client(enforce_csrf_checks=True)
+    for method in ("POST", "PUT", "OPTIONS"):
+        answer = browser.generic(method, address)
+        assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+
+
 def test_healthz_needs_nothing(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
 

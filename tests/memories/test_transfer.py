@@ -155,6 +155,8 @@ def test_err_integration_004_an_imported_time_without_a_zone_counts_as_utc(
         ({"memory_id": "1"}, "memory_id: is not a UUID"),
         ({"created_at": "soon"}, "created_at: is not an ISO-8601 time"),
         ({"created_at": "2026-13-01T00:00:00Z"}, "created_at: is not an ISO-8601 time"),
+        ({"created_at": "9999-12-31T23:59:59-23:59"}, "created_at: is not an ISO-8601 time"),
+        ({"expires_at": "0001-01-01T00:00:00+23:59"}, "expires_at: is not an ISO-8601 time"),
         ({"told_count": 0}, "told_count: is not a number from 1 on"),
         ({"pinned": "yes"}, "pinned: is neither true nor false"),
         ({"status": "lost"}, "status: is one of active, superseded, proposed"),

@@ -134,3 +134,13 @@ def test_text_that_no_database_takes_loses_nothing(client: Client) -> None:
 
 def test_other_methods_are_refused(client: Client) -> None:
     assert client.put(CLOUD).status_code == 405
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["cloud", "green"])
+def test_an_address_without_a_slash_at_its_end_is_the_same(client: Client, name: str) -> None:
+    """Providers follow no redirect, so every message would be lost."""
+    answer = client.post(f"/webhooks/whatsapp/{name}", b"{}", content_type="application/json")
+    assert answer.status_code == 401
+    asked = {**HANDSHAKE, "hub.verify_token": "test-verify-token"}
+    assert client.get(CLOUD.rstrip("/"), asked).content == b"1158201444"

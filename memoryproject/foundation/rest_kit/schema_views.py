@@ -20,5 +20,10 @@ def schema_page(request: HttpRequest) -> HttpResponseBase:
     """Return the page that shows the schema, or its script."""
     from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: PLC0415 slow
 
-    view = SpectacularSwaggerSplitView.as_view(url_name="api-schema", throttle_classes=())
+    view = SpectacularSwaggerSplitView.as_view(
+        url_name="api-schema",
+        throttle_classes=(),
+        # It has no template for what OPTIONS tells.
+        http_method_names=["get", "head"],
+    )
     return view(request)

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
 
@@ -18,6 +19,7 @@ from memoryproject.staff_site.readiness import parts
 from sessions_app.conversations.facade import profile_current
 
 
+@csrf_exempt
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -25,6 +27,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ok"})
 
 
+@csrf_exempt
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
@@ -54,6 +57,7 @@ def _services() -> dict[str, str]:
     }
 
 
+@csrf_exempt
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
