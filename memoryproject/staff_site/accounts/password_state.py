@@ -24,7 +24,7 @@ class PasswordState(Widget):
         return ""
 
 
-class StaffUserForm(UserChangeForm):
+class StaffUserForm(UserChangeForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["password"].widget = PasswordState()
