@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import html
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.documents.admin import UploadForm
 from sessions_app.forgetting.admin.forms import SearchForm
 from sessions_app.models import Chat
@@ -21,6 +18,13 @@ SPELLINGS = [CLIENT, f"+{CLIENT}", f"+{PHONE}", f"{PHONE}@C.US", f"{PHONE}@s.wha
 LISTS = ["chat", "turn", "message", "inbounddelivery", "outboundpart"]
 
 
+def listed(client: Client, address: str, query: str) -> int:
+    """How many rows a list has; the inbox is a page of its own."""
+    context = client.get(address, {"q": query}).context
+    found = context["cl"].result_count if "cl" in context else context["page"].paginator.count
+    return int(found)
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_lists_find_a_chat_by_any_spelling(
     world: World, admin_client: Client, spelling: str
@@ -28,11 +32,9 @@ def test_lists_find_a_chat_by_any_spelling(
     world.say(CLIENT, "hello")
     world.say(OTHER_CLIENT, "hello")
     for name in LISTS:
-        page = admin_client.get(reverse(f"admin:sessions_app_{name}_changelist"), {"q": spelling})
-        assert page.status_code == 200, name
-        shown = html.unescape(page.content.decode())
-        assert number_shown(CLIENT) in shown, name
-        assert number_shown(OTHER_CLIENT) not in shown, name
+        address = reverse(f"admin:sessions_app_{name}_changelist")
+        found, everything = (listed(admin_client, address, q) for q in (spelling, ""))
+        assert 0 < found == everything / 2, name
 
 
 @pytest.mark.parametrize("spelling", [f"+{CLIENT}", f"{PHONE}@C.US"])
