@@ -299,8 +299,7 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
     try:
         # Windows' Notepad begins a file with a byte order mark.
         document = json.loads(path.read_text(encoding="utf-8-sig"))
-        if not isinstance(document, dict):
-            raise ValueError("the file must hold a JSON object")
+        _check_objects(document)
     except (OSError, ValueError, RecursionError) as error:
         why = ErrorText("config_unusable", path=path, why=error)
         notes.append(Note("ERROR", ErrorText("of_kind", kind="MEMORY_CONFIG", why=why)))
@@ -313,6 +312,20 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
         if value is not None:
             found[name] = value
     return found
+
+
+def _check_objects(document: Any) -> None:
+    """Raise ValueError if the document, or a part that holds settings, is no object."""
+    if not isinstance(document, dict):
+        raise ValueError("the file must hold a JSON object")
+    for keys in CONFIG_KEYS.values():
+        value: Any = document
+        for place, key in enumerate(keys[:-1], start=1):
+            value = value.get(key)
+            if value is None:
+                break
+            if not isinstance(value, dict):
+                raise ValueError(f"{'.'.join(keys[:place])} must be an object")
 
 
 def config_wins_over_env_file(

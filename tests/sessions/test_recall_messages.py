@@ -273,7 +273,7 @@ def test_messages_behind_enough_memories_are_not_read(talking: World) -> None:
     memories_store(WALNUTS)
     said(talking, "Liora likes cake", "Liora comes at noon")
 
-    def read(top_k: int) -> list[str]:
+    def read(top_k: int) -> int:
         with CaptureQueriesContext(connection) as queries:
             hits = ask(
                 talking,
