@@ -53,6 +53,7 @@ WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]
 _PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 CURRENCY = re.compile(r"[A-Z]{3}")
 # A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
+EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 HOST = re.compile(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 MODEL_PRICE = re.compile(
     rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
@@ -192,6 +193,14 @@ class Environment:
             # The config file's other ids are in use.
             self.refused.discard(name)
         return found
+
+    def emails(self, name: str) -> list[str]:
+        """Read a comma-separated list of e-mail addresses."""
+        words = self.names(name, [])
+        wrong = [word for word in words if not EMAIL.fullmatch(word)]
+        if wrong:
+            self._refuse(name, ", ".join(wrong), "setting_emails")
+        return [word for word in words if word not in wrong]
 
     def networks(self, name: str) -> list[str]:
         """Read a comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""

@@ -64,6 +64,7 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "Mars/Base": lambda env: env.time_zone("X", "UTC"),
     "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
     "972501234567": lambda env: env.whatsapp_ids("X"),
+    "the owner": lambda env: env.emails("X"),
     "small=0.15": lambda env: env.prices("X"),
     "small=-1/2": lambda env: env.prices("X"),
 }
