@@ -85,6 +85,7 @@ class IncomingFile:
 
 
 def file_remove(folder: Path, document_id: UUID) -> None:
+    """Remove the file of a document, if it is there."""
     document_file(folder, document_id).unlink(missing_ok=True)
 
 

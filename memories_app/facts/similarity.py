@@ -36,6 +36,7 @@ class Shape:
 
 
 def shape_of(content: str) -> Shape:
+    """Return the shape of a text, for comparing it with others."""
     tokens = read(folded(content))
     words = {token.text for token in tokens}
     return Shape(

@@ -124,6 +124,7 @@ def _text_problems(
 
 
 def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
+    """Yield the problems of a memory's metadata, as the field's name and the reason."""
     if not isinstance(metadata, Mapping):
         yield "metadata", _("is not an object of names and values")
         return

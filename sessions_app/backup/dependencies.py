@@ -12,6 +12,7 @@ from sessions_app.backup.manifest import ArchiveAccess
 
 
 def archive_access(*, trust: bool = False, identity: Path | None = None) -> ArchiveAccess:
+    """Return the access of this installation to archives. For the arguments see ArchiveAccess."""
     return ArchiveAccess(
         key=settings.BACKUP_KEY, scratch=settings.DATA_DIR, trust=trust, identity=identity
     )

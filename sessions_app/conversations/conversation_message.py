@@ -46,6 +46,7 @@ class ConversationMessage:
 
 
 def as_conversation_message(message: Message) -> ConversationMessage:
+    """Return a stored message in the form of the history service."""
     return ConversationMessage(
         role=message.role,
         content=message.content,

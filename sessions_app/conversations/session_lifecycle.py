@@ -135,6 +135,7 @@ def _is_answering(session: ChatSession) -> bool:
 
 
 def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSession:
+    """Create the chat's active session. Raises IntegrityError if it has one already."""
     session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
     logger.info("Session %s of chat %s was created.", session.session_id, chat.pk)
     sessions_record(action="session.create", sessions=[session], actor=actor)

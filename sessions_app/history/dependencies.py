@@ -33,6 +33,7 @@ def build_chat_memory() -> ChatMemoryService:
 
 
 def build_strategy() -> MemoryManagementStrategy:
+    """Build the strategy for long conversations that CHAT_MEMORY_STRATEGY names."""
     if settings.CHAT_MEMORY_STRATEGY == "none":
         return NoStrategy()
     # The offline model only recites memories: it can't summarise.

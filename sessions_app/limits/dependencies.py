@@ -12,6 +12,7 @@ from sessions_app.models.roles import GODFATHER, user_role
 
 
 def build_usage_limits() -> UsageLimits:
+    """Build the limits of clients' chats from the settings."""
     return UsageLimits(
         messages_per_hour=settings.CLIENT_MESSAGES_PER_HOUR,
         model_calls_per_day=settings.CLIENT_MODEL_CALLS_PER_DAY,

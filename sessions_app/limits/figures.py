@@ -70,6 +70,7 @@ def used_by_chat(first: date, last: date, *, most: int) -> list[tuple[UUID, Used
 
 
 def clients_day(today: date) -> ClientsDay:
+    """Return the usage of all clients' chats on this day."""
     day = UsageDay.objects.filter(day=today, is_owner=False)
     limited = day.aggregate(number=Count("pk", filter=~Q(reached="")))["number"]
     return ClientsDay(_used(day), limited)

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def build_media_dependencies() -> MediaDependencies:
+    """Build what fetching and keeping the files of messages depends on."""
     return MediaDependencies(
         providers=configured_providers(),
         storage=configured_media_storage(),

@@ -43,6 +43,8 @@ class Row(Generic[T]):
 
 @dataclass(frozen=True)
 class Exchange(Generic[T]):
+    """A question of the user and the answer of the assistant."""
+
     question: Row[T]
     answer: Row[T]
 

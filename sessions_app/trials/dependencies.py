@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.configured import chat_model_named
+from memoryproject.foundation.integrations.configured import configured_chat_model
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.process.lanes import enqueue
 
@@ -23,7 +23,7 @@ def trial_models() -> list[str]:
 
 def trial_model(name: str) -> ChatModel | None:
     """Return the model of this name, or None if trials may not ask it."""
-    return chat_model_named(name) if name in trial_models() else None
+    return configured_chat_model(name) if name in trial_models() else None
 
 
 def has_model_key() -> bool:

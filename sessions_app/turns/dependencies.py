@@ -38,6 +38,7 @@ def max_answer_age() -> timedelta:
 
 
 def build_answer_rules() -> AnswerRules:
+    """Build the rules of answers from the settings."""
     return AnswerRules(
         longterm_enabled=settings.LONGTERM_ENABLED,
         top_k=settings.RECALL_TOP_K,
@@ -72,6 +73,7 @@ def build_turn_dependencies() -> Dependencies:
 
 
 def build_file_dependencies() -> FileDependencies:
+    """Build what reading documents and recordings depends on."""
     limits = build_document_limits()
     return FileDependencies(
         folder=documents_folder(),

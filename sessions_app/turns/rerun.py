@@ -14,9 +14,11 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import has_window, last_heard
+from sessions_app.limits.facade import access_of, can_be_blocked
 from sessions_app.media.facade import attachment_of
 from sessions_app.models import Chat, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
+from sessions_app.models.limits import Standing
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TEMPLATE, TurnState
 from sessions_app.turns.pauses import (
@@ -46,6 +48,10 @@ class TooLateError(RerunRefusedError):
 
 class PausedError(RerunRefusedError):
     """Staff have paused the assistant in this chat."""
+
+
+class BlockedError(RerunRefusedError):
+    """Staff have blocked the chat: the turn would end as refused, for good."""
 
 
 class WordsGoneError(RerunRefusedError):
@@ -96,6 +102,8 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     """
     if turn.state not in RERUNNABLE:
         raise NotInTroubleError
+    if can_be_blocked(turn) and access_of(chat).standing == Standing.BLOCKED:
+        raise BlockedError
     parts = list(turn.parts.all())
     if not parts:
         if not has_words(turn):

@@ -202,6 +202,7 @@ def test_a_filter_that_makes_no_sense_is_400(query: str, api: Api, session_id: s
     [
         *("sessions/x/", "sessions/0b0e7c1e/", "turns/1/", "turns/%00/", "chats/a%00b@c.us/"),
         *("sessions/" + "9" * 3000 + "/", f"sessions/{SESSION.upper()}/messages/"),
+        *("memories/x/", "memories/1/", "memories/%00/", "receipts/x/"),
     ],
 )
 def test_what_is_no_id_is_404(path: str, api: Api) -> None:

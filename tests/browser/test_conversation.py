@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import Bookmark, ChatLabel, Label, Note, ReviewedMark
 from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
@@ -54,7 +55,7 @@ def open_conversation(staff: Page) -> None:
     """By the inbox, as everybody does."""
     staff.goto(CHATS)
     with staff.expect_navigation():
-        staff.locator(".chat", has_text=CLIENT).get_by_role("link").click()
+        staff.locator(".chat", has_text=number_shown(CLIENT)).get_by_role("link").click()
     expect(staff.get_by_role("log")).to_be_visible()
 
 

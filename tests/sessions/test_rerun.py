@@ -13,12 +13,14 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.rerun import (
+    BlockedError,
     NotInTroubleError,
     PausedError,
     RerunRefusedError,
     TooLateError,
     WordsGoneError,
 )
+from tests.limits.test_access import decide
 from tests.sessions.desk import Desk
 from tests.threads import in_threads
 from tests.world import CLIENT, World, message_from
@@ -80,6 +82,21 @@ def test_a_held_turn_is_answered_once_the_assistant_goes_on(world: World, desk: 
     assert desk.rerun(turn) == "answer"
     world.work()
     assert world.provider.sent[-1].text == "answer to: Held"
+
+
+def test_in_a_blocked_chat_only_a_reply_by_staff_is_sent_again(world: World, desk: Desk) -> None:
+    turn = failed_in_sending(world)
+    decide(world, "blocked")
+    with pytest.raises(BlockedError):
+        desk.rerun(turn)
+    world.provider.fail_next(REFUSED)
+    reply = desk.write("By hand").turn
+    world.work()
+    assert desk.rerun(reply) == "send"
+    decide(world, "", reason="")
+    assert desk.rerun(turn) == "send", "the block cost it nothing"
+    world.work()
+    assert [part.text for part in world.provider.sent] == ["answer to: Lost", "By hand"]
 
 
 def test_while_paused_what_was_written_is_sent_again_all_the_same(world: World, desk: Desk) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,17 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
+def packages_by_module() -> dict[str, set[str]]:
+    """By what code imports, the packages that have it. Python 3.10's own function knows few."""
+    found = defaultdict(set)
+    for package in distributions():
+        for file in package.files or ():
+            found[file.parts[0].partition(".")[0]].add(normal(package.name))
+    return found
+
+
 def test_the_code_imports_what_the_server_installs() -> None:
-    known = packages_distributions()
+    known = packages_by_module()
     installed = set(pinned("requirements.txt"))
     missing = {
         f"{path.relative_to(ROOT)}: {name}"
@@ -110,6 +120,6 @@ def test_the_code_imports_what_the_server_installs() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for name in imports(path)
         if name not in {*sys.stdlib_module_names, *CODE, *OPTIONAL, "__future__"}
-        and not {normal(each) for each in known.get(name, [])} & installed
+        and not known[name] & installed
     }
     assert missing == set()

@@ -231,6 +231,20 @@ class TestAccounts:
         assert User.objects.get(pk=vera.pk).check_password(PASSWORD)
         assert told("user.password") == []
 
+    def test_whether_there_is_a_password_is_told_and_nothing_of_its_hash(
+        self, administrator: Client, boss: User
+    ) -> None:
+        without = person("without", "Viewer")
+        without.set_unusable_password()
+        without.save()
+        # A superuser's page is read-only to others.
+        for user in (person("vera", "Viewer"), boss):
+            page = administrator.get(f"{USERS}{user.pk}/change/").content.decode()
+            assert "A password is set." in page
+            assert not any(part[:6] in page for part in user.password.split("$")[-2:])
+        page = administrator.get(f"{USERS}{without.pk}/change/").content.decode()
+        assert "No password is set." in page
+
     def test_who_is_removed_is_told(self, administrator: Client) -> None:
         one, two = person("one"), person("two")
         administrator.post(f"{USERS}{one.pk}/delete/", {"post": "yes"})

@@ -40,6 +40,7 @@ def memory_address(memory_id: UUID) -> str:
 
 
 def memory_link(memory: Memory | None) -> str:
+    """Return a link with the beginning of the memory and its status; "–" without a memory."""
     if memory is None:
         return "–"
     status = STATUSES.get(memory.status, memory.status)

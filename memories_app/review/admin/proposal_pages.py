@@ -120,6 +120,11 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class ProposalPages(ReadOnlyAdmin):
+    """The list of merge proposals, and the page on which staff decide one.
+
+    A subclass, which is registered, gives it the embedder.
+    """
+
     list_display = (
         "side_by_side",
         "shown_kind",

@@ -46,14 +46,8 @@ def _openai_transcriber(api_key: str, base_url: str, model: str, timeout: float)
     return OpenAITranscriber(api_key, base_url, model, timeout=timeout, guard=guard)
 
 
-def configured_chat_model() -> ChatModel:
-    if settings.CHAT_MODEL == "openai":
-        return LateChatModel()
-    return OfflineChatModel()
-
-
-def chat_model_named(model: str) -> ChatModel:
-    """Return the chat model of this name on the configured server."""
+def configured_chat_model(model: str = "") -> ChatModel:
+    """Return the chat model of the settings, or the one of this name on its server."""
     if settings.CHAT_MODEL == "openai":
         return LateChatModel(model)
     return OfflineChatModel()

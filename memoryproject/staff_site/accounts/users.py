@@ -17,13 +17,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.staff_site.accounts.groups import GROUPS, group_shown
+from memoryproject.staff_site.accounts.password_state import StaffUserForm
 from memoryproject.staff_site.accounts.permission_list import PermissionList
 from memoryproject.staff_site.accounts.rights import (
     groups_to_give,
@@ -55,7 +56,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
     change nobody who has more permissions than they have.
     """
 
-    form = UserChangeForm
+    form = StaffUserForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = (

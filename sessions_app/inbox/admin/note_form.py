@@ -24,6 +24,8 @@ class ChangedNoteError(Exception):
 
 
 class NoteForm(StampedForm):
+    """A note on a conversation or a message, guarded against changes by others meanwhile."""
+
     # The service validates the text.
     text = forms.CharField(
         label=gettext_lazy("The note"),

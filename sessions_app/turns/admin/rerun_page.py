@@ -24,6 +24,7 @@ from sessions_app.turns.admin.state_labels import turn_crumb
 from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
 from sessions_app.turns.rerun import (
     SEND,
+    BlockedError,
     NotInTroubleError,
     PausedError,
     RerunRefusedError,
@@ -172,4 +173,6 @@ def why(refused: RerunRefusedError) -> str:
         return _(
             "It can't be answered now: the assistant is paused in this chat. Turn it back on first."
         )
+    if isinstance(refused, BlockedError):
+        return _("It can't be run again: the chat is blocked. Unblock it first.")
     return _("It can't be run again: what it is about isn't kept any more.")
