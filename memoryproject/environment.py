@@ -53,6 +53,7 @@ WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]
 _PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 CURRENCY = re.compile(r"[A-Z]{3}")
 # A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
+EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 HOST = re.compile(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 MODEL_PRICE = re.compile(
     rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
@@ -193,6 +194,14 @@ class Environment:
             self.refused.discard(name)
         return found
 
+    def emails(self, name: str) -> list[str]:
+        """Read a comma-separated list of e-mail addresses."""
+        words = self.names(name, [])
+        wrong = [word for word in words if not EMAIL.fullmatch(word)]
+        if wrong:
+            self._refuse(name, ", ".join(wrong), "setting_emails")
+        return [word for word in words if word not in wrong]
+
     def networks(self, name: str) -> list[str]:
         """Read a comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""
         words = self.names(name, [])
@@ -299,8 +308,7 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
     try:
         # Windows' Notepad begins a file with a byte order mark.
         document = json.loads(path.read_text(encoding="utf-8-sig"))
-        if not isinstance(document, dict):
-            raise ValueError("the file must hold a JSON object")
+        _check_objects(document)
     except (OSError, ValueError, RecursionError) as error:
         why = ErrorText("config_unusable", path=path, why=error)
         notes.append(Note("ERROR", ErrorText("of_kind", kind="MEMORY_CONFIG", why=why)))
@@ -313,6 +321,20 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
         if value is not None:
             found[name] = value
     return found
+
+
+def _check_objects(document: Any) -> None:
+    """Raise ValueError if the document, or a part that holds settings, is no object."""
+    if not isinstance(document, dict):
+        raise ValueError("the file must hold a JSON object")
+    for keys in CONFIG_KEYS.values():
+        value: Any = document
+        for place, key in enumerate(keys[:-1], start=1):
+            value = value.get(key)
+            if value is None:
+                break
+            if not isinstance(value, dict):
+                raise ValueError(f"{'.'.join(keys[:place])} must be an object")
 
 
 def config_wins_over_env_file(

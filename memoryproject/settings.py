@@ -178,7 +178,7 @@ API_RATE_BULK = env.integer("API_RATE_BULK", 120)
 
 # --- alerts -------------------------------------------------------------------------------
 ALERT_WEBHOOK_URL = env.url("ALERT_WEBHOOK_URL")
-ALERT_EMAILS = env.names("ALERT_EMAILS", [])
+ALERT_EMAILS = env.emails("ALERT_EMAILS")
 ALERT_FROM = env.text("ALERT_FROM", "memory@localhost")
 EMAIL_URL = env.url(
     "EMAIL_URL", schemes=("smtp", "smtp+tls", "smtp+ssl", "smtps", "consolemail", "filemail")

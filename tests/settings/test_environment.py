@@ -64,6 +64,7 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "Mars/Base": lambda env: env.time_zone("X", "UTC"),
     "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
     "972501234567": lambda env: env.whatsapp_ids("X"),
+    "the owner": lambda env: env.emails("X"),
     "small=0.15": lambda env: env.prices("X"),
     "small=-1/2": lambda env: env.prices("X"),
 }
@@ -232,6 +233,28 @@ def test_a_broken_file_is_an_error_in_the_log_and_defaults_count(
     assert read_config_file(path, notes) == {}
     assert [note.level for note in notes] == ["ERROR"]
     assert str(path) in notes[0].text
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ('{"feature_flags": 5}', "feature_flags"),
+        ('{"feature_flags": {"enable_memory_system": true}, "memory": []}', "memory"),
+        ('{"memory": {"session": "x", "longterm": {"top_k_results": 7}}}', "memory.session"),
+        ('{"memory": NaN}', "memory"),
+    ],
+)
+def test_a_part_that_is_no_object_makes_a_broken_file(
+    tmp_path: Path, content: str, place: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    notes: list[Note] = []
+    assert read_config_file(path, notes) == {}
+    assert [note.level for note in notes] == ["ERROR"]
+    assert f"{place} must be an object" in notes[0].text
+    path.write_text('{"memory": null, "godfather_phone": "1@c.us"}')
+    assert read_config_file(path, []) == {"GODFATHER_PHONE": "1@c.us"}
 
 
 def test_a_missing_file_is_an_error_in_the_log(tmp_path: Path) -> None:

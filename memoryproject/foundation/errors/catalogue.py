@@ -210,6 +210,7 @@ SETTINGS = {
         "%(name)s must hold names without https:// and port, such as example.com, separated by "
         "commas"
     ),
+    "setting_emails": _("%(name)s must hold e-mail addresses, separated by commas"),
     "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
     "setting_prices": _(
         "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
