@@ -33,13 +33,13 @@ connection.cursor().execute("VACUUM ANALYZE")
 ADD = """
 import time
 from pathlib import Path
+from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder
 added = 0
 while not (Path({folder!r}) / "stop").exists():
-    memory_remember(
-        content=f"{added_later} {{added}}", visibility="owner", embedder=embedder()
-    )
+    new = NewMemory(content=f"{added_later} {{added}}", visibility="owner")
+    memory_remember(new, embedder=embedder())
     added += 1
     time.sleep(0.05)
 print(added)

@@ -95,10 +95,11 @@ def test_with_all_workers_dead_it_is_kept_until_they_are_back(
     hooked: Stage, receiver: HoldingReceiver, secret: str
 ) -> None:
     hooked.installation.kill_workers()
-    call = "from memories_app.store.remember import memory_remember\n"
+    call = "from memories_app.facts.facade import NewMemory\n"
+    call += "from memories_app.store.remember import memory_remember\n"
     call += "from sessions_app.embedding.choice import embedder\n"
-    call += "memory_remember(content='The parrots sleep at eight', visibility='owner',"
-    call += " embedder=embedder())"
+    call += "fact = NewMemory(content='The parrots sleep at eight', visibility='owner')\n"
+    call += "memory_remember(fact, embedder=embedder())"
     hooked.installation.manage("shell", "-v", "0", "-c", call)
     assert states(hooked) == ["pending"]
     hooked.installation.start_workers()

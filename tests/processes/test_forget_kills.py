@@ -19,12 +19,14 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 DRAFT = """
+from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder as build_embedder
 from sessions_app.forgetting.runs import run_draft
 facts = {facts!r}
 embedder = build_embedder()
-memories = [memory_remember(content=fact, visibility="owner", embedder=embedder) for fact in facts]
+news = [NewMemory(content=fact, visibility="owner") for fact in facts]
+memories = [memory_remember(new, embedder=embedder) for new in news]
 run = run_draft(chosen=[("memory", each.memory.pk) for each in memories], asked_by="dana")
 print(run.pk)
 """
