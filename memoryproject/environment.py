@@ -164,7 +164,9 @@ class Environment:
     def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
         word = self.text(name, default)
         # The error is printed and logged: without name and password.
-        shown = re.sub(r"://.*@", "://…@", word)
+        login, at, address = word.rpartition("@")
+        scheme, colon, _ = login.partition("://")
+        shown = f"{scheme + colon if colon else ''}…@{address}" if at else word
         if word and not re.match(rf"({'|'.join(map(re.escape, schemes))})://\S+", word):
             self._refuse(name, shown, "setting_url", schemes=f"{' or '.join(schemes)}://")
             return default

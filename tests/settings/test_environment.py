@@ -70,7 +70,9 @@ READERS: dict[str, Callable[[Environment], Any]] = {
 }
 
 
-@pytest.mark.parametrize("word", ["mysql://me:s3cr@t9@host/x", "redis://me:s3cr#t9@host/x"])
+@pytest.mark.parametrize(
+    "word", ["mysql://me:s3cr@t9@host/x", "redis://me:s3cr#t9@host/x", "me:s3cr:t9@host/x"]
+)
 def test_the_error_of_a_url_does_not_repeat_its_password(word: str) -> None:
     env = Environment(values={"X": word})
     assert env.url("X", schemes=("redis",)) == ""

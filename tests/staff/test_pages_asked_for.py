@@ -70,13 +70,13 @@ def test_what_cant_be_asked_for_is_refused_in_words(admin_client: Client) -> Non
 
 
 @pytest.mark.django_db
-def test_a_hebrew_name_and_the_address_behind_it_run_each_its_own_way(world: World) -> None:
+def test_a_hebrew_name_and_the_number_behind_it_run_each_its_own_way(world: World) -> None:
     world.say(CLIENT, "Good morning")
     chat = world.chat(CLIENT)
     chat.client_name = "דנה לוי"
-    assert str(chat) == f"\u2068דנה לוי\u2069 (\u2066{chat.whatsapp_chat}\u2069)"
+    assert str(chat) == "\u2068דנה לוי\u2069 (\u2066+1 555-010-0123\u2069)"
     chat.client_name = "Dana"
-    assert str(chat) == f"Dana ({chat.whatsapp_chat})"
+    assert str(chat) == "Dana (+1 555-010-0123)"
 
 
 @pytest.mark.django_db
