@@ -31,8 +31,8 @@ from memories_app.store.remember import content_hash
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from tests import remembering
+from tests.doubles.hashing_embedder import HashingEmbedder
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")
