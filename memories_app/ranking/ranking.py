@@ -59,6 +59,8 @@ NEAREST = 100
 MATCHING = 300
 # So many nearest codes hold 0.999 of the nearest ten vectors: see docs/recall.md.
 CODES = 400
+# So many times as many texts as are wanted are looked through faster than a choice among them.
+FEW = 5
 
 # Returns which of these texts only repeat the query.
 Repeats: TypeAlias = Callable[[Rows], Rows]
@@ -145,7 +147,7 @@ class HeldTexts:
 
     @cached_property
     def _average_length(self) -> float:
-        total = sum(int(segment.lengths.sum()) for segment in self.index.segments)
+        total = sum(segment.words for segment in self.index.segments)
         return (total - int(self.index.lengths_of(self._hidden).sum())) / max(self.size, 1)
 
     @cached_property
@@ -163,7 +165,7 @@ class HeldTexts:
             np.copyto(self._bits, 0, where=~self.mask)
         wanted = self._bits.dtype.type(words.informative)
         rows = np.flatnonzero((self._bits & wanted) != 0)
-        matches = _Matches.of(rows, self._bits_of(rows))
+        matches = _Matches.of(rows, self._bits.take(rows))
         every = matches.counts(words) | self._other_counts(reduce(or_, rest.values(), 0))
         less = self._repeated(matches, words)
         held = {bit: max(count - less, 0) for bit, count in every.items()}
@@ -175,20 +177,39 @@ class HeldTexts:
             queries.append(weigh_query(terms, scope))
             frequencies.append(counts)
         found = WordSearch(words, (), queries, frequencies, max(self.size - less, 0))
+        rows = self._promising(matches, subqueries, found, most)
+        matches = _Matches.of(rows, self._bits_of(rows))
         return replace(found, candidates=self._best_matching(matches, subqueries, found, most))
+
+    def _promising(
+        self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
+    ) -> Rows:
+        """Return the texts that are among the ``most`` best if they hold all common words.
+
+        Without the common words, the ``most`` best by the others contain so much of the query.
+        """
+        if len(matches.rows) <= FEW * most:
+            return matches.rows
+        kind = matches.words.dtype.type
+        common = kind(reduce(or_, self._common.values(), 0))
+        groups = np.stack([matches.words, matches.words | common])
+        least, largest = _best_shares(groups, subqueries, found)
+        best_first = np.argsort(-least)
+        sizes = np.minimum(matches.sizes[best_first], MAX_SIMILAR)
+        last = np.searchsorted(np.cumsum(sizes), most)
+        if last == len(sizes):
+            return matches.rows
+        # Sums in another order may differ in their last bits.
+        return matches.rows_of(largest >= least[best_first[last]] - 1e-9)
 
     def _bits_of(self, texts: Rows) -> NDArray[Any]:
         """Return the bits of the words that these texts hold."""
         hashes = hashes_of(list(self._common))
         bits = np.array(list(self._common.values()), self._bits.dtype)
-
-        def common(part: Segment, rows: Rows) -> NDArray[Any]:
-            found = np.zeros(len(rows), bits.dtype)
-            for number, postings in part.postings_of(hashes):
-                found |= _are_in(rows, postings, len(part)) * bits[number]
-            return found
-
-        held: NDArray[Any] = self._bits.take(texts) | self.index.gathered(texts, common, bits[:0])
+        common = self.index.gathered(
+            texts, lambda part, rows: part.bits_of(rows, hashes, bits), bits[:0]
+        )
+        held: NDArray[Any] = self._bits.take(texts) | common
         return held
 
     def _other_counts(self, rest: int) -> dict[int, int]:
@@ -201,9 +222,10 @@ class HeldTexts:
         for part in self.index.segments:
             for number, postings in part.postings_of(hashes):
                 counts[bits[number]] += len(postings)
-        hidden = self._bits_of(self._hidden)
-        for bit in bits if len(hidden) else ():
-            counts[bit] -= int(np.count_nonzero(hidden & hidden.dtype.type(bit)))
+        if len(self._hidden):
+            hidden = self._bits_of(self._hidden)
+            for bit in bits:
+                counts[bit] -= int(np.count_nonzero(hidden & hidden.dtype.type(bit)))
         for bit in counts:
             if bit & rest & ~self._words.informative:
                 counts[bit] = int(np.count_nonzero(self._bits & self._bits.dtype.type(bit)))
@@ -239,15 +261,16 @@ class HeldTexts:
         best: Rows = rows[kept][np.lexsort((lengths[kept], place[kept]))][:most]
         return best
 
-    def lacking(self, texts: Rows, terms: Sequence[QueryTerm]) -> NDArray[np.uint8]:
-        """Return how many of these words of the last searched query each text lacks.
+    def holding(self, texts: Rows, terms: Sequence[QueryTerm], *, lacking: float) -> Rows:
+        """Return those of these texts that lack at most so many of these words.
 
-        A word beyond ``MAX_WORDS`` counts as held.
+        The words are of the last searched query. A word beyond ``MAX_WORDS`` counts as held.
         """
         wanted = reduce(or_, (self._words.bits.get(term.alternatives, 0) for term in terms), 0)
-        held = self._bits_of(texts)
-        lacked: NDArray[np.uint8] = np.bitwise_count(~held & held.dtype.type(wanted))
-        return lacked
+        rare = wanted & ~reduce(or_, self._common.values(), 0)
+        # Few texts are left for the common words.
+        texts = texts[_lacking(self._bits.take(texts), rare) <= lacking]
+        return texts[_lacking(self._bits_of(texts), wanted) <= lacking]
 
     def nearest(self, vectors: Sequence[Vector], most: int) -> Rows:
         if not vectors:
@@ -312,14 +335,10 @@ def _common(words: Words, known: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _are_in(rows: Rows, postings: NDArray[np.int32], size: int) -> Mask:
-    """Return which of these rows are among the postings, which are in order."""
-    if len(rows) * 16 < len(postings):
-        at = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
-        return postings[at] == rows
-    marks = np.zeros(size, bool)
-    marks[postings] = True
-    return marks.take(rows)
+def _lacking(held: NDArray[Any], wanted: int) -> NDArray[np.uint8]:
+    """Return how many of the wanted bits each number lacks."""
+    lacked: NDArray[np.uint8] = np.bitwise_count(~held & held.dtype.type(wanted))
+    return lacked
 
 
 def _smallest(values: NDArray[Any], most: int) -> Rows:
@@ -369,6 +388,13 @@ class _Matches:
         wanted = self.words.dtype.type(bits)
         return np.flatnonzero((self.words & wanted) == wanted)
 
+    def rows_of(self, chosen: Mask) -> Rows:
+        """Return the texts of the chosen groups, in order."""
+        marks = np.zeros(int(self.own.max(initial=0)) + 1, bool)
+        marks[self.own[chosen]] = True
+        rows: Rows = self.rows[marks.take(self.numbers)]
+        return rows
+
     def of_groups(self, groups: Rows) -> tuple[Rows, NDArray[Any]]:
         """Return the texts of these groups, group by group, and the place of each one's group."""
         # Small numbers are sorted by counting.
@@ -411,11 +437,11 @@ def _best_shares(
     groups: NDArray[Any], subqueries: Sequence[QueryPart], found: WordSearch
 ) -> Floats:
     """Return for each set of words the largest share that it has of any text of the query."""
-    best = np.zeros(len(groups))
+    best = np.zeros(groups.shape)
     for text, query in zip(subqueries, found.queries, strict=True):
         bits = [found.words.bits[term.alternatives] for term in known_terms(text, found.words)]
         if query.total > 0:
-            held = (groups[:, None] & np.array(bits, groups.dtype)) > 0
+            held = (groups[..., None] & np.array(bits, groups.dtype)) > 0
             share = held @ np.array([weight for weight, _ in query.terms]) / query.total
             best = np.maximum(best, np.minimum(share, 1.0) * query.substance)
     return best

@@ -260,7 +260,7 @@ class _Lines:
         """
         if not len(rows):
             return rows
-        rows = rows[self._texts.lacking(rows, self._words) <= self._distinct.most_lacking]
+        rows = self._texts.holding(rows, self._words, lacking=self._distinct.most_lacking)
         rows = rows[self._index.lengths_of(rows) <= self._longest]
         rows = rows[self._index.counts_of(rows, [ASKING])[:, 0] > 0]
         hashes = self._index.columns_of(rows)["text"]

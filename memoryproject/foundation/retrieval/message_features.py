@@ -273,11 +273,9 @@ def _around(values: Floats, segments: Numbers) -> Floats:
     """Return for each line the sum of the values around it, which count less with every step."""
     total = np.zeros_like(values)
     for step in range(1, min(REACH + 1, len(values))):
-        same = segments[step:] == segments[:-step]
-        beside = np.zeros_like(values)
-        beside[step:] = values[:-step] * same
-        beside[:-step] += values[step:] * same
-        total += DECAY**step * beside
+        worth = (segments[step:] == segments[:-step]) * DECAY**step
+        total[step:] += values[:-step] * worth
+        total[:-step] += values[step:] * worth
     return total
 
 
@@ -301,10 +299,11 @@ def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
         return np.ones(len(speakers))
     words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
     hashes = np.array([hash(word) for word in words if word], np.int64)
-    named = np.unique(speakers[np.isin(speakers[:, 1], hashes) & (speakers[:, 0] != 0), 0])
-    if len(named) != 1:
+    names, first = np.ascontiguousarray(speakers.T)
+    named = names[(first[:, None] == hashes).any(axis=1) & (names != 0)]
+    if not len(named) or (named != named[0]).any():
         return np.ones(len(speakers))
-    return (speakers[:, 0] == named[0]).astype(float)
+    return (names == named[0]).astype(float)
 
 
 def _bare(word: str) -> str:

@@ -133,9 +133,9 @@ def features_of(query: LexicalQuery, texts: CountedTexts, semantic: Floats) -> F
     fused = fused_log_odds(query, relevance_of(query, matches), semantic)
     behind = np.minimum(fused.max(initial=-60.0) - fused, MAX_DISTANCE)
     asks = Kind.SOUGHT in query.kinds
-    answers = (of_kinds(query, matches, (Kind.SOUGHT,)) > 0).any(axis=1).astype(float)
-    names = of_kinds(query, matches, (Kind.NAME,))
-    other = (names.max(axis=1) <= 0).astype(float) if names.size else np.zeros(len(texts))
+    nothing = np.zeros(len(texts))
+    answers = _holds_any(query, matches, Kind.SOUGHT) if asks else nothing
+    other = 1 - _holds_any(query, matches, Kind.NAME) if Kind.NAME in query.kinds else nothing
     columns = [
         np.ones(len(texts)),
         fused,
@@ -233,6 +233,12 @@ def _farther(semantic: Floats) -> Floats:
     return _without_nan(distance)
 
 
+def _holds_any(query: LexicalQuery, matches: Floats, kind: Kind) -> Floats:
+    """Return 1.0 for the texts that hold a term of this kind."""
+    held: Floats = (of_kinds(query, matches, (kind,)) > 0).any(axis=1).astype(float)
+    return held
+
+
 def _least_held(query: LexicalQuery, matches: Floats) -> Floats:
     """Return the match of the informative word of the question that each text matches least.
 
@@ -252,14 +258,18 @@ def match_matrix(query: LexicalQuery, texts: CountedTexts) -> Floats:
     # A row for each term: the texts of one are adjacent.
     counts = np.ascontiguousarray(texts.counts.T)
     held = (1 + saturation) * counts / (counts + saturation * norm)
-    matches = np.zeros((len(texts), len(query.terms)))
+    places, starts, rows, worths = [], [], [], []
     for place, (_, alternatives) in enumerate(query.terms):
-        known = [
-            (texts.columns[term], worth) for term, worth in alternatives if term in texts.columns
-        ]
+        known = [each for each in alternatives if each[0] in texts.columns]
         if known:
-            rows, worth = zip(*known, strict=True)
-            matches[:, place] = (held[list(rows)] * np.array(worth)[:, None]).max(axis=0)
+            places.append(place)
+            starts.append(len(rows))
+            rows += [texts.columns[term] for term, _ in known]
+            worths += [worth for _, worth in known]
+    matches = np.zeros((len(texts), len(query.terms)))
+    if places:
+        worth = held[rows] * np.array(worths)[:, None]
+        matches[:, places] = np.maximum.reduceat(worth, starts, axis=0).T
     return matches
 
 

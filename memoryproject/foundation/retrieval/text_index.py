@@ -28,6 +28,8 @@ MAX_COUNT = 255
 _STEPS = 127.0
 # So many codes fit into a processor's cache.
 _BLOCK = 8_192
+# A term of more than one in so many rows is frequent: its rows take less memory as bits.
+_FREQUENT = 32
 # The distance of a text without a vector.
 NO_VECTOR = np.iinfo(np.uint16).max
 
@@ -162,6 +164,16 @@ class Segment:
         return sum(part.nbytes for part in held if isinstance(part, np.ndarray))
 
     @cached_property
+    def words(self) -> int:
+        """The number of words of all texts."""
+        return int(self.lengths.sum())
+
+    @cached_property
+    def _bitmaps(self) -> dict[int, NDArray[np.uint8]]:
+        """The rows of frequent terms that were asked for, as bits, by the places of the terms."""
+        return {}
+
+    @cached_property
     def _without_vector(self) -> Rows:
         return np.flatnonzero(self.vectors.scales == 0)
 
@@ -216,6 +228,36 @@ class Segment:
             (number, self.postings[self.starts[places[number]] : self.starts[places[number] + 1]])
             for number in np.flatnonzero(known).tolist()
         ]
+
+    def bits_of(self, rows: Rows, hashes: Hashes, bits: NDArray[Any]) -> NDArray[Any]:
+        """Return the bits of those of these terms that each row holds, combined."""
+        found = np.zeros(len(rows), bits.dtype)
+        places, known = self.places_of(hashes)
+        for number in np.flatnonzero(known).tolist():
+            found |= self._hold(rows, int(places[number])) * bits[number]
+        return found
+
+    def _hold(self, rows: Rows, place: int) -> Mask:
+        """Return which of these rows hold the term at this place."""
+        postings = self.postings[self.starts[place] : self.starts[place + 1]]
+        if len(postings) * _FREQUENT > len(self):
+            return self._hold_frequent(rows, place, postings)
+        if len(rows) * 16 < len(postings):
+            at = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
+            return postings[at] == rows
+        marks = np.zeros(len(self), bool)
+        marks[postings] = True
+        return marks.take(rows)
+
+    def _hold_frequent(self, rows: Rows, place: int, postings: NDArray[np.int32]) -> Mask:
+        bitmap = self._bitmaps.get(place)
+        if bitmap is None:
+            marks = np.zeros(len(self), bool)
+            marks[postings] = True
+            bitmap = self._bitmaps[place] = np.packbits(marks)
+        if len(rows) * 16 < len(self):
+            return (bitmap.take(rows >> 3) << (rows & 7) & 128).astype(bool)
+        return np.unpackbits(bitmap).view(bool).take(rows)
 
     def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
         """Add to ``found`` the bits of each term that a row holds."""
