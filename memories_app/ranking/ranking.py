@@ -8,7 +8,7 @@ rows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
@@ -18,6 +18,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memories_app.ranking.equal_numbers import numbered
 from memories_app.ranking.scope_cache import ids_of
 from memories_app.ranking.searched_texts import (
     Question,
@@ -47,7 +48,6 @@ from memoryproject.foundation.retrieval.text_index import (
     NO_VECTOR,
     Mask,
     Rows,
-    Segment,
     TextIndex,
     hashes_of,
 )
@@ -177,11 +177,11 @@ class HeldTexts:
             queries.append(weigh_query(terms, scope))
             frequencies.append(counts)
         found = WordSearch(words, (), queries, frequencies, max(self.size - less, 0))
-        rows = self._promising(matches, subqueries, found, most)
+        rows = self._possible(matches, subqueries, found, most)
         matches = _Matches.of(rows, self._bits_of(rows))
         return replace(found, candidates=self._best_matching(matches, subqueries, found, most))
 
-    def _promising(
+    def _possible(
         self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
     ) -> Rows:
         """Return the texts that are among the ``most`` best if they hold all common words.
@@ -276,7 +276,7 @@ class HeldTexts:
         if not vectors:
             return np.empty(0, np.int64)
         near = [self.nearest_codes(vector, max(CODES, most)) for vector in vectors]
-        rows = np.unique(np.concatenate(near))
+        rows = np.unique(np.concatenate(near)) if len(near) > 1 else near[0]
         if len(rows) <= most:
             return rows
         cosines = self.index.cosines(rows, vectors).max(axis=1)
@@ -314,6 +314,12 @@ class HeldTexts:
         keys = self.index.keys_of(texts[best])
         order: NDArray[np.int64] = best[np.lexsort((keys[:, 1], keys[:, 0], -scores[best]))[:most]]
         return order
+
+    def best_first(self, texts: Rows, scores: Floats, few: int) -> Iterator[int]:
+        """Return all places in the order of ``ordered``. More than a ``few`` take longer."""
+        yield from self.ordered(texts, scores, few).tolist()
+        if few < len(texts):
+            yield from self.ordered(texts, scores, len(texts))[few:].tolist()
 
     def taken(self, texts: Rows, places: NDArray[np.int64]) -> Rows:
         return texts[places]
@@ -367,7 +373,7 @@ class _Matches:
     @classmethod
     def of(cls, rows: Rows, held: NDArray[Any]) -> _Matches:
         """``held``: the bits of each text."""
-        numbers = _numbered(held)
+        numbers = held if held.itemsize == 2 else numbered(held)
         sizes = np.bincount(numbers)
         own = np.flatnonzero(sizes)
         if numbers is held:
@@ -404,33 +410,6 @@ class _Matches:
         found = np.flatnonzero(place)
         found = found[np.argsort(place[found], kind="stable")]
         return self.rows[found], place[found]
-
-
-def _numbered(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the same small number for equal values."""
-    if values.itemsize == 2:
-        return values
-    found, many = np.zeros(len(values), np.int64), 1
-    most = max(4 * len(values), 2**16)
-    # Counting the parts takes a fraction of the time that sorting the values takes.
-    for part in values.view(np.uint16).reshape(len(values), values.itemsize // 2).T:
-        if not part.any():
-            continue
-        other, others = _dense(part)
-        if many * others > most:
-            found, many = _dense(found)
-        if many * others > most:
-            return np.unique(values, return_inverse=True)[1]
-        found, many = found * others + other, many * others
-    return found
-
-
-def _dense(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """Return small numbers as smaller ones without gaps, and how many different ones there are."""
-    known = np.flatnonzero(np.bincount(numbers))
-    place_of = np.zeros(int(known[-1]) + 1, np.int64)
-    place_of[known] = np.arange(len(known))
-    return place_of.take(numbers), len(known)
 
 
 def _best_shares(

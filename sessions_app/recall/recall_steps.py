@@ -319,8 +319,9 @@ class _Lines:
                 last = answers[columns["said_at"][answers].argmax()]
                 scores[last] = max(scores[last], scores[repeated].max())
         enough = np.flatnonzero(scores >= self._search.min_similarity)
-        order = self._texts.ordered(lines.rows[enough], scores[enough], len(enough))
-        for place in enough[order].tolist():
+        few = 8 * self._search.top_k
+        best_first = self._texts.best_first(lines.rows[enough], scores[enough], few)
+        for place in (int(enough[each]) for each in best_first):
             score = float(scores[place])
             quoted = columns["quoted"][place]
             if quoted != columns["text"][place]:

@@ -121,12 +121,12 @@ class Segment:
         rows = np.repeat(np.arange(len(sizes)), sizes)
         pairs, counts = np.unique(rows * width + number, return_counts=True)
         row, row_terms = np.divmod(pairs, width)
-        return cls._indexed(
+        return cls.indexed(
             keys, lengths, columns, vectors, terms, row, row_terms, np.minimum(counts, MAX_COUNT)
         )
 
     @classmethod
-    def _indexed(
+    def indexed(
         cls,
         keys: NDArray[np.uint64],
         lengths: NDArray[np.int32],
@@ -203,7 +203,7 @@ class Segment:
         here = kept[row]
         row_terms = self.row_terms[here]
         used = np.bincount(row_terms, minlength=len(self.terms)) > 0
-        return self._indexed(
+        return self.indexed(
             self.keys[kept],
             self.lengths[kept],
             self.columns[kept],
@@ -290,41 +290,6 @@ class Segment:
                 other.sum(axis=0, dtype=np.uint16, out=found[start : start + _BLOCK])
             found[self._without_vector] = NO_VECTOR
         return found
-
-
-def merged(segments: Sequence[Segment]) -> Segment:
-    """Return one segment with the rows of all, in order."""
-    terms = np.unique(np.concatenate([segment.terms for segment in segments]))
-    first = np.cumsum([0, *(len(segment) for segment in segments)])
-    rows, row_terms = [], []
-    for segment, start in zip(segments, first, strict=False):
-        places = np.searchsorted(terms, segment.terms)
-        rows.append(np.repeat(np.arange(len(segment)) + start, np.diff(segment.row_starts)))
-        row_terms.append(places[segment.row_terms])
-    return Segment._indexed(
-        np.concatenate([segment.keys for segment in segments]),
-        np.concatenate([segment.lengths for segment in segments]),
-        np.concatenate([segment.columns for segment in segments]),
-        _joined([segment.vectors for segment in segments]),
-        terms,
-        np.concatenate(rows),
-        np.concatenate(row_terms),
-        np.concatenate([segment.row_counts for segment in segments]),
-    )
-
-
-def _joined(vectors: Sequence[Vectors]) -> Vectors:
-    dimensions = max(each.dimensions for each in vectors)
-    # A segment without any vector has zeros.
-    wide = [
-        each if each.dimensions == dimensions else Vectors.none(len(each.scales), dimensions)
-        for each in vectors
-    ]
-    return Vectors(
-        np.concatenate([each.steps for each in wide]),
-        np.concatenate([each.scales for each in wide]),
-        np.concatenate([each.codes for each in wide], axis=1),
-    )
 
 
 def codes_of(vectors: NDArray[Any]) -> NDArray[np.uint64]:
@@ -425,14 +390,15 @@ class TextIndex:
         given = [place for place, vector in enumerate(vectors) if vector is not None]
         if not given or not len(rows):
             return nothing
-        wanted = np.array([vectors[place] for place in given], np.float32).T
-        length = np.linalg.norm(wanted, axis=0)
-        wanted /= np.where(length > 0, length, 1.0)
+        wanted = np.array([vectors[place] for place in given], np.float32)
+        # Several times as fast as ``np.linalg.norm``.
+        length = np.sqrt(np.einsum("ij,ij->i", wanted, wanted))
+        wanted /= np.where(length > 0, length, 1.0)[:, None]
 
         def cosines(segment: Segment, local: Rows) -> Floats:
             found = np.full((len(local), len(vectors)), np.nan)
-            if segment.vectors.dimensions == len(wanted):
-                near = segment.vectors.steps.take(local, axis=0).astype(np.float32) @ wanted
+            if segment.vectors.dimensions == wanted.shape[1]:
+                near = segment.vectors.steps.take(local, axis=0).astype(np.float32) @ wanted.T
                 scales = segment.vectors.scales.take(local)
                 near *= scales[:, None]
                 near[scales == 0] = np.nan
