@@ -190,8 +190,7 @@ class HeldTexts:
         """
         if len(matches.rows) <= FEW * most:
             return matches.rows
-        kind = matches.words.dtype.type
-        common = kind(reduce(or_, self._common.values(), 0))
+        common = matches.words.dtype.type(reduce(or_, self._common.values(), 0))
         groups = np.stack([matches.words, matches.words | common])
         least, largest = _best_shares(groups, subqueries, found)
         best_first = np.argsort(-least)
@@ -206,10 +205,10 @@ class HeldTexts:
         """Return the bits of the words that these texts hold."""
         hashes = hashes_of(list(self._common))
         bits = np.array(list(self._common.values()), self._bits.dtype)
-        common = self.index.gathered(
-            texts, lambda part, rows: part.bits_of(rows, hashes, bits), bits[:0]
+        held = self._bits.take(texts)
+        held |= self.index.gathered(
+            texts, lambda part, rows: part.bits_of(rows, hashes, bits), held
         )
-        held: NDArray[Any] = self._bits.take(texts) | common
         return held
 
     def _other_counts(self, rest: int) -> dict[int, int]:
@@ -235,8 +234,8 @@ class HeldTexts:
         """Return how many texts with all informative words only repeat the query."""
         if self._repeats is None or not words.informative:
             return 0
-        groups = matches.with_all(words.informative)
-        return len(self._repeats(np.sort(matches.of_groups(groups)[0])))
+        wanted = matches.words.dtype.type(words.informative)
+        return len(self._repeats(matches.rows_of((matches.words & wanted) == wanted)))
 
     def _best_matching(
         self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
@@ -388,11 +387,6 @@ class _Matches:
         bits = list(words.bits.values())
         held = (self.words[:, None] & np.array(bits, self.words.dtype)) > 0
         return dict(zip(bits, (self.sizes @ held).tolist(), strict=True))
-
-    def with_all(self, bits: int) -> Rows:
-        """Return the groups with all of these words."""
-        wanted = self.words.dtype.type(bits)
-        return np.flatnonzero((self.words & wanted) == wanted)
 
     def rows_of(self, chosen: Mask) -> Rows:
         """Return the texts of the chosen groups, in order."""

@@ -9,9 +9,9 @@ Zeta?") has no best answer: then each text counts by itself. Most questions are 
 The weights are fitted by ``benchmarks/fit_reranking.py``: see docs/recall.md.
 
 All texts are scored at once. Arrays have one row for each text; matches have one column for each
-text and one row for each term of the question, so that sums over the terms add whole rows. Within a text a word counts as in BM25 (Robertson and Zaragoza, "The
-Probabilistic Relevance Framework", 2009). Equal texts have equal values to the last bit, wherever
-they stand in the array.
+text and one row for each term of the question, so that sums over the terms add whole rows. Within a
+text a word counts as in BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
+2009). Equal texts have equal values to the last bit, wherever they stand in the array.
 """
 
 from __future__ import annotations

@@ -159,9 +159,11 @@ class Segment:
 
     @cached_property
     def nbytes(self) -> int:
-        """The memory that its arrays take."""
+        """The memory that its arrays take, and the rows of frequent terms as bits."""
         held = [getattr(part, name.name) for part in (self, self.vectors) for name in fields(part)]
-        return sum(part.nbytes for part in held if isinstance(part, np.ndarray))
+        arrays = sum(part.nbytes for part in held if isinstance(part, np.ndarray))
+        frequent = np.count_nonzero(np.diff(self.starts) * _FREQUENT > len(self))
+        return arrays + int(frequent * len(self) // 8)
 
     @cached_property
     def words(self) -> int:
@@ -197,8 +199,7 @@ class Segment:
 
     def without(self, rows: Rows) -> Segment:
         """Return the segment without these rows: nothing of them is kept."""
-        kept = np.ones(len(self), bool)
-        kept[rows] = False
+        kept = ~self._marks(rows)
         row = np.repeat(np.arange(len(self)), np.diff(self.row_starts))
         here = kept[row]
         row_terms = self.row_terms[here]
@@ -241,23 +242,20 @@ class Segment:
         """Return which of these rows hold the term at this place."""
         postings = self.postings[self.starts[place] : self.starts[place + 1]]
         if len(postings) * _FREQUENT > len(self):
-            return self._hold_frequent(rows, place, postings)
-        if len(rows) * 16 < len(postings):
-            at = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
-            return postings[at] == rows
-        marks = np.zeros(len(self), bool)
-        marks[postings] = True
-        return marks.take(rows)
-
-    def _hold_frequent(self, rows: Rows, place: int, postings: NDArray[np.int32]) -> Mask:
-        bitmap = self._bitmaps.get(place)
-        if bitmap is None:
-            marks = np.zeros(len(self), bool)
-            marks[postings] = True
-            bitmap = self._bitmaps[place] = np.packbits(marks)
-        if len(rows) * 16 < len(self):
+            if (bitmap := self._bitmaps.get(place)) is None:
+                bitmap = self._bitmaps[place] = np.packbits(self._marks(postings))
+            if len(rows) * 16 > len(self):
+                return np.unpackbits(bitmap).view(bool).take(rows)
             return (bitmap.take(rows >> 3) << (rows & 7) & 128).astype(bool)
-        return np.unpackbits(bitmap).view(bool).take(rows)
+        if len(rows) * 16 > len(postings):
+            return self._marks(postings).take(rows)
+        at = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
+        return postings[at] == rows
+
+    def _marks(self, rows: NDArray[Any]) -> Mask:
+        marks = np.zeros(len(self), bool)
+        marks[rows] = True
+        return marks
 
     def or_bits(self, found: NDArray[Any], hashes: Hashes, bits: NDArray[Any]) -> None:
         """Add to ``found`` the bits of each term that a row holds."""
