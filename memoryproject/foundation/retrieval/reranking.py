@@ -295,7 +295,7 @@ def _relevance(query: LexicalQuery, coverage: Floats) -> Floats:
 
 
 def weighted_sum(
-    query: LexicalQuery, matches: Floats, kinds: Collection[Kind] | None = None
+    query: LexicalQuery, matches: NDArray[Any], kinds: Collection[Kind] | None = None
 ) -> Floats:
     """Return the information of the question's words in each text, or of those of some kinds."""
     weights = np.array(
