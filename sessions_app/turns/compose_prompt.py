@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import Picture
+from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
@@ -28,7 +28,6 @@ from sessions_app.turns.prompt import (
     MEMORY,
     SPEAKERS,
     Earlier,
-    Line,
     Profile,
     Prompt,
     PromptParts,
@@ -181,7 +180,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
     )
 
 
-def history_lines(material: Material) -> list[Line]:
+def history_lines(material: Material) -> list[ChatMessage]:
     """Return the history as chat APIs take it; only the message where memory is off.
 
     Each picture stands with its message.
@@ -190,16 +189,16 @@ def history_lines(material: Material) -> list[Line]:
         line_of(message, material.turn, material.pictures)
         for message in (material.history.messages if material.history else ())
     ]
-    alone = Line("user", material.text, pictures=material.pictures)
+    alone = ChatMessage("user", material.text, pictures=material.pictures)
     return sendable(lines, keeps_last=True) or [alone]
 
 
-def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> Line:
+def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> ChatMessage:
     """Return a stored message in the form that the model reads, with those pictures of its own."""
     role, content = as_chat_line(message, is_group=turn.chat.is_group)
     form = chat_form(message.metadata)
     own = [each for each in pictures if each.message_id == str(message.message_id)]
-    return Line(role, content, form.tool_calls, form.tool_call_id, form.name, own)
+    return ChatMessage(role, content, form.tool_calls, form.tool_call_id, form.name, own)
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:

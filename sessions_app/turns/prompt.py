@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import Any
 from zoneinfo import ZoneInfo
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture, message_tokens
+from memoryproject.foundation.integrations.llm.base import ChatMessage
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 # How a recalled text is introduced: a memory, or by who wrote a message.
@@ -60,32 +58,6 @@ class Earlier:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A message of the history, in the form that the model reads; see ChatMessage."""
-
-    role: str
-    content: str
-    tool_calls: Sequence[Mapping[str, Any]] = ()
-    tool_call_id: str = ""
-    name: str = ""
-    pictures: Sequence[Picture] = ()
-
-    @cached_property
-    def tokens(self) -> int:
-        return message_tokens(self.content, self.tool_calls, self.pictures)
-
-    def as_message(self) -> ChatMessage:
-        return ChatMessage(
-            self.role,
-            self.content,
-            self.tool_calls,
-            self.tool_call_id,
-            self.name,
-            self.pictures,
-        )
-
-
-@dataclass(frozen=True)
 class PromptParts:
     """All the parts of a prompt.
 
@@ -107,7 +79,7 @@ class PromptParts:
     cards: Sequence[Earlier] = ()
     summary: str = ""
     passage: str = ""
-    history: Sequence[Line] = ()
+    history: Sequence[ChatMessage] = ()
     query: str = ""
     role_tokens: int | None = None
     max_context_tokens: int | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import (
@@ -33,7 +34,7 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.prompt import Line, Prompt, PromptParts
+from sessions_app.turns.prompt import Prompt, PromptParts
 from sessions_app.turns.prompt_budget import build_prompt, least_tokens
 from sessions_app.turns.prompt_history import sendable
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -179,7 +180,7 @@ def _lines(
     history: History | None,
     after: Sequence[HistoryMessage],
     query: str | None,
-) -> list[Line]:
+) -> list[ChatMessage]:
     lines = list(parts.history) if history else []
     lines += [line_of(each, turn) for each in after]
     if query is None:
@@ -187,4 +188,4 @@ def _lines(
     last = history.messages[-1] if history and not after else None
     if last is not None and last.role == Role.USER and last.content == query:
         return lines
-    return [*lines, Line("user", query)]
+    return [*lines, ChatMessage("user", query)]
