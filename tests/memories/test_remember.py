@@ -17,7 +17,8 @@ from pytest_django import DjangoAssertNumQueries
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MergeProposal
-from memories_app.store.remember import Remembered, content_hash, memories_remember
+from memories_app.store.memory_fields import content_hash
+from memories_app.store.remember import Remembered, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

@@ -20,7 +20,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryproject import __version__
-from sessions_app.backup.archive import verify
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.checks import RestoreError
 from sessions_app.backup.dependencies import archive_access
@@ -32,6 +31,7 @@ from tests.recovery.archives import (
     Backup,
     no_tables,
     restore,
+    verify,
 )
 from tests.recovery.contents import everything, wipe
 from tests.sessions.invariants import check_all
