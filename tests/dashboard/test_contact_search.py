@@ -39,8 +39,8 @@ def person(name: str, address: str, **more: str) -> Chat:
     return chat
 
 
-@pytest.fixture
-def crowd() -> None:
+@pytest.fixture(scope="module")
+def crowd(module_rows: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute(CHATS, [CROWD])
         cursor.execute(AROUND)

@@ -57,27 +57,21 @@ def test_recall_is_right_all_the_time_and_of_one_model_at_a_time(switching: Swit
     assert 'problems": []' in switching.installation.manage("memories_reembed", "--check", "--json")
 
 
-PREPARE = """
-import django; django.setup()
-from memoryproject.launch_preparation import prepare
-prepare()
-"""
+PREPARE = "from memoryproject.launch_preparation import prepare; prepare()"
 
 
 def test_make_run_is_stopped_by_a_model_of_other_dimensions(small: Switching) -> None:
     """And goes through without one."""
     small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 512")
-    started = small.start("-c", PREPARE)
-    _, error = started.communicate(timeout=60)
+    started = small.installation.attempt("shell", "-v", "0", "-c", PREPARE)
 
     assert started.returncode == 1
-    assert "have 512 dimensions, but it gives 256 now" in error
-    assert "EMBEDDING_MODEL" in error
+    assert "have 512 dimensions, but it gives 256 now" in started.stderr
+    assert "EMBEDDING_MODEL" in started.stderr
 
     small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 256")
-    started = small.start("-c", PREPARE)
-    _, error = started.communicate(timeout=60)
-    assert started.returncode == 0, error
+    started = small.installation.attempt("shell", "-v", "0", "-c", PREPARE)
+    assert started.returncode == 0, started.stderr
 
 
 def test_two_runs_at_once_one_works_and_the_other_says_so(small: Switching) -> None:

@@ -94,6 +94,9 @@ class Started:
 
 def main() -> None:
     """Serve until stdin ends."""
+    # Importing makes many objects and hardly any garbage: see manage.py. It is collected again in
+    # the processes that are forked.
+    gc.disable()
     import django  # noqa: PLC0415 nothing that starts a server needs it
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
@@ -145,6 +148,7 @@ def _to_its_end(seconds: float, *command: object) -> int | None:
 def _run(arguments: list[str], environment: dict[str, str], out: str, error: str) -> None:
     import manage  # noqa: PLC0415
 
+    gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.update(environment)
     for stream, path in ((sys.stdout, out), (sys.stderr, error)):
@@ -155,6 +159,7 @@ def _run(arguments: list[str], environment: dict[str, str], out: str, error: str
 
 def _become(arguments: list[str], console: str) -> None:
     """Run as ``python arguments`` would."""
+    gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     printed = os.open(console, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for number, opened in enumerate((os.open(os.devnull, os.O_RDONLY), printed, printed)):

@@ -15,6 +15,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.manifest import Manifest
 from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.tables import all_tables
+from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.models import Chat, Message, Turn
 from tests.recovery.archives import (
     Backup,
@@ -194,8 +196,16 @@ def test_two_restores_at_once_and_one_is_refused(backup: Backup, archive: Path) 
 
 @pytest.mark.parametrize("messages", [1, 40], ids=["after a table", "amid a table"])
 def test_a_full_disk_leaves_no_file(messages: int, world: World, tmp_path: Path) -> None:
-    for _ in range(messages):
-        world.say(CLIENT, os.urandom(60_000).hex())
+    world.say(CLIENT, "hello")
+    lines = [
+        ConversationMessage(role="user", content=f"line {number}", timestamp=timezone.now())
+        for number in range(messages)
+    ]
+    world.rules.chat_memory.add_messages(
+        conversation_id=world.session(CLIENT).pk, messages=lines
+    )
+    for message in Message.objects.all():
+        Message.objects.filter(pk=message.pk).update(content=os.urandom(60_000).hex())
     folder = tmp_path / "small"
     folder.mkdir()
     if os.geteuid() != 0 or shutil.which("mount") is None:
