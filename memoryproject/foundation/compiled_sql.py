@@ -23,6 +23,8 @@ from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
 from psycopg.sql import quote
 
+from memoryproject.foundation.unawaited_commits import UNAWAITED
+
 Row = TypeVar("Row", bound=Model)
 
 
@@ -163,12 +165,39 @@ class _ModelReader:
         return found
 
 
-def rows_update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+def rows_update(
+    model: type[Model],
+    where: Mapping[str, Any],
+    values: Mapping[str, Any],
+    *,
+    is_awaited: bool = True,
+) -> int:
     """Do the same as ``filter(**where).update(**values)``, compiled once for the same names.
 
     Expressions, and tuples in ``where``, are part of the statement, so there must be few different
-    ones; an expression that is made once is compared faster. Returns how many rows were updated.
+    ones; an expression that is made once is compared faster. ``is_awaited``: whether the commit
+    waits for the disk; see ``unawaited``. Returns how many rows were updated.
     """
+    statement, given = _update_of(model, where, values)
+    if not is_awaited:
+        statement = unawaited(statement)
+    with _prepared(statement, given, Format.TEXT) as cursor:
+        count: int = cursor.rowcount
+        return count
+
+
+def unawaited(statement: str) -> str:
+    """Return a statement that ends with its conditions, so that its commit isn't waited for.
+
+    Within a transaction it isn't changed: the commit would be that of other statements, too.
+    """
+    return statement if connection.in_atomic_block else f"{statement} AND {UNAWAITED}"
+
+
+def _update_of(
+    model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the statement and its values."""
     fixed: dict[str, Any]
     fixed = {name: value for name, value in where.items() if isinstance(value, tuple | Combinable)}
     fixed |= {f"{name}__isnull": True for name, value in where.items() if value is None}
@@ -179,12 +208,8 @@ def rows_update(model: type[Model], where: Mapping[str, Any], values: Mapping[st
         field: Any = model._meta.get_field(name)
         value = values[name].pk if isinstance(values[name], Model) else values[name]
         given[f"to_{name}"] = field.get_db_prep_save(value, connection)
-    statement = _update(
-        model, tuple(where), tuple(values), tuple(fixed.items()), tuple(computed.items())
-    )
-    with _prepared(statement, given, Format.TEXT) as cursor:
-        count: int = cursor.rowcount
-        return count
+    names = (tuple(where), tuple(values), tuple(fixed.items()), tuple(computed.items()))
+    return _update(model, *names), given
 
 
 @lru_cache(maxsize=256)

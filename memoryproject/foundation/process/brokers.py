@@ -23,6 +23,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ, Task
 
 from memoryproject.foundation.process.private_folders import FILE_MODE, folder_make
+from memoryproject.foundation.unawaited_commits import UNAWAITED
 
 HEARTBEAT_SECONDS = 10
 # More than a pipe holds on Linux and macOS.
@@ -34,7 +35,7 @@ TAKE = f"""
 UPDATE {QUEUE} SET lock = %s WHERE id IN (
     SELECT id FROM {QUEUE} WHERE key = %s AND lock < %s ORDER BY id LIMIT %s
     FOR UPDATE SKIP LOCKED
-) RETURNING id, payload
+) AND {UNAWAITED} RETURNING id, payload
 """  # noqa: S608 constants only
 
 REMOVE = f"DELETE FROM {QUEUE} WHERE id = %s"  # noqa: S608 constants only
@@ -42,7 +43,7 @@ REMOVE = f"DELETE FROM {QUEUE} WHERE id = %s"  # noqa: S608 constants only
 TASK_FIELDS = Task._meta.concrete_fields
 # A job that failed before, or whose end wasn't stored, has a row.
 FINISH = f"""
-WITH done AS ({REMOVE})
+WITH done AS ({REMOVE} AND {UNAWAITED})
 INSERT INTO {Task._meta.db_table} AS task ({", ".join(f'"{each.column}"' for each in TASK_FIELDS)})
 VALUES ({", ".join(["%s"] * len(TASK_FIELDS))})
 ON CONFLICT (id) DO UPDATE SET stopped = excluded.stopped, result = excluded.result,
@@ -124,7 +125,8 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         """Take the next jobs, oldest first; wait for a wake-up, or a moment, if there is none.
 
         In one statement. The stock broker reads the jobs first, and of several clusters that read
-        the same job all but one come away with nothing.
+        the same job all but one come away with nothing. A job whose taking is lost with PostgreSQL
+        is given out again, as one whose result is lost.
         """
         if time.monotonic() - self._checked_at >= CHECK_SECONDS:
             self.get_connection()
