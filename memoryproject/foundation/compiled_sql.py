@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
@@ -186,6 +186,29 @@ def rows_update(
         return count
 
 
+class Update(NamedTuple):
+    """The arguments of ``rows_update``."""
+
+    model: type[Model]
+    where: Mapping[str, Any]
+    values: Mapping[str, Any]
+
+
+def rows_update_chained(first: Update, then: Update) -> int:
+    """Do two updates in one statement, the second only where the first found a row.
+
+    Returns how many rows the first one updated.
+    """
+    before, given = _update_of(*first)
+    after, then_given = _update_of(*then, prefix="then_")
+    found = f"WITH found AS ({before} RETURNING 1)"
+    chained = f"chained AS ({after} AND EXISTS (SELECT FROM found))"
+    statement = f"{found}, {chained} SELECT FROM found"
+    with _prepared(statement, {**given, **then_given}, Format.TEXT) as cursor:
+        count: int = cursor.rowcount
+        return count
+
+
 def unawaited(statement: str) -> str:
     """Return a statement that ends with its conditions, so that its commit isn't waited for.
 
@@ -195,21 +218,21 @@ def unawaited(statement: str) -> str:
 
 
 def _update_of(
-    model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]
+    model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any], prefix: str = ""
 ) -> tuple[str, dict[str, Any]]:
-    """Return the statement and its values."""
+    """Return the statement and its values, whose names begin with ``prefix``."""
     fixed: dict[str, Any]
     fixed = {name: value for name, value in where.items() if isinstance(value, tuple | Combinable)}
     fixed |= {f"{name}__isnull": True for name, value in where.items() if value is None}
     where = {name: value for name, value in where.items() if value is not None}
     computed = {name: value for name, value in values.items() if isinstance(value, Combinable)}
-    given = {f"where_{name}": where[name] for name in where.keys() - fixed.keys()}
+    given = {f"{prefix}where_{name}": where[name] for name in where.keys() - fixed.keys()}
     for name in values.keys() - computed.keys():
         field: Any = model._meta.get_field(name)
         value = values[name].pk if isinstance(values[name], Model) else values[name]
-        given[f"to_{name}"] = field.get_db_prep_save(value, connection)
+        given[f"{prefix}to_{name}"] = field.get_db_prep_save(value, connection)
     names = (tuple(where), tuple(values), tuple(fixed.items()), tuple(computed.items()))
-    return _update(model, *names), given
+    return _update(model, *names, prefix), given
 
 
 @lru_cache(maxsize=256)
@@ -219,16 +242,17 @@ def _update(
     values: tuple[str, ...],
     fixed: tuple[tuple[str, Any], ...],
     computed: tuple[tuple[str, Any], ...],
+    prefix: str,
 ) -> str:
     fields: dict[str, Any] = {field.name: field for field in model._meta.concrete_fields}
     fields |= {field.attname: field for field in model._meta.concrete_fields}
     fields["pk"] = model._meta.pk
     conditions: dict[str, Any] = dict(fixed)
     for name in where:
-        conditions.setdefault(name, Given(f"where_{name}", fields[name.partition("__")[0]]))
+        conditions.setdefault(name, Given(f"{prefix}where_{name}", fields[name.partition("__")[0]]))
     changes: dict[str, Any] = dict(computed)
     for name in values:
-        changes.setdefault(name, Given(f"to_{name}", fields[name]))
+        changes.setdefault(name, Given(f"{prefix}to_{name}", fields[name]))
     query: Any = model._default_manager.filter(**conditions).query.chain(UpdateQuery)
     query.add_update_values(changes)
     return _statement(query.get_compiler(connection=connection))

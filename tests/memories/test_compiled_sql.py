@@ -16,11 +16,13 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memoryproject.foundation.compiled_sql import (
     Given,
+    Update,
     compiled,
     compiled_models,
     read_prepared,
     row_add,
     rows_update,
+    rows_update_chained,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
@@ -128,6 +130,31 @@ def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
     newer = {"chat_id": first.chat_id, "pk__gt": F("attempts") + first.pk - 1}
     assert rows_update(Turn, newer, {"unstored_text": "newer"}) == 1
     assert Turn.objects.get(unstored_text="newer") == second
+
+
+@pytest.mark.django_db
+def test_a_chained_update_is_made_where_the_first_found_a_row(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    world.say(CLIENT, "hello")
+    turn, part = Turn.objects.get(), OutboundPart.objects.get()
+
+    def update(**where: Any) -> int:
+        first = Update(Turn, {"pk": turn.pk, **where}, {"attempts": F("attempts") + 1})
+        then = Update(OutboundPart, {"pk": part.pk}, {"content": "chained", "state": "sending"})
+        with django_assert_num_queries(1):
+            return rows_update_chained(first, then)
+
+    assert update(state="failed") == 0
+    part.refresh_from_db()
+    assert (part.content, part.state) == ("", "sent")
+    assert update(state="sent") == 1
+    part.refresh_from_db()
+    assert (part.content, part.state) == ("chained", "sending")
+    part.delete()
+    assert update(state="sent") == 1, "the row of the second may be gone"
+    turn.refresh_from_db()
+    assert turn.attempts == 3
 
 
 @pytest.mark.django_db(transaction=True)
