@@ -77,6 +77,13 @@ def read_prepared(
         return rows
 
 
+def run_prepared(statement: str, parameters: Mapping[str, Any]) -> int:
+    """Run a statement that each connection prepares once; return how many rows it wrote."""
+    with _prepared(statement, parameters, Format.TEXT) as cursor:
+        count: int = cursor.rowcount
+        return count
+
+
 @contextmanager
 def _prepared(
     statement: str, parameters: Sequence[Any] | Mapping[str, Any], sent_as: Format
@@ -181,9 +188,7 @@ def rows_update(
     statement, given = _update_of(model, where, values)
     if not is_awaited:
         statement = unawaited(statement)
-    with _prepared(statement, given, Format.TEXT) as cursor:
-        count: int = cursor.rowcount
-        return count
+    return run_prepared(statement, given)
 
 
 class Update(NamedTuple):
@@ -204,9 +209,7 @@ def rows_update_chained(first: Update, then: Update) -> int:
     found = f"WITH found AS ({before} RETURNING 1)"
     chained = f"chained AS ({after} AND EXISTS (SELECT FROM found))"
     statement = f"{found}, {chained} SELECT FROM found"
-    with _prepared(statement, {**given, **then_given}, Format.TEXT) as cursor:
-        count: int = cursor.rowcount
-        return count
+    return run_prepared(statement, {**given, **then_given})
 
 
 def unawaited(statement: str) -> str:
@@ -258,27 +261,32 @@ def _update(
     return _statement(query.get_compiler(connection=connection))
 
 
-def row_add(row: Model) -> None:
+def row_add(row: Model, *, may_exist: bool = False) -> None:
     """Insert a new row whose key isn't chosen by the database, as ``save(force_insert=True)`` does.
 
-    No signals are sent.
+    ``may_exist``: it takes the place of a row with the same key. No signals are sent.
     """
     fields: list[Any] = [each for each in row._meta.concrete_fields if not each.generated]
     given = {
         field.column: field.get_db_prep_save(field.pre_save(row, True), connection)
         for field in fields
     }
-    with _prepared(_insert(type(row)), given, Format.TEXT):
-        row._state.adding = False
-        row._state.db = DEFAULT_DB_ALIAS
+    run_prepared(_insert(type(row), may_exist), given)
+    row._state.adding = False
+    row._state.db = DEFAULT_DB_ALIAS
 
 
 @cache
-def _insert(model: type[Model]) -> str:
+def _insert(model: type[Model], may_exist: bool) -> str:
     columns = [field.column for field in model._meta.concrete_fields if not field.generated]
     names = ", ".join(f'"{column}"' for column in columns)
     values = ", ".join(f"%({column})s" for column in columns)
-    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({values})'  # noqa: S608 names
+    insert = f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({values})'  # noqa: S608 names
+    if not may_exist:
+        return insert
+    key: Any = model._meta.pk
+    changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name != key.column)
+    return f'{insert} ON CONFLICT ("{key.column}") DO UPDATE SET {changes}'
 
 
 def compiled(rows: QuerySet[Any, Any]) -> str:

@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import (
     DateField,
     F,
@@ -35,6 +34,7 @@ from memoryproject.foundation.compiled_sql import (
     Given,
     compiled_models,
     rows_update,
+    run_prepared,
     unawaited,
 )
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
@@ -64,9 +64,9 @@ logger = logging.getLogger(__name__)
 
 ONE_MORE = F("model_calls") + 1
 ADD = f"""
-UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %s,
-    completion_tokens = completion_tokens + %s, cost = cost + %s
-WHERE chat_id = %s AND day = %s"""  # noqa: S608 constants only
+UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %(prompt)s,
+    completion_tokens = completion_tokens + %(answer)s, cost = cost + %(cost)s
+WHERE chat_id = %(chat_id)s AND day = %(day)s"""  # noqa: S608 constants only
 
 # The chat of a turn, or NULL where staff have blocked it. Equality with it is no join, in which a
 # turn that is moved to another chat meanwhile would not be found.
@@ -188,9 +188,8 @@ class MeteredChatModel:
         if answer is None:
             answer = estimate_tokens(completion.text)
         cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0
-        added = [prompt, answer, Decimal(f"{cost:.8f}"), self.chat_id, day]
-        with connection.cursor() as cursor:
-            cursor.execute(unawaited(ADD), added)
+        added = {"prompt": prompt, "answer": answer, "cost": Decimal(f"{cost:.8f}")}
+        run_prepared(unawaited(ADD), {**added, "chat_id": self.chat_id, "day": day})
 
 
 @cache
