@@ -10,16 +10,19 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, Exists, F, OuterRef, QuerySet, TextField, UUIDField
 from django.forms.models import model_to_dict
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory
 from memoryproject.foundation.compiled_sql import (
     Given,
+    Update,
     compiled,
     compiled_models,
     read_prepared,
     row_add,
     rows_update,
+    rows_update_chained,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import ChatAccess, Message, OutboundPart, Turn
@@ -127,6 +130,57 @@ def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
     newer = {"chat_id": first.chat_id, "pk__gt": F("attempts") + first.pk - 1}
     assert rows_update(Turn, newer, {"unstored_text": "newer"}) == 1
     assert Turn.objects.get(unstored_text="newer") == second
+
+
+@pytest.mark.django_db
+def test_a_chained_update_is_made_where_the_first_found_a_row(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    world.say(CLIENT, "hello")
+    turn, part = Turn.objects.get(), OutboundPart.objects.get()
+
+    def update(**where: Any) -> int:
+        first = Update(Turn, {"pk": turn.pk, **where}, {"attempts": F("attempts") + 1})
+        then = Update(OutboundPart, {"pk": part.pk}, {"content": "chained", "state": "sending"})
+        with django_assert_num_queries(1):
+            return rows_update_chained(first, then)
+
+    assert update(state="failed") == 0
+    part.refresh_from_db()
+    assert (part.content, part.state) == ("", "sent")
+    assert update(state="sent") == 1
+    part.refresh_from_db()
+    assert (part.content, part.state) == ("chained", "sending")
+    part.delete()
+    assert update(state="sent") == 1, "the row of the second may be gone"
+    turn.refresh_from_db()
+    assert turn.attempts == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_the_commit_of_an_update_itself_may_not_be_awaited(world: World) -> None:
+    """Not that of a transaction around it, and none of those that follow."""
+    world.say(CLIENT, "hello")
+
+    def is_awaited() -> bool:
+        (value,) = read_prepared("SELECT current_setting('synchronous_commit')", {})[0]
+        return bool(value != "off")
+
+    with connection.cursor() as cursor:
+        # The server of the tests waits for no commit.
+        cursor.execute("SET synchronous_commit TO on")
+    with CaptureQueriesContext(connection) as queries:
+        for awaited in (True, False):
+            where, changes = {"attempts__lt": 9}, {"not_before": timezone.now()}
+            assert rows_update(Turn, where, changes, is_awaited=awaited) == 1
+    assert ["synchronous_commit" in query["sql"] for query in queries] == [False, True]
+    assert Turn.objects.get().not_before == changes["not_before"]
+    assert is_awaited()
+    with transaction.atomic():
+        assert rows_update(Turn, where, changes, is_awaited=False) == 1
+        assert is_awaited()
+    with connection.cursor() as cursor:
+        cursor.execute("RESET synchronous_commit")
 
 
 @pytest.mark.django_db

@@ -20,22 +20,36 @@ from django.utils import timezone
 from django_q.brokers import Broker
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
-from django_q.models import OrmQ
+from django_q.models import OrmQ, Task
 
 from memoryproject.foundation.process.private_folders import FILE_MODE, folder_make
+from memoryproject.foundation.unawaited_commits import UNAWAITED
 
 HEARTBEAT_SECONDS = 10
 # More than a pipe holds on Linux and macOS.
 READ_BYTES = 1024**2
+# A connection that was used a moment ago isn't checked again before each look for jobs.
+CHECK_SECONDS = 1.0
 QUEUE = OrmQ._meta.db_table
 TAKE = f"""
 UPDATE {QUEUE} SET lock = %s WHERE id IN (
     SELECT id FROM {QUEUE} WHERE key = %s AND lock < %s ORDER BY id LIMIT %s
     FOR UPDATE SKIP LOCKED
-) RETURNING id, payload
+) AND {UNAWAITED} RETURNING id, payload
 """  # noqa: S608 constants only
 
 REMOVE = f"DELETE FROM {QUEUE} WHERE id = %s"  # noqa: S608 constants only
+
+TASK_FIELDS = Task._meta.concrete_fields
+# A job that failed before, or whose end wasn't stored, has a row.
+FINISH = f"""
+WITH done AS ({REMOVE} AND {UNAWAITED})
+INSERT INTO {Task._meta.db_table} AS task ({", ".join(f'"{each.column}"' for each in TASK_FIELDS)})
+VALUES ({", ".join(["%s"] * len(TASK_FIELDS))})
+ON CONFLICT (id) DO UPDATE SET stopped = excluded.stopped, result = excluded.result,
+    success = excluded.success, attempt_count = task.attempt_count + 1
+WHERE NOT task.success
+"""  # noqa: S608 constants only
 
 
 class WakeUps:
@@ -99,6 +113,7 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
     def __init__(self, list_key: str = Conf.CLUSTER_NAME) -> None:
         super().__init__(list_key)
         self._wake_ups = lane_wake_ups(list_key)
+        self._checked_at = float("-inf")
 
     def enqueue(self, task: str) -> int:
         """Store a job, and wake a worker of this machine once it is committed."""
@@ -110,9 +125,12 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         """Take the next jobs, oldest first; wait for a wake-up, or a moment, if there is none.
 
         In one statement. The stock broker reads the jobs first, and of several clusters that read
-        the same job all but one come away with nothing.
+        the same job all but one come away with nothing. A job whose taking is lost with PostgreSQL
+        is given out again, as one whose result is lost.
         """
-        self.get_connection()
+        if time.monotonic() - self._checked_at >= CHECK_SECONDS:
+            self.get_connection()
+            self._checked_at = time.monotonic()
         now = timezone.now()
         with connections[Conf.ORM].cursor() as cursor:
             cursor.execute(TAKE, [self.timeout(None), self.list_key, now, Conf.BULK])
@@ -137,6 +155,18 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         """
         with connections[Conf.ORM].cursor() as cursor:
             cursor.execute(REMOVE, [task_id])
+
+    def finish(self, job: dict[str, Any], function: str) -> None:
+        """Store the result of a job that succeeded, and remove the job, in one statement."""
+        connection = connections[Conf.ORM]
+        names = ("id", "name", "args", "kwargs", "result", "group", "cluster", "started", "stopped")
+        known = {name: job.get(name) for name in names}
+        row = Task(**known, func=function, success=True, attempt_count=1)
+        values = [
+            each.get_db_prep_save(getattr(row, each.attname), connection) for each in TASK_FIELDS
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(FINISH, [job["ack_id"], *values])
 
     def get_stats(self, pattern: str) -> list[Any]:
         """Return the reports of all clusters, without writing anything."""
