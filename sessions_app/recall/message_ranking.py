@@ -26,7 +26,7 @@ from memoryproject.foundation.retrieval.subqueries import (
     known_terms,
     periods_asked,
 )
-from memoryproject.foundation.retrieval.text_index import Rows, ranges
+from memoryproject.foundation.retrieval.text_index import Rows
 from sessions_app.recall.conversation_lines import days_of, lines_around
 
 # Limit of lines that are ranked with their context.
@@ -124,11 +124,11 @@ def _spread(rows: Rows, scores: Floats, similarities: Floats) -> Rows:
     The same text has the same score and the same cosine.
     """
     # NaN differs from itself, and no cosine is this.
-    near = np.nan_to_num(similarities, nan=-2.0)
+    near = np.where(np.isnan(similarities), -2.0, similarities)
     order = np.lexsort((near, scores))
-    begins = np.flatnonzero((np.diff(scores[order]) != 0) | (np.diff(near[order]) != 0)) + 1
-    _, earlier = ranges(np.array([0, *begins]), np.array([*begins, len(order)]))
-    within = np.arange(len(order)) - np.array([0, *begins])[earlier]
+    places = np.arange(len(order))
+    begins = (np.diff(scores[order], prepend=np.nan) != 0) | (np.diff(near[order], prepend=0) != 0)
+    within = places - np.maximum.accumulate(np.where(begins, places, 0))
     kept = np.sort(order[within < MAX_SAME_SEEDS])[:SEEDS]
     spread: Rows = rows[kept]
     return spread

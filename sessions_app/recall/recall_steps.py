@@ -260,7 +260,7 @@ class _Lines:
         """
         if not len(rows):
             return rows
-        rows = rows[self._texts.lacking(rows, self._words) <= self._distinct.most_lacking]
+        rows = self._texts.holding(rows, self._words, lacking=self._distinct.most_lacking)
         rows = rows[self._index.lengths_of(rows) <= self._longest]
         rows = rows[self._index.counts_of(rows, [ASKING])[:, 0] > 0]
         hashes = self._index.columns_of(rows)["text"]
@@ -319,8 +319,9 @@ class _Lines:
                 last = answers[columns["said_at"][answers].argmax()]
                 scores[last] = max(scores[last], scores[repeated].max())
         enough = np.flatnonzero(scores >= self._search.min_similarity)
-        order = self._texts.ordered(lines.rows[enough], scores[enough], len(enough))
-        for place in enough[order].tolist():
+        few = 8 * self._search.top_k
+        best_first = self._texts.best_first(lines.rows[enough], scores[enough], few)
+        for place in (int(enough[each]) for each in best_first):
             score = float(scores[place])
             quoted = columns["quoted"][place]
             if quoted != columns["text"][place]:

@@ -22,9 +22,9 @@ from memoryproject.foundation.compiled_sql import (
     rows_update,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.models import ChatAccess, Message, OutboundPart, Turn
 from sessions_app.recall.facade import Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, World
 
 FACTS = ["Tea costs 100% of 5", "TestCorp pays in 30 days", "The shop opens at 9"]

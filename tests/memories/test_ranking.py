@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, RecallResult, Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.memories.bulk import memories_store
 
 pytestmark = pytest.mark.django_db

@@ -1,14 +1,17 @@
-"""Every role tries every address and every action of the admin, by GET and by direct POST. What
-is expected is in tests/staff/expected.py, which says how to add to it."""
+"""Every role tries every address and every action of the admin, by GET and by direct POST, and no
+page offers it a link or a form that it may not use. What is expected is in tests/staff/expected.py,
+which says how to add to it."""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from django.contrib import admin
@@ -16,11 +19,12 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from memoryproject.staff_site.form_pages import FORM_PAGES
 from tests.staff.expected import BY_WHAT_IS_ASKED, HIDDEN, LISTS, OPEN, PAGES, Page
 from tests.staff.furnish import furnish, rows
+from tests.staff.offered import links, may_post, posts
 from tests.staff.people import person
 from tests.world import new_world
 
@@ -44,6 +48,9 @@ LETTERS = [
 GENERIC = ("changelist", "add", "change", "delete", "history")
 # Of these pages of a list; a change asks for more by POST.
 SAME_RIGHT = ("_changelist", "_add", "_delete", "_history")
+# A list leads to each of its rows, and what is refused doesn't depend on the row: so many are
+# followed beside the one that every role tries.
+MAX_FOLLOWED = 2
 WRITES = re.compile(r'^\s*(INSERT INTO|UPDATE|DELETE FROM) "?(?!audit_|django_session)(\w+)', re.I)
 
 
@@ -142,24 +149,65 @@ def made(client: Client, one: Try, **more: Any) -> tuple[Any, set[str]]:
     return answer, written
 
 
-def judged(client: Client, letter: str, one: Try) -> str:
-    """What is wrong; empty where all is as expected."""
-    answer, written = made(client, one)
-    refused = is_refused(answer, one.name)
-    where = f"{one.method} {one.name}: {answer.status_code}"
-    if answer.status_code >= 500:
-        return f"{where}, an error"
-    unanswered = 302 if one.method == "GET" and one.name in FORM_PAGES else 405
-    if one.may is None and answer.status_code != unanswered and not refused:
-        return f"{where}, though nobody may {one.method}"
-    may = one.may is not None and letter in one.may
-    if may and (refused or answer.status_code == 405):
-        return f"{where}, refused to who may"
-    if not may and one.may is not None and not refused:
-        return f"{where}, let through"
-    if (not may or refused) and written:
-        return f"{where}, wrote to {', '.join(sorted(written))}"
-    return ""
+@dataclass
+class Visitor:
+    """Tries addresses in a role, and remembers what the pages that opened offer."""
+
+    letter: str
+    client: Client
+    pages: list[tuple[Try, set[str], set[str]]] = field(default_factory=list)
+    # Whether what is at an address is refused.
+    refused: dict[str, bool] = field(default_factory=dict)
+    followed: Counter[str] = field(default_factory=Counter)
+
+    def judged(self, one: Try) -> str:
+        """What is wrong; empty where all is as expected."""
+        answer, written = made(self.client, one)
+        refused = is_refused(answer, one.name)
+        where = f"{one.method} {one.name}: {answer.status_code}"
+        if answer.status_code >= 500:
+            return f"{where}, an error"
+        unanswered = 302 if one.method == "GET" and one.name in FORM_PAGES else 405
+        if one.may is None and answer.status_code != unanswered and not refused:
+            return f"{where}, though nobody may {one.method}"
+        may = one.may is not None and self.letter in one.may
+        if may and (refused or answer.status_code == 405):
+            return f"{where}, refused to who may"
+        if not may and one.may is not None and not refused:
+            return f"{where}, let through"
+        if (not may or refused) and written:
+            return f"{where}, wrote to {', '.join(sorted(written))}"
+        if one.method == "GET":
+            self._remember(one, answer)
+        return ""
+
+    def _remember(self, one: Try, answer: Any) -> None:
+        self.refused[urlsplit(one.address).path] = answer.status_code == 403
+        if answer.status_code == 200 and "text/html" in answer["Content-Type"]:
+            html = b"".join(answer).decode()
+            self.pages.append((one, links(html), posts(html)))
+
+    def offered_in_vain(self) -> Iterator[str]:
+        """The links and forms of the pages that are refused."""
+        for one, linked, posted in self.pages:
+            for link in linked:
+                address = urljoin(one.address, link)
+                if address.startswith("/admin/") and self._is_refused(address):
+                    yield f"{one.name} ({one.address}) links to {address}"
+            for action in posted:
+                address = urlsplit(urljoin(one.address, action)).path
+                if not may_post(address, self.letter):
+                    yield f"{one.name} ({one.address}) posts to {address}"
+
+    def _is_refused(self, address: str) -> bool:
+        path = urlsplit(address).path
+        if path not in self.refused:
+            name = resolve(path).url_name or path
+            self.followed[name] += 1
+            if self.followed[name] > MAX_FOLLOWED:
+                return False
+            self.refused[path] = self.client.get(address).status_code == 403
+        return self.refused[path]
 
 
 def test_every_address_is_in_the_table_and_no_other() -> None:
@@ -195,10 +243,11 @@ def furnished(module_rows: None) -> None:
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-def test_a_role_tries_every_address(furnished: None, letter: str) -> None:
-    client, _ = role_client(letter)
+def test_a_role_tries_every_address_and_is_offered_no_other(furnished: None, letter: str) -> None:
+    visitor = Visitor(letter, role_client(letter)[0])
     tried = [one for one in tries(rows()) if letter == "S" or not is_known_by_get(letter, one)]
-    wrong = [found for one in tried if (found := judged(client, letter, one))]
+    wrong = [found for one in tried if (found := visitor.judged(one))]
+    wrong += sorted(set(visitor.offered_in_vain()))
     assert not wrong, "\n" + "\n".join(wrong)
 
 

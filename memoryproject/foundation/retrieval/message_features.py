@@ -25,6 +25,7 @@ from memoryproject.foundation.retrieval.reranking import (
     array_of,
     match_matrix,
     probabilities,
+    weighted_sum,
 )
 from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, unquoted
 from memoryproject.foundation.text.characters import fold
@@ -231,13 +232,12 @@ def speaker_hashes(name: str) -> tuple[int, int]:
 def features_of(question: str, query: LexicalQuery, lines: Lines) -> Floats:
     """Return one row for each line, with one column for each of ``NAMES``."""
     segments = lines.segments
-    weights = np.array([weight for weight, _ in query.terms])
     matches = match_matrix(query, lines.words)
     topic = np.where(np.isnan(lines.topics), UNKNOWN, lines.topics)
     asks_time = bool(_ASKS_TIME.search(question))
     columns = [
-        matches @ weights / NATS,
-        _features_around(matches > 0, segments) @ weights / (query.total or 1.0),
+        weighted_sum(query, matches) / NATS,
+        weighted_sum(query, _features_around(matches > 0, segments)) / (query.total or 1.0),
         topic,
         _around(1 / (1 + np.exp(-topic)), segments),
         _by_asked_speaker(question, lines.speakers),
@@ -273,21 +273,19 @@ def _around(values: Floats, segments: Numbers) -> Floats:
     """Return for each line the sum of the values around it, which count less with every step."""
     total = np.zeros_like(values)
     for step in range(1, min(REACH + 1, len(values))):
-        same = segments[step:] == segments[:-step]
-        beside = np.zeros_like(values)
-        beside[step:] = values[:-step] * same
-        beside[:-step] += values[step:] * same
-        total += DECAY**step * beside
+        worth = (segments[step:] == segments[:-step]) * DECAY**step
+        total[step:] += values[:-step] * worth
+        total[:-step] += values[step:] * worth
     return total
 
 
 def _features_around(held: Mask, segments: Numbers) -> Mask:
-    """Return for each line and word whether the line or one within ``WINDOW`` holds it."""
+    """Return for each word and line whether the line or one within ``WINDOW`` holds it."""
     best = held.copy()
-    for step in range(1, min(WINDOW + 1, len(held))):
-        same = (segments[step:] == segments[:-step])[:, None]
-        best[step:] |= held[:-step] & same
-        best[:-step] |= held[step:] & same
+    for step in range(1, min(WINDOW + 1, len(segments))):
+        same = segments[step:] == segments[:-step]
+        best[:, step:] |= held[:, :-step] & same
+        best[:, :-step] |= held[:, step:] & same
     return best
 
 
@@ -300,11 +298,12 @@ def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
     if not speakers.any():
         return np.ones(len(speakers))
     words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
+    names, first = np.ascontiguousarray(speakers.T)
     hashes = np.array([hash(word) for word in words if word], np.int64)
-    named = np.unique(speakers[np.isin(speakers[:, 1], hashes) & (speakers[:, 0] != 0), 0])
-    if len(named) != 1:
+    named = names[(first == hashes[:, None]).any(axis=0) & (names != 0)]
+    if not len(named) or (named != named[0]).any():
         return np.ones(len(speakers))
-    return (speakers[:, 0] == named[0]).astype(float)
+    return (names == named[0]).astype(float)
 
 
 def _bare(word: str) -> str:
