@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from uuid import UUID
 
 import numpy as np
 
-from memories_app.ranking.facade import HeldTexts, Question, WordSearch, rank
+from memories_app.ranking.facade import HeldTexts, Question, WordSearch, rank, vectors_from
 from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     REACH,
@@ -143,3 +144,16 @@ def _period_fits(text: str, said_at: Rows, message_question: MessageQuestion) ->
     fits = np.array([best_fit(periods, date.fromordinal(int(day))) for day in days])
     found: Floats = fits[number]
     return found
+
+
+def similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:
+    """Return the exact cosines of vectors, as PostgreSQL sends them, to the whole question."""
+    known = {key: vector for key, vector in sent.items() if vector is not None}
+    if question.vectors[0] is None or not known:
+        return {}
+    whole = np.array(question.vectors[0], np.float64)
+    own = vectors_from(list(known.values())).astype(np.float64)
+    lengths = np.linalg.norm(own, axis=1) * np.linalg.norm(whole)
+    if own.shape[1] != len(whole) or not lengths.all():
+        return {}
+    return dict(zip(known, (own @ whole / lengths).tolist(), strict=True))

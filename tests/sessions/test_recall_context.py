@@ -128,8 +128,17 @@ def test_an_answer_is_found_by_the_question_before_it(world: World) -> None:
     assert days == [7, 5]
     assert scores[0] > scores[1] + 0.05
     # A turn asks for the best only: there it comes with its question.
-    (question,) = ask(world, "What is the theatre play about?", bar=0.7)
+    (question,) = ask(world, "Who knows what his theatre play is about?", bar=0.7)
     assert question.metadata["after"]["content"] == ANSWER
+
+
+def test_the_answer_that_follows_a_repeated_question_takes_its_place(world: World) -> None:
+    """Imported messages don't say which of them they answer."""
+    said(world, "Dana Levi", MAY, "How was the weather in Haifa?", ANSWER)
+    said(world, "Omer", JULY, "What is your theatre play about?", ANSWER)
+    (answer,) = ask(world, "What is the theatre play about?", bar=0.7)
+    assert (answer.content, answer.created_at.month) == (ANSWER, JULY.month)
+    assert answer.metadata["before"]["content"].endswith("What is your theatre play about?")
 
 
 def test_in_a_group_who_is_named_counts(world: World) -> None:
