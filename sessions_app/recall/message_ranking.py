@@ -27,7 +27,7 @@ from memoryproject.foundation.retrieval.subqueries import (
     known_terms,
     periods_asked,
 )
-from memoryproject.foundation.retrieval.text_index import Rows
+from memoryproject.foundation.retrieval.text_index import Mask, Rows
 from sessions_app.recall.conversation_lines import days_of, lines_around
 
 # Limit of lines that are ranked with their context.
@@ -72,10 +72,20 @@ def topics_of(subqueries: Sequence[QueryPart], found: WordSearch) -> list[str]:
 
 @dataclass(frozen=True)
 class Scorers:
-    """The scorers of lines: ``with_vectors`` if the question has a vector, else ``by_words``."""
+    """The scorers of lines: ``with_vectors`` if question and line have a vector, else ``by_words``.
+
+    A line has none in another language than the embedder's, and for a moment after it was stored.
+    """
 
     with_vectors: Scorer = WITH_VECTORS
     by_words: Scorer = BY_WORDS
+
+    def chances(self, features: Floats, *, compared: Mask | bool) -> Floats:
+        """Return the probability of each line; ``compared``: its vector, with the question's."""
+        chances: Floats = np.where(
+            compared, self.with_vectors.chances(features), self.by_words.chances(features)
+        )
+        return chances
 
 
 DEFAULT_WEIGHTS = Scorers()
@@ -112,8 +122,10 @@ def rank_messages(
                 question.subqueries[place].text, columns["said_at"], message_question
             ),
         )
-        judge = judges.by_words if message_question.topics[place] is None else judges.with_vectors
-        chances = judge.chances(features_of(text, query, lines))
+        chances = judges.chances(
+            features_of(text, query, lines),
+            compared=message_question.topics[place] is not None and ~np.isnan(lines.topics),
+        )
         worth = IN_USE.part_worth if place else 1.0
         best = np.maximum(best, worth * query.substance * chances)
     return RankedLines(rows, best, cosines[:, 0])
