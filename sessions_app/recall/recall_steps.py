@@ -29,11 +29,11 @@ from memories_app.ranking.facade import (
     HeldScope,
     HeldTexts,
     Question,
+    RankedTexts,
     StoredTexts,
     prepare_query,
     rank,
     search_words,
-    with_ids,
 )
 from memories_app.search.facade import memories_held, memories_visible, scopes_visible
 from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
@@ -84,6 +84,10 @@ MAX_COMPARED = 300
 # Commands and the like may stand between two messages; beyond this distance they are no
 # neighbours.
 REACH = 6
+# No more memories than this are candidates.
+MAX_RANKED = 1_000
+# So many memories are read at once if those before them are copies of each other.
+COPIES = 100
 # So many lines more than are wanted are read at once, because some are copies of others.
 SPARE = 3
 
@@ -115,10 +119,11 @@ class Search:
         failed = bool(messages) and lines is None
         topics = topics_of(subqueries, lines.found) if lines and lines.found.texts else []
         question, topic_vectors, embedded = prepare_query(subqueries, self.embedder, topics=topics)
-        memories: list[Hit] | None = []
+        memories = None
         if MEMORIES in self.sources:
             memories = _try_twice(lambda: self._memories(question, opened.memories))
-        beside = _Beside.of(memories or [], repeats=self.repeats)
+            failed |= memories is None
+        beside = memories or _Beside([], DistinctTexts())
         found: list[Hit] | None = []
         if lines and topics:
             found = _try_twice(lambda: lines.hits(question, topic_vectors, beside))
@@ -127,7 +132,7 @@ class Search:
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best,
-            degraded=failed or not embedded or memories is None or found is None,
+            degraded=failed or not embedded or found is None,
         )
 
     def _open(self) -> _Opened:
@@ -156,13 +161,13 @@ class Search:
             "chat_id": self.viewer.chat_id,
         }
 
-    def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> list[Hit]:
+    def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> _Beside:
         parts = [part for part in held if part is not None]
+        texts: HeldTexts | StoredTexts
         if len(parts) < len(held):
             visible = self._memories_searched()
             near = question.calibration.midpoint
-            stored = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
-            ranked = with_ids(rank(question, stored, top_k=self.top_k), stored)
+            texts = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
         else:
             together = [segment for part in parts for segment in part.segments]
             index = parts[0] if len(parts) == 1 else TextIndex(together)
@@ -171,28 +176,38 @@ class Search:
                 chosen = mask_of(index, self._memories_searched())
                 mask = chosen if mask is None else mask & chosen
             texts = HeldTexts(index, mask=mask)
-            ranked = with_ids(rank(question, texts, top_k=self.top_k), texts)
-        ranked = [item for item in ranked if item.score >= self.min_similarity]
-        if not ranked:
-            return []
+        ranked = rank(question, texts, top_k=MAX_RANKED)
+        hits = self._memory_hits(question, ranked, texts)
+        return _Beside.of(hits, most=self.top_k, repeats=self.repeats)
+
+    def _memory_hits(
+        self, question: Question, ranked: RankedTexts, texts: HeldTexts | StoredTexts
+    ) -> Iterator[Hit]:
+        """Return the memories that are relevant, best first, read as they are needed."""
         # Filter by visibility again: a memory may have become private since it was ranked.
         rights = self._rights()
         chat_id = rights.pop("chat_id")
         read = memory_read(**rights, in_chat=chat_id is not None)
-        found = read_by_id(
-            read,
-            ids=sent_ids(item.key for item in ranked),
-            chat_id=chat_id,
-            now=timezone.now(),
-            model=question.model,
-        )
-        cosines = similarities(question, {key: vector for key, (*_, vector) in found.items()})
-        hits = []
-        for key, score in ((item.key, item.score) for item in ranked if item.key in found):
-            content, created_at, kind, _ = found[key]
-            of_kind = {"type": kind}
-            hits.append(Hit("memory", key, content, score, cosines.get(key), created_at, of_kind))
-        return hits
+        relevant = np.flatnonzero(ranked.scores >= self.min_similarity)
+        # Many clients may have a copy of what the owner finds.
+        for places in np.split(relevant, range(self.top_k, len(relevant), COPIES)):
+            scores = ranked.scores[places].tolist()
+            ids = texts.ids(texts.taken(ranked.texts, places))
+            if not ids:
+                break
+            found = read_by_id(
+                read,
+                ids=sent_ids(ids),
+                chat_id=chat_id,
+                now=timezone.now(),
+                model=question.model,
+            )
+            near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
+            for key, score in zip(ids, scores, strict=True):
+                if key in found:
+                    content, created_at, kind, _ = found[key]
+                    about = {"type": kind}
+                    yield Hit("memory", key, content, score, near.get(key), created_at, about)
 
     def _memories_searched(self) -> QuerySet[Memory]:
         visible = memories_visible(**self._rights())
@@ -218,9 +233,10 @@ class _Beside:
     texts: DistinctTexts
 
     @classmethod
-    def of(cls, memories: Sequence[Hit], *, repeats: bool) -> _Beside:
+    def of(cls, memories: Iterator[Hit], *, most: int, repeats: bool) -> _Beside:
         texts = DistinctTexts()
-        return cls([hit for hit in memories if texts.is_new(hit.content) or repeats], texts)
+        new = (hit for hit in memories if texts.is_new(hit.content) or repeats)
+        return cls(list(islice(new, most)), texts)
 
     def ahead_of(self, score: float) -> int:
         return sum(hit.score > score for hit in self.memories)
