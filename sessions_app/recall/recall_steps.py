@@ -30,6 +30,7 @@ from memories_app.ranking.facade import (
     HeldTexts,
     Question,
     RankedTexts,
+    SearchedTexts,
     StoredTexts,
     prepare_query,
     rank,
@@ -163,7 +164,7 @@ class Search:
 
     def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> _Beside:
         parts = [part for part in held if part is not None]
-        texts: HeldTexts | StoredTexts
+        texts: SearchedTexts
         if len(parts) < len(held):
             visible = self._memories_searched()
             near = question.calibration.midpoint
@@ -181,13 +182,12 @@ class Search:
         return _Beside.of(hits, most=self.top_k, repeats=self.repeats)
 
     def _memory_hits(
-        self, question: Question, ranked: RankedTexts, texts: HeldTexts | StoredTexts
+        self, question: Question, ranked: RankedTexts, texts: SearchedTexts
     ) -> Iterator[Hit]:
         """Return the memories that are relevant, best first, read as they are needed."""
         # Filter by visibility again: a memory may have become private since it was ranked.
         rights = self._rights()
         chat_id = rights.pop("chat_id")
-        read = memory_read(**rights, in_chat=chat_id is not None)
         relevant = np.flatnonzero(ranked.scores >= self.min_similarity)
         # Many clients may have a copy of what the owner finds.
         for places in np.split(relevant, range(self.top_k, len(relevant), COPIES)):
@@ -196,7 +196,7 @@ class Search:
             if not ids:
                 break
             found = read_by_id(
-                read,
+                memory_read(**rights, in_chat=chat_id is not None),
                 ids=sent_ids(ids),
                 chat_id=chat_id,
                 now=timezone.now(),

@@ -111,7 +111,7 @@ def test_copies_in_other_scopes_take_no_places() -> None:
 
     hits = ask("delivery in the morning", top_k=3).hits
     assert {hit.content for hit in hits} == {"Dana prefers delivery in the morning", *others}
-    assert ask("delivery in the morning", top_k=1).hits == hits[:1]
+    assert contents(ask("delivery in the morning", top_k=1)) == [hits[0].content]
 
 
 @pytest.mark.parametrize("question", [*QUESTIONS, "hello", "when is it, and where?" * 30])

@@ -92,6 +92,29 @@ def test_without_a_model_the_person_is_not_told_their_own_question(world: World)
     assert QUESTION not in reply
 
 
+def test_without_a_model_a_question_is_told_with_its_answer_or_not_at_all(world: World) -> None:
+    model = ScriptedChatModel(lambda request: "Dark green, as you said.")
+    world.dependencies = replace(world.dependencies, chat_model=model)
+    world.say(CLIENT, "What colour should the sofa be?")
+    end_session(world)
+    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
+    world.say(CLIENT, "Can the sofa be repaired?")
+    end_session(world)
+    (reply,) = world.say(CLIENT, "Which colour did I choose for the sofa?")
+    assert reply.splitlines()[1:] == ["• What colour should the sofa be? Dark green, as you said."]
+
+
+def test_without_a_model_a_long_text_is_told_by_the_passage_that_fits(world: World) -> None:
+    model = ScriptedChatModel(lambda request: "Thanks.")
+    world.dependencies = replace(world.dependencies, chat_model=model)
+    before = "We met on Tuesday and talked about the plan for the summer and the new kitchen. " * 30
+    world.say(CLIENT, f"{before}The alarm code of the warehouse is 8842. {before}")
+    end_session(world)
+    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
+    (reply,) = world.say(CLIENT, "What is the alarm code of the warehouse?")
+    assert "The alarm code of the warehouse is 8842." in reply
+
+
 def test_the_answer_that_was_given_then_is_kept(world: World) -> None:
     model = ScriptedChatModel(lambda request: "To Herzl street 5, as agreed.")
     world.dependencies = replace(world.dependencies, chat_model=model)
