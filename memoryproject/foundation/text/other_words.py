@@ -1,7 +1,7 @@
 """Grammar and question words of languages other than English and Hebrew.
 
-They occur in any text and name no topic. A word that names something in English ("die", "son",
-"pour") is in no list. An accent is ignored, so that "für" can't be told from "fur".
+They occur in any text and name no topic. A word that names something in English ("die", "AI",
+"Uber") is in no list. An accent is ignored, so that "für" can't be told from "fur".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHINESE = """
 _FRENCH = """
 le la les une des du et ou mais donc que qui quoi quel quelle quels quelles quand comment combien
 pourquoi est sont etait suis sommes avons avez ont au aux dans avec sans par chez ce cet cette ces
-mon mes ton tes sa ses notre nos votre vos leur leurs je tu il elle nous vous ils elles te se ne pas
+mon mes tes sa ses notre nos votre vos leur leurs je tu il elle nous vous ils elles te se ne pas
 tres bien oui non merci bonjour bonsoir salut svp cest jai
 """
 
@@ -35,20 +35,20 @@ der das dem ein eine einen einem einer eines und oder aber nicht ist sind sie ic
 mein meine meinen meiner dein deine deinen deiner sein seine unser unsere euer eure kann konnen muss
 mussen soll sollen haben habe hast wird werden wurde wer wie wo wann warum welche welcher welches
 wohin woher wogegen womit wieviel wieso weshalb auf aus bei mit nach von vom zu zum zur im um durch
-gegen ohne uber unter zwischen auch noch nur sehr schon dann dort hier bitte danke hallo ja nein
+gegen ohne unter zwischen auch noch nur sehr schon dann dort hier bitte danke hallo ja nein
 kein keine mir mich dir dich uns ihnen ihm ihn dass weil wenn als ob
 """
 
 _ITALIAN = """
-il lo gli di del dello della dei degli delle al allo alla ai agli alle da dal dalla nel nella con su
+il lo gli di del dello della dei degli delle al allo alla agli alle da dal dalla nel nella con su
 sul sulla per tra fra che chi cosa quale quali quando dove quanto quanti perche ed non si ho hai ha
-abbiamo avete hanno sono siamo siete era erano mio mia miei tuo tua suo sua nostro nostra vostro io
+abbiamo avete hanno sono siamo siete erano mio miei tuo tua suo sua nostro nostra vostro io
 lui lei noi voi loro mi ti ci vi questo questa questi quello quella molto piu anche posso puo voglio
 ciao grazie prego buongiorno
 """
 
 _PORTUGUESE = """
-os um uma uns umas da dos das na nos nas em com por para sem sobre entre ate desde qual quais onde
+um uma uns umas da dos das na nos nas em por para sem sobre entre desde qual quais onde
 quem como quantos porque sao foi estao estou este esse essa isso isto aquele tem temos tenho ser
 estar sou somos meu minha meus minhas seu seus suas nosso nossa lhe eu ele ela eles elas voce voces
 nao sim muito mas tambem pode quero ola obrigado obrigada favor
@@ -65,7 +65,7 @@ _RUSSIAN = """
 
 _SPANISH = """
 el la los las un una unos unas y o de en hasta cual cuales cuando donde quien quienes cuanto
-cuanta cuantos cuantas fue esta estan estamos estos estas ese eso esos esas aquel hay han hemos
+cuanta cuantos cuantas fue esta estan estamos estos estas ese eso esos esas aquel han hemos
 eres tiene tienen tengo tenemos mis tus sus le yo ella ellos ellas usted ustedes ya muy pero
 tambien puede puedo pueden quiero hola gracias buenos buenas
 """

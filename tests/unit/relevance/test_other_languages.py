@@ -51,3 +51,12 @@ def test_a_question_recalls_its_fact_alone(store: Store, question: str, fact: st
 )
 def test_a_text_that_shares_only_grammar_is_not_recalled(question: str, text: str) -> None:
     assert Store([text, "ok thanks", "see you tomorrow"]).recalled(question) == []
+
+
+@pytest.mark.parametrize("name", ["AI", "Uber", "Mia", "hay", "OS", "ton"])
+def test_a_word_that_names_something_in_english_is_no_grammar(name: str) -> None:
+    fact = f"{name} costs us 4,000 a year"
+
+    assert Store([fact, "The invoice is late", "ok thanks"]).recalled(f"{name}: how much?") == [
+        fact
+    ]
