@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,16 @@ def invoices(world: World) -> World:
 )
 def test_what_somebody_said_in_a_month(invoices: World, question: str, answer: str) -> None:
     assert first(ask(invoices, question)) == answer
+
+
+def test_a_day_is_one_of_the_business(world: World, settings: Any) -> None:
+    """After midnight there, it is still the day before in UTC."""
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
+    night = MAY.replace(day=12, hour=22, minute=30)
+    said(world, "Dana Levi", night, "The invoices go to Liora")
+    said(world, "Dana Levi", night + timedelta(days=1), "The invoices go to Noa")
+    question = "What did Dana say about the invoices on 13 May 2024?"
+    assert first(ask(world, question)) == "The invoices go to Liora"
 
 
 def test_a_month_in_which_nothing_was_said_of_it_prefers_none(invoices: World) -> None:
