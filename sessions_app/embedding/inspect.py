@@ -133,12 +133,11 @@ def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
     """Return whether the index's results are far from the true nearest neighbours."""
     everywhere: dict[str, Any] = {
         "scope": Memory.objects.all(),
-        "key": "memory",
         "model": model.model_id,
         "queries": [vector],
         "limit": 2,
     }
-    truth = nearest_exactly(vectors=MemoryEmbedding, **everywhere)
+    truth = nearest_exactly(**everywhere)
     by_index = nearest_by_index(**everywhere)
     rows = MemoryEmbedding.objects.filter(memory_id__in=[*truth, *by_index], model=model.model_id)
     distances = dict(rows.values_list("memory_id", CosineDistance("vector", list(vector))))

@@ -201,9 +201,7 @@ def test_a_full_disk_leaves_no_file(messages: int, world: World, tmp_path: Path)
         ConversationMessage(role="user", content=f"line {number}", timestamp=timezone.now())
         for number in range(messages)
     ]
-    world.rules.chat_memory.add_messages(
-        conversation_id=world.session(CLIENT).pk, messages=lines
-    )
+    world.rules.chat_memory.add_messages(conversation_id=world.session(CLIENT).pk, messages=lines)
     for message in Message.objects.all():
         Message.objects.filter(pk=message.pk).update(content=os.urandom(60_000).hex())
     folder = tmp_path / "small"
