@@ -13,7 +13,15 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from django.db.models import BigIntegerField, BinaryField, Func, QuerySet, UUIDField
+from django.db.models import (
+    Aggregate,
+    BigIntegerField,
+    BinaryField,
+    Func,
+    QuerySet,
+    UUIDField,
+    Value,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
@@ -249,3 +257,13 @@ def left_out_mask(index: TextIndex, left_out: LeftOut) -> Mask:
         return mask
 
     return index.marked(marked)
+
+
+def mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
+    """Return which texts of the index are among these, as the database decides."""
+    keys = Func("pk", function="uuid_send", output_field=BinaryField())
+    together = Aggregate(keys, Value(b""), function="string_agg", output_field=BinaryField())
+    sent = texts.order_by().aggregate(keys=together)["keys"] or b""
+    mask = np.zeros(len(index), bool)
+    mask[index.rows_of(np.frombuffer(sent, ">u8").reshape(-1, 2).astype(np.uint64))] = True
+    return mask

@@ -221,8 +221,13 @@ def recalled_of(hit: Hit) -> Recalled:
         for name in ("before", "after")
         if name in hit.metadata
     ]
-    content = without_notice(hit.content)
-    return Recalled(content=content, label=hit_label(hit), said_on=hit.created_at, around=around)
+    return Recalled(
+        content=without_notice(hit.content),
+        label=hit_label(hit),
+        said_on=hit.created_at,
+        around=around,
+        after=without_notice(hit.metadata.get("after", {}).get("content", "")),
+    )
 
 
 def hit_label(hit: Hit) -> str:

@@ -11,6 +11,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.integrations.llm.offline import MAX_MEMORY_LENGTH
+from memoryproject.foundation.retrieval.passages import best_passage
+from memoryproject.foundation.retrieval.subqueries import only_asks
+from memoryproject.foundation.text.characters import estimate_tokens
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 # How a recalled text is introduced: a memory, or by who wrote a message.
@@ -40,13 +44,14 @@ class Recalled:
     """A recalled text.
 
     ``label`` says what it is, such as "memory" or "client said"; ``around`` holds the messages
-    before and after it.
+    before and after it. ``after``: the text of the message after it.
     """
 
     content: str
     label: str
     said_on: datetime
     around: Sequence[str] = ()
+    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -174,3 +179,18 @@ def recalled_text(text: Recalled, time_zone: str) -> str:
     day = text.said_on.astimezone(ZoneInfo(time_zone)).date().isoformat()
     lines = [f"- ({text.label}, {day}) {text.content}", *(f"  ({line})" for line in text.around)]
     return "\n".join(lines)
+
+
+def recited(text: Recalled, query: str) -> str:
+    """Return a recalled text for an answer that no model writes: the passage that fits best.
+
+    A message that only asks is no knowledge. It is returned with its answer, or "" without one.
+    """
+    passage = text.content
+    if text.label != MEMORY and only_asks(passage):
+        if not text.after or only_asks(text.after):
+            return ""
+        passage = f"{passage} {text.after}"
+    if len(passage) <= MAX_MEMORY_LENGTH:
+        return passage
+    return best_passage(passage, query, tokens=estimate_tokens(passage[:MAX_MEMORY_LENGTH]))

@@ -13,12 +13,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.query import LexicalQuery, QueryTerm
+from memoryproject.foundation.retrieval.query import (
+    ASKING,
+    LexicalQuery,
+    QueryTerm,
+    is_informative,
+    query_terms,
+)
 from memoryproject.foundation.retrieval.reranking import (
     CountedTexts,
     Floats,
@@ -27,7 +34,12 @@ from memoryproject.foundation.retrieval.reranking import (
     probabilities,
     weighted_sum,
 )
-from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, unquoted
+from memoryproject.foundation.retrieval.subqueries import (
+    COMPARED_LENGTH,
+    asks,
+    only_asks,
+    unquoted,
+)
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
@@ -207,7 +219,7 @@ class Lines:
 
 def ends_as_question(text: str) -> bool:
     """Return whether the text ends with a question mark."""
-    return text.rstrip().endswith("?")
+    return text.rstrip().endswith(("?", "؟", "？"))
 
 
 def tells_time(text: str) -> bool:
@@ -326,6 +338,7 @@ class DistinctTexts:
     """
 
     def __init__(self, query: str = "") -> None:
+        self._query = query
         self._query_words = frozenset(_words(query))
         self._seen: set[Said] = set()
         self._quoted: set[Said] = set()
@@ -362,9 +375,14 @@ class DistinctTexts:
     def _is_same_question(self, text: str) -> bool:
         ours, theirs = self._query_words, frozenset(_words(text))
         shared = len(ours & theirs) / max(len(ours | theirs), 1)
-        if shared < SAME_QUESTION or _numbers(ours) != _numbers(theirs):
+        if _numbers(ours) != _numbers(theirs) or _asked_in(text) != self._asked:
             return False
-        return asks(text)
+        # "Please remind me" adds nothing to a question.
+        return asks(text) if shared >= SAME_QUESTION else bool(self._asked) and only_asks(text)
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        return _asked_in(self._query)
 
 
 def _said(text: str, speaker: str) -> tuple[Said, Said]:
@@ -385,6 +403,18 @@ def _written(text: str) -> tuple[str, ...]:
 def _words(text: str) -> tuple[str, ...]:
     """Return the words in order, in the spelling in which they are indexed."""
     return (*(token.text for token in tokenize(text[:COMPARED_LENGTH])), *_length_of_long(text))
+
+
+def _asked_in(question: str) -> frozenset[str]:
+    """Return the words of a question that name its topic, and those that ask; none without a topic.
+
+    Of a long question nothing is known.
+    """
+    if len(question) > COMPARED_LENGTH:
+        return frozenset()
+    terms = query_terms(question)
+    topic = {term.word for term in terms if is_informative(term)}
+    return frozenset(topic | {term.word for term in terms if term.word in ASKING} if topic else ())
 
 
 def _length_of_long(text: str) -> tuple[str, ...]:
