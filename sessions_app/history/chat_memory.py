@@ -27,7 +27,7 @@ from sessions_app.conversations.facade import (
     StoredText,
     as_chat_line,
     as_conversation_message,
-    checked,
+    checked_message,
     conversation_walk,
     has_text,
     history_until,
@@ -132,7 +132,7 @@ class ChatMemoryService:
                 f"messages: {len(messages)} at once; at most {MAX_MESSAGES} are taken."
             )
         new = [
-            checked(message, place=place, image_root=self.image_root)
+            checked_message(message, place=place, image_root=self.image_root)
             for place, message in enumerate(messages)
         ]
         now = now or timezone.now()

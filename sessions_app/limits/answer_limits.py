@@ -38,7 +38,7 @@ from memoryproject.foundation.compiled_sql import (
     unawaited,
 )
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
 from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, access_of, hour_runs
@@ -140,7 +140,7 @@ class MeteredChatModel:
         return self.chat_model.name
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete. Raises LimitReachedError."""
         now = timezone.now()

@@ -82,7 +82,7 @@ def compose_prompt(material: Material, dependencies: Dependencies, limit: int | 
     """Build the prompt; ``limit`` is the number of tokens that the model is known to read."""
     history = material.history
     parts = prompt_parts(material, dependencies)
-    parts = replace(parts, max_context_tokens=least(parts.max_context_tokens, limit))
+    parts = replace(parts, max_context_tokens=lowest_limit(parts.max_context_tokens, limit))
     prompt = build_prompt(parts)
     before = len(parts.history)
     fills_gaps = dependencies.chat_memory.strategy.fills_gaps
@@ -154,7 +154,7 @@ def known_context_tokens(dependencies: Dependencies) -> int | None:
     return known.tokens if known else None
 
 
-def least(*limits: int | None) -> int | None:
+def lowest_limit(*limits: int | None) -> int | None:
     """Return the lowest of the limits; None if there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
 

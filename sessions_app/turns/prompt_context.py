@@ -27,9 +27,9 @@ from sessions_app.turns.compose_prompt import (
     Material,
     cards_in_reach,
     known_context_tokens,
-    least,
     left_out_record,
     line_of,
+    lowest_limit,
     prompt_parts,
     recall_for_prompt,
     recalled_record,
@@ -97,7 +97,7 @@ def context_make(
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     if max_tokens is not None and least_tokens(parts) > max_tokens:
         raise BudgetTooSmallError(least_tokens(parts))
-    limit = least(
+    limit = lowest_limit(
         max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
     )
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
