@@ -73,7 +73,7 @@ def _read(rows: Sequence[Sequence[Any]]) -> NDArray[np.void]:
     lines = np.zeros(len(rows), LINE)
     for place, row in enumerate(rows):
         session, line_place, order_num, answers, said_at, content, sender = row
-        speaker, first_name = speaker_hashes(speaker_named(content) or sender or "")
+        speaker, first_name = speaker_hashes(sender or speaker_named(content))
         lines[place] = (
             half_of(session),
             line_place,

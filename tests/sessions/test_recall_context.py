@@ -6,11 +6,13 @@ Where two lines say the same, nothing but that evidence tells one from the other
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.recall.facade import MESSAGES, Hit, Viewer, recall
@@ -181,6 +183,20 @@ def test_a_line_is_better_than_its_neighbours_before_it_has_a_vector(world: Worl
         sources=[MESSAGES],
     ).hits
     assert first(hits) == newest
+
+
+@pytest.mark.parametrize("chat", [CLIENT, GROUP])
+def test_a_label_is_no_speaker(world: World, chat: str) -> None:
+    texts = ["Rent: 4500", "The rent is due on the first of each month", "I bought a lamp", "ok"]
+    if chat == GROUP:
+        said(world, "Dana Levi", MAY, *texts)
+    else:
+        model = ScriptedChatModel(lambda request: "Thank you.")
+        world.dependencies = replace(world.dependencies, chat_model=model)
+        for text in texts:
+            world.say(CLIENT, text)
+    hits = {hit.content: hit.score for hit in ask(world, "What about the rent?", chat)}
+    assert hits[texts[1]] > 0.7
 
 
 def test_in_a_group_who_is_named_counts(world: World) -> None:
