@@ -262,31 +262,40 @@ def _update(
 
 
 def row_add(row: Model, *, may_exist: bool = False) -> None:
-    """Insert a new row whose key isn't chosen by the database, as ``save(force_insert=True)`` does.
+    """Insert a new row, as ``save(force_insert=True)`` does, and read a key that PostgreSQL chose.
 
     ``may_exist``: it takes the place of a row with the same key. No signals are sent.
     """
-    fields: list[Any] = [each for each in row._meta.concrete_fields if not each.generated]
     given = {
         field.column: field.get_db_prep_save(field.pre_save(row, True), connection)
-        for field in fields
+        for field in _inserted(type(row))
     }
-    run_prepared(_insert(type(row), may_exist), given)
+    with _prepared(_insert(type(row), may_exist), given, Format.TEXT) as cursor:
+        if row._meta.auto_field is not None:
+            (row.pk,) = cursor.fetchone()
     row._state.adding = False
     row._state.db = DEFAULT_DB_ALIAS
 
 
 @cache
+def _inserted(model: type[Model]) -> list[Any]:
+    """Return the fields whose values are given."""
+    fields: list[Any] = [each for each in model._meta.concrete_fields if not each.generated]
+    return [each for each in fields if each is not model._meta.auto_field]
+
+
+@cache
 def _insert(model: type[Model], may_exist: bool) -> str:
-    columns = [field.column for field in model._meta.concrete_fields if not field.generated]
+    columns = [field.column for field in _inserted(model)]
+    key: Any = model._meta.pk
     names = ", ".join(f'"{column}"' for column in columns)
     values = ", ".join(f"%({column})s" for column in columns)
     insert = f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({values})'  # noqa: S608 names
-    if not may_exist:
-        return insert
-    key: Any = model._meta.pk
-    changes = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name != key.column)
-    return f'{insert} ON CONFLICT ("{key.column}") DO UPDATE SET {changes}'
+    if may_exist:
+        others = [column for column in columns if column != key.column]
+        changes = ", ".join(f'"{name}" = excluded."{name}"' for name in others)
+        return f'{insert} ON CONFLICT ("{key.column}") DO UPDATE SET {changes}'
+    return insert if model._meta.auto_field is None else f'{insert} RETURNING "{key.column}"'
 
 
 def compiled(rows: QuerySet[Any, Any]) -> str:

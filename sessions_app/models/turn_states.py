@@ -10,7 +10,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryproject.foundation.compiled_sql import Update, rows_update, rows_update_chained
+from memoryproject.foundation.compiled_sql import (
+    Update,
+    row_add,
+    rows_update,
+    rows_update_chained,
+)
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
@@ -88,7 +93,9 @@ def turn_create(*, state: str, **fields: Any) -> Turn:
     """Store a new turn. Raises TransitionError for a state in which no turn begins."""
     if state not in INITIAL_STATES:
         raise TransitionError(f"No turn begins as {state}.")
-    return Turn.objects.create(state=state, **fields)
+    turn = Turn(state=state, **fields)
+    row_add(turn)
+    return turn
 
 
 def turn_move(turn: Turn, to: str, **fields: Any) -> None:

@@ -236,6 +236,24 @@ def adjacent_lines(
     ]
 
 
+def answers_to(
+    index: TextIndex, rows: Rows, questions: Mask, reach: int, *, mask: Mask | None
+) -> Rows:
+    """Return which of these lines, by their places, answer the ``questions``, the newest first.
+
+    Imported messages don't say which of them they answer: there it is the line after the question.
+    """
+    columns = index.columns_of(rows)
+    answer = np.isin(columns["answers"], index.keys_of(rows[questions])[:, 0])
+    if not (answer & ~questions).any():
+        pairs = adjacent_lines(index, rows[questions].tolist(), reach, mask=mask)
+        after = [row for _, row in pairs if row is not None]
+        answer = np.isin(rows, after) & ~columns["asks"]
+    places = np.flatnonzero(answer & ~questions)
+    newest: Rows = places[np.argsort(-columns["said_at"][places], kind="stable")]
+    return newest
+
+
 def days_of(said_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct days, as ordinals of dates in UTC, and for each line that of its day."""
     epoch = 719_163

@@ -41,7 +41,7 @@ from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.query import informative_terms
-from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
+from memoryproject.foundation.retrieval.subqueries import QueryPart, knows_nothing, query_parts
 from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.tokenizer import Kind
@@ -51,6 +51,7 @@ from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
     LINES,
     adjacent_lines,
+    answers_to,
     left_out_mask,
     mask_of,
     messages_held,
@@ -322,21 +323,16 @@ class _Lines:
     def _originals(self, lines: RankedLines) -> Iterator[tuple[int, float]]:
         """Return the lines, best first, with their scores, but not those that repeat the query.
 
-        The last answer that the question got before takes the question's place. Where a line
-        quotes another one, the other one takes its place, too.
+        The last answer that the question got before, and that says something, takes the question's
+        place. Where a line quotes another one, the other one takes its place, too.
         """
         columns = self._index.columns_of(lines.rows)
         repeated = np.isin(lines.rows, self._repeating(lines.rows))
         scores = lines.scores.copy()
         if repeated.any():
-            questions = self._index.keys_of(lines.rows[repeated])[:, 0]
-            answers = np.flatnonzero(np.isin(columns["answers"], questions) & ~repeated)
-            if not len(answers):
-                after = np.isin(lines.rows, self._lines_after(lines.rows[repeated]))
-                answers = np.flatnonzero(after & ~repeated & ~columns["asks"])
-            if len(answers):
-                last = answers[columns["said_at"][answers].argmax()]
-                scores[last] = max(scores[last], scores[repeated].max())
+            answers = answers_to(self._index, lines.rows, repeated, REACH, mask=self._texts.mask)
+            last = self._first_known(lines.rows, answers[:MAX_COMPARED])
+            scores[last] = np.maximum(scores[last], scores[repeated].max())
         enough = np.flatnonzero(scores >= self._search.min_similarity)
         few = 8 * self._search.top_k
         best_first = self._texts.best_first(lines.rows[enough], scores[enough], few)
@@ -349,10 +345,12 @@ class _Lines:
             if not repeated[place]:
                 yield int(lines.rows[place]), score
 
-    def _lines_after(self, rows: Rows) -> list[int]:
-        """Return the lines after these: what was imported doesn't say what answers what."""
-        pairs = adjacent_lines(self._index, rows.tolist(), REACH, mask=self._texts.mask)
-        return [after for _, after in pairs if after is not None]
+    def _first_known(self, rows: Rows, places: Rows) -> Rows:
+        """Return the first of these places whose line doesn't say that nothing is known."""
+        ids = self._texts.ids(rows[places])
+        read = dict(Message.objects.filter(pk__in=ids).values_list("pk", "content"))
+        known = (place for place, key in enumerate(ids) if not knows_nothing(read.get(key, "")))
+        return places[list(islice(known, 1))]
 
     def _new(
         self, ranked: Iterator[tuple[int, float]], question: Question, beside: _Beside

@@ -45,7 +45,7 @@ class BudgetTooSmallError(ValueError):
 
     def __init__(self, least: int) -> None:
         super().__init__(
-            f"max_tokens: the system text and the last message alone have {least} tokens. "
+            f"max_tokens: The system text and the last message alone have {least} tokens. "
             f"Give at least {least}."
         )
         self.least = least

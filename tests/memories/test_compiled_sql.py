@@ -218,6 +218,26 @@ def test_a_row_is_added_as_its_model_saves_it(world: World) -> None:
         row_add(added)
 
 
+@pytest.mark.django_db
+def test_a_row_is_added_with_the_key_that_the_database_chooses(world: World) -> None:
+    world.say(CLIENT, "hello")
+    chat = world.chat(CLIENT)
+
+    def new() -> Turn:
+        context = {"kind": "100%", "of": [1, None]}
+        return Turn(chat=chat, provider="cloud", asked_at=timezone.now(), context=context)
+
+    added, saved = new(), new()
+    row_add(added)
+    saved.save(force_insert=True)
+    assert not added._state.adding
+    assert saved.pk > added.pk > Turn.objects.earliest("id").pk
+    first, second = (Turn.objects.filter(pk=turn.pk).values().get() for turn in (added, saved))
+    own = {"id", "turn_id", "asked_at", "created_at"}
+    assert {**first, **dict.fromkeys(own)} == {**second, **dict.fromkeys(own)}
+    assert (first["turn_id"], first["asked_at"]) == (added.turn_id, added.asked_at)
+
+
 def calls_of_prepared() -> dict[str, int]:
     """How often each prepared statement of this connection ran."""
     with connection.cursor() as cursor:

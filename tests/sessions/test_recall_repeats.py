@@ -21,6 +21,7 @@ from memoryproject.foundation.retrieval.query import (
     weigh_query,
 )
 from memoryproject.foundation.retrieval.reranking import CountedTexts, match_matrix
+from memoryproject.foundation.retrieval.subqueries import knows_nothing
 from memoryproject.foundation.text.terms import index_text
 from memoryproject.foundation.text.tokenizer import Kind
 from sessions_app.embedding.message_vectors import messages_embed
@@ -125,6 +126,21 @@ def test_the_answer_that_was_given_then_is_kept(world: World) -> None:
     assert recalled(world) == ["To Herzl street 5, as agreed."]
 
 
+@pytest.mark.parametrize(
+    "nothing",
+    ["Sorry, I don't know.", "Let me check with the driver.", "אני לא יודע", "I have no idea!"],
+)
+def test_an_answer_that_knew_nothing_takes_no_place(world: World, nothing: str) -> None:
+    answers = iter(["To Herzl street 5, as agreed.", nothing, nothing])
+    model = ScriptedChatModel(lambda request: next(answers))
+    world.dependencies = replace(world.dependencies, chat_model=model)
+    for _ in range(2):
+        world.say(CLIENT, QUESTION)
+        end_session(world)
+    world.say(CLIENT, QUESTION)
+    assert recalled(world)[0] == "To Herzl street 5, as agreed."
+
+
 def test_the_answer_to_another_question_is_not_taken_for_it(world: World) -> None:
     model = ScriptedChatModel(lambda request: "To the warehouse in Lod.")
     world.dependencies = replace(world.dependencies, chat_model=model)
@@ -207,6 +223,13 @@ def test_copies_are_not_new(text: str) -> None:
     distinct = DistinctTexts()
     assert distinct.is_new("The order is ready.")
     assert not distinct.is_new(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["We don't have bread without gluten", "לא, ב-9", "Not on Mondays", "No", ""]
+)
+def test_a_negative_answer_says_something(text: str) -> None:
+    assert not knows_nothing(text)
 
 
 @pytest.mark.parametrize("piece", ["x", " ", "\n", "x ", ":", "x: ", "?", "what ", ", and what "])

@@ -128,6 +128,21 @@ def _states(clause: tuple[str, bool]) -> bool:
     return any(map(is_informative, query_terms(text)))
 
 
+_KNOWS_NOTHING = re.compile(
+    r"\b(?:do|did)(?:n['’]?t|\s+not)\s+(?:know|have\s+(?:that|this|the|any|enough)?\s*information)\b"
+    r"|\bno idea\b"
+    r"|\b(?:let me|i['’]?ll|i will)\s+(?:check|look|find out|get back)\b"
+    r"|(?:לא|אינני|איני)\s+(?:יודע|יודעת|בטוח|בטוחה)(?!\w)|אין לי (?:מושג|מידע)|(?<!\w)אבדוק(?!\w)",
+    re.IGNORECASE,
+)
+MAX_LENGTH_OF_NOTHING = 200
+
+
+def knows_nothing(answer: str) -> bool:
+    """Return whether an answer only says that nothing is known: "Sorry, I don't know."."""
+    return len(answer) <= MAX_LENGTH_OF_NOTHING and bool(_KNOWS_NOTHING.search(answer))
+
+
 # Texts are compared up to this length; longer ones also by their length.
 COMPARED_LENGTH = 2_000
 
