@@ -23,7 +23,6 @@ from own_database import machine, own_database
 # isort: split
 
 
-from memories_app.models import MemoryEmbedding
 from memories_app.search.vector_search import nearest_by_index, nearest_exactly, nearest_keys
 from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, fill, index
 
@@ -41,8 +40,6 @@ def measure(filled: Filled, size: int, queries: Matrix, name: str) -> None:
     def search(question: Sequence[float]) -> list[uuid.UUID]:
         return nearest_keys(
             scope=scope,
-            vectors=MemoryEmbedding,
-            key="memory",
             model=MODEL,
             queries=[question],
             limit=CANDIDATES,
@@ -52,17 +49,13 @@ def measure(filled: Filled, size: int, queries: Matrix, name: str) -> None:
     def exact(question: Sequence[float]) -> list[uuid.UUID]:
         return nearest_exactly(
             scope=scope,
-            vectors=MemoryEmbedding,
-            key="memory",
             model=MODEL,
             queries=[question],
             limit=CANDIDATES,
         )
 
     def index_alone(question: Sequence[float]) -> list[uuid.UUID]:
-        return nearest_by_index(
-            scope=scope, key="memory", model=MODEL, queries=[question], limit=CANDIDATES
-        )
+        return nearest_by_index(scope=scope, model=MODEL, queries=[question], limit=CANDIDATES)
 
     shares, alone, fast, slow = [], [], [], []
     for vector in queries:

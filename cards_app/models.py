@@ -49,7 +49,6 @@ class MemoryCard(models.Model):
     terms = ArrayField(
         models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False
     )
-    term_count = models.PositiveIntegerField(_("term count"), default=0, editable=False)
 
     class Meta:
         verbose_name = _("memory card")

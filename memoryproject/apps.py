@@ -7,6 +7,8 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
 from memoryproject.foundation.process.log_context import log_context_set
 from memoryproject.foundation.process.tracing import use_tracer
@@ -17,6 +19,14 @@ logger = logging.getLogger(__name__)
 def note_job(sender: object, task: dict[str, Any], **_: object) -> None:
     """Add the id of the job to the log's lines of this worker, until its next job."""
     log_context_set(job=task["id"])
+
+
+def disable_jit(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Let PostgreSQL interpret statements: compiling one takes many times as long as running it.
+
+    It compiles what it expects to read many rows, and of its generic plans it expects far too many.
+    """
+    connection.connection.execute("SET jit = off")
 
 
 def trace(endpoint: str) -> None:
@@ -40,6 +50,7 @@ class MemoryProjectConfig(AppConfig):
         from memoryproject import checks  # noqa: F401, PLC0415 registers the checks
 
         pre_execute.connect(note_job)
+        connection_created.connect(disable_jit)
         if settings.TRACES_ENDPOINT:
             trace(settings.TRACES_ENDPOINT)
         for note in settings.CONFIG_NOTES:

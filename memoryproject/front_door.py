@@ -65,7 +65,7 @@ class FrontDoor:
 
     def command(self) -> list[str]:
         """Return the command that runs it. Raises FrontDoorError."""
-        return [caddy(), "run", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
+        return [caddy_program(), "run", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
 
     def environment(self) -> dict[str, str]:
         """Return what the Caddyfile reads."""
@@ -85,7 +85,7 @@ class FrontDoor:
         }
 
 
-def caddy() -> str:
+def caddy_program() -> str:
     """Return the path of Caddy's program. Raises FrontDoorError."""
     found = shutil.which("caddy", path=sysconfig.get_path("scripts")) or shutil.which("caddy")
     if found is None:

@@ -8,10 +8,18 @@ it running; this process is its last user.
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import signal
+
+# The exit code of a shell for a program that a signal ended is this and the signal's number.
+SIGNALLED = 128
+
+if __name__ == "__main__":
+    # Ctrl-C during the imports below, which take most of the start, prints no traceback.
+    signal.signal(signal.SIGINT, lambda number, _frame: os._exit(SIGNALLED + number))
+
+import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -29,8 +37,6 @@ READY_WITHIN_SECONDS = 90
 ASK_SECONDS = 5
 MAX_MESSAGE_BYTES = 65_536
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# The exit code of a shell for a program that a signal ended is this and the signal's number.
-SIGNALLED = 128
 
 
 @dataclass(frozen=True)

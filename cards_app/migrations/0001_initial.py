@@ -31,7 +31,6 @@ class Migration(migrations.Migration):
                 ('source_digest', models.CharField(editable=False, help_text='SHA-256, hex.', max_length=64, verbose_name='source digest')),
                 ('last_order', models.PositiveIntegerField(help_text="Number of the session's last message when the card was made.", verbose_name='last order')),
                 ('terms', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, editable=False, size=None, verbose_name='terms')),
-                ('term_count', models.PositiveIntegerField(default=0, editable=False, verbose_name='term count')),
             ],
             options={
                 'verbose_name': 'memory card',

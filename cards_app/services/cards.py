@@ -47,7 +47,6 @@ def card_store(
     failures = check_card(card)
     if failures:
         raise CardCheckError(failures)
-    indexed = index_text(searched_text(card))
     stored, _ = MemoryCard.objects.update_or_create(
         session_id=UUID(card.session_id),
         defaults={
@@ -58,8 +57,7 @@ def card_store(
             "extracted_at": present(card.extracted_at),
             "source_digest": source_digest,
             "last_order": last_order,
-            "terms": indexed.terms,
-            "term_count": indexed.length,
+            "terms": index_text(searched_text(card)).terms,
         },
     )
     hooks_raise([_made(stored)])

@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.documents.base import (
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.chunks import Passage, cut_text
 from memoryproject.foundation.text.terms import index_text
 
@@ -53,7 +53,7 @@ def document_store(
     extractor: TextExtractor,
     embedder: Embedder,
     actor: Actor = SYSTEM,
-    before_step: Callable[[], None] = nothing,
+    before_step: Callable[[], None] = do_nothing,
 ) -> SourceDocument:
     """Read a document, store its text and return it as ``ready``, or as ``failed`` with a reason.
 

@@ -78,7 +78,7 @@ def _unraised(character: str) -> str:
     return character
 
 
-def read(folded_text: str) -> list[Token]:
+def tokens_of(folded_text: str) -> list[Token]:
     """Return the tokens of a text that went through ``folded``."""
     # Each contraction has one of these.
     if any(mark in folded_text for mark in ("'", "nt", "not", "wont")):

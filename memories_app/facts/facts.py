@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
-from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, read
+from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, tokens_of
 from memories_app.facts.frames import Frame, frames_of
 
 # Before the key of a subject; "s" and "f" are before those of a text.
@@ -65,7 +65,7 @@ def kept_subject(keys: Iterable[str]) -> list[str]:
 def likeness_of(content: str) -> Likeness:
     """Return the form in which a text is compared."""
     text = folded(content)
-    tokens = read(text)
+    tokens = tokens_of(text)
     sense = " ".join(token.text for token in _sense(tokens))
     return Likeness(_short_hash(sense or text), tuple(frames_of(text, tokens, _short_hash)))
 

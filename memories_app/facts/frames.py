@@ -20,7 +20,7 @@ from memories_app.facts.fact_parser import (
     WEEKDAY,
     WORD,
     Token,
-    read,
+    tokens_of,
 )
 from memoryproject.foundation.text.english import stem
 
@@ -94,7 +94,7 @@ def frames_of(
     text = _COLON.sub(" is", _BECAME.sub(" is ", folded_text), count=1)
     same = text == folded_text
     tokens = [
-        token for token in (read_tokens if same else read(text)) if token.text not in _LEFT_OUT
+        token for token in (read_tokens if same else tokens_of(text)) if token.text not in _LEFT_OUT
     ]
     words = {token.text for token in tokens}
     if not 2 <= len(tokens) <= MAX_TOKENS or words & lexicon.NOT_PLAIN:

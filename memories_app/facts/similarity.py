@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
-from memories_app.facts.fact_parser import WORD, folded, read
+from memories_app.facts.fact_parser import WORD, folded, tokens_of
 from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.english import stem
 
@@ -37,7 +37,7 @@ class Shape:
 
 def shape_of(content: str) -> Shape:
     """Return the shape of a text, for comparing it with others."""
-    tokens = read(folded(content))
+    tokens = tokens_of(folded(content))
     words = {token.text for token in tokens}
     return Shape(
         words=frozenset(

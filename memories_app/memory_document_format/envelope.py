@@ -133,15 +133,6 @@ def envelope_read(raw: bytes | str, *, category: str = "", place: str = "") -> E
     return Envelope(text.removeprefix("\ufeff"), reading.value)
 
 
-def envelope_problems(raw: bytes | str, *, category: str = "") -> list[Problem]:
-    """Return all problems of a document; empty if it is valid."""
-    try:
-        envelope_read(raw, category=category)
-    except MemoryDocumentInvalidError as error:
-        return error.problems
-    return []
-
-
 def _envelope_problems(value: Any, category: str) -> Problems:
     if not isinstance(value, dict):
         yield Problem("", f"must be an object, not {kind(value)}")

@@ -12,6 +12,7 @@ from memories_app.ranking.searched_texts import (
     Question,
     Ranked,
     RankedTexts,
+    SearchedTexts,
     Vector,
     WordSearch,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Ranked",
     "RankedTexts",
     "SCOPES",
+    "SearchedTexts",
     "StoredTexts",
     "Vector",
     "WordSearch",

@@ -8,7 +8,7 @@ rows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
@@ -18,6 +18,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memories_app.ranking.equal_numbers import numbered
 from memories_app.ranking.scope_cache import ids_of
 from memories_app.ranking.searched_texts import (
     Question,
@@ -47,7 +48,6 @@ from memoryproject.foundation.retrieval.text_index import (
     NO_VECTOR,
     Mask,
     Rows,
-    Segment,
     TextIndex,
     hashes_of,
 )
@@ -59,6 +59,8 @@ NEAREST = 100
 MATCHING = 300
 # So many nearest codes hold 0.999 of the nearest ten vectors: see docs/recall.md.
 CODES = 400
+# So many times as many texts as are wanted are looked through faster than a choice among them.
+FEW = 5
 
 # Returns which of these texts only repeat the query.
 Repeats: TypeAlias = Callable[[Rows], Rows]
@@ -145,7 +147,7 @@ class HeldTexts:
 
     @cached_property
     def _average_length(self) -> float:
-        total = sum(int(segment.lengths.sum()) for segment in self.index.segments)
+        total = sum(segment.words for segment in self.index.segments)
         return (total - int(self.index.lengths_of(self._hidden).sum())) / max(self.size, 1)
 
     @cached_property
@@ -163,7 +165,7 @@ class HeldTexts:
             np.copyto(self._bits, 0, where=~self.mask)
         wanted = self._bits.dtype.type(words.informative)
         rows = np.flatnonzero((self._bits & wanted) != 0)
-        matches = _Matches.of(rows, self._bits_of(rows))
+        matches = _Matches.of(rows, self._bits.take(rows))
         every = matches.counts(words) | self._other_counts(reduce(or_, rest.values(), 0))
         less = self._repeated(matches, words)
         held = {bit: max(count - less, 0) for bit, count in every.items()}
@@ -175,20 +177,38 @@ class HeldTexts:
             queries.append(weigh_query(terms, scope))
             frequencies.append(counts)
         found = WordSearch(words, (), queries, frequencies, max(self.size - less, 0))
+        rows = self._possible(matches, subqueries, found, most)
+        matches = _Matches.of(rows, self._bits_of(rows))
         return replace(found, candidates=self._best_matching(matches, subqueries, found, most))
+
+    def _possible(
+        self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
+    ) -> Rows:
+        """Return the texts that are among the ``most`` best if they hold all common words.
+
+        Without the common words, the ``most`` best by the others contain so much of the query.
+        """
+        if len(matches.rows) <= FEW * most:
+            return matches.rows
+        common = matches.words.dtype.type(reduce(or_, self._common.values(), 0))
+        groups = np.stack([matches.words, matches.words | common])
+        least, largest = _best_shares(groups, subqueries, found)
+        best_first = np.argsort(-least)
+        sizes = np.minimum(matches.sizes[best_first], MAX_SIMILAR)
+        last = np.searchsorted(np.cumsum(sizes), most)
+        if last == len(sizes):
+            return matches.rows
+        # Sums in another order may differ in their last bits.
+        return matches.rows_of(largest >= least[best_first[last]] - 1e-9)
 
     def _bits_of(self, texts: Rows) -> NDArray[Any]:
         """Return the bits of the words that these texts hold."""
         hashes = hashes_of(list(self._common))
         bits = np.array(list(self._common.values()), self._bits.dtype)
-
-        def common(part: Segment, rows: Rows) -> NDArray[Any]:
-            found = np.zeros(len(rows), bits.dtype)
-            for number, postings in part.postings_of(hashes):
-                found |= _are_in(rows, postings, len(part)) * bits[number]
-            return found
-
-        held: NDArray[Any] = self._bits.take(texts) | self.index.gathered(texts, common, bits[:0])
+        held = self._bits.take(texts)
+        held |= self.index.gathered(
+            texts, lambda part, rows: part.bits_of(rows, hashes, bits), held
+        )
         return held
 
     def _other_counts(self, rest: int) -> dict[int, int]:
@@ -201,9 +221,10 @@ class HeldTexts:
         for part in self.index.segments:
             for number, postings in part.postings_of(hashes):
                 counts[bits[number]] += len(postings)
-        hidden = self._bits_of(self._hidden)
-        for bit in bits if len(hidden) else ():
-            counts[bit] -= int(np.count_nonzero(hidden & hidden.dtype.type(bit)))
+        if len(self._hidden):
+            hidden = self._bits_of(self._hidden)
+            for bit in bits:
+                counts[bit] -= int(np.count_nonzero(hidden & hidden.dtype.type(bit)))
         for bit in counts:
             if bit & rest & ~self._words.informative:
                 counts[bit] = int(np.count_nonzero(self._bits & self._bits.dtype.type(bit)))
@@ -213,8 +234,8 @@ class HeldTexts:
         """Return how many texts with all informative words only repeat the query."""
         if self._repeats is None or not words.informative:
             return 0
-        groups = matches.with_all(words.informative)
-        return len(self._repeats(np.sort(matches.of_groups(groups)[0])))
+        wanted = matches.words.dtype.type(words.informative)
+        return len(self._repeats(matches.rows_of((matches.words & wanted) == wanted)))
 
     def _best_matching(
         self, matches: _Matches, subqueries: Sequence[QueryPart], found: WordSearch, most: int
@@ -239,21 +260,22 @@ class HeldTexts:
         best: Rows = rows[kept][np.lexsort((lengths[kept], place[kept]))][:most]
         return best
 
-    def lacking(self, texts: Rows, terms: Sequence[QueryTerm]) -> NDArray[np.uint8]:
-        """Return how many of these words of the last searched query each text lacks.
+    def holding(self, texts: Rows, terms: Sequence[QueryTerm], *, lacking: float) -> Rows:
+        """Return those of these texts that lack at most so many of these words.
 
-        A word beyond ``MAX_WORDS`` counts as held.
+        The words are of the last searched query. A word beyond ``MAX_WORDS`` counts as held.
         """
         wanted = reduce(or_, (self._words.bits.get(term.alternatives, 0) for term in terms), 0)
-        held = self._bits_of(texts)
-        lacked: NDArray[np.uint8] = np.bitwise_count(~held & held.dtype.type(wanted))
-        return lacked
+        rare = wanted & ~reduce(or_, self._common.values(), 0)
+        # Few texts are left for the common words.
+        texts = texts[_lacking(self._bits.take(texts), rare) <= lacking]
+        return texts[_lacking(self._bits_of(texts), wanted) <= lacking]
 
     def nearest(self, vectors: Sequence[Vector], most: int) -> Rows:
         if not vectors:
             return np.empty(0, np.int64)
         near = [self.nearest_codes(vector, max(CODES, most)) for vector in vectors]
-        rows = np.unique(np.concatenate(near))
+        rows = np.unique(np.concatenate(near)) if len(near) > 1 else near[0]
         if len(rows) <= most:
             return rows
         cosines = self.index.cosines(rows, vectors).max(axis=1)
@@ -292,6 +314,12 @@ class HeldTexts:
         order: NDArray[np.int64] = best[np.lexsort((keys[:, 1], keys[:, 0], -scores[best]))[:most]]
         return order
 
+    def best_first(self, texts: Rows, scores: Floats, few: int) -> Iterator[int]:
+        """Return all places in the order of ``ordered``. More than a ``few`` take longer."""
+        yield from self.ordered(texts, scores, few).tolist()
+        if few < len(texts):
+            yield from self.ordered(texts, scores, len(texts))[few:].tolist()
+
     def taken(self, texts: Rows, places: NDArray[np.int64]) -> Rows:
         return texts[places]
 
@@ -312,14 +340,10 @@ def _common(words: Words, known: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _are_in(rows: Rows, postings: NDArray[np.int32], size: int) -> Mask:
-    """Return which of these rows are among the postings, which are in order."""
-    if len(rows) * 16 < len(postings):
-        at = np.minimum(np.searchsorted(postings, rows), len(postings) - 1)
-        return postings[at] == rows
-    marks = np.zeros(size, bool)
-    marks[postings] = True
-    return marks.take(rows)
+def _lacking(held: NDArray[Any], wanted: int) -> NDArray[np.uint8]:
+    """Return how many of the wanted bits each number lacks."""
+    lacked: NDArray[np.uint8] = np.bitwise_count(~held & held.dtype.type(wanted))
+    return lacked
 
 
 def _smallest(values: NDArray[Any], most: int) -> Rows:
@@ -348,7 +372,7 @@ class _Matches:
     @classmethod
     def of(cls, rows: Rows, held: NDArray[Any]) -> _Matches:
         """``held``: the bits of each text."""
-        numbers = _numbered(held)
+        numbers = held if held.itemsize == 2 else numbered(held)
         sizes = np.bincount(numbers)
         own = np.flatnonzero(sizes)
         if numbers is held:
@@ -364,10 +388,12 @@ class _Matches:
         held = (self.words[:, None] & np.array(bits, self.words.dtype)) > 0
         return dict(zip(bits, (self.sizes @ held).tolist(), strict=True))
 
-    def with_all(self, bits: int) -> Rows:
-        """Return the groups with all of these words."""
-        wanted = self.words.dtype.type(bits)
-        return np.flatnonzero((self.words & wanted) == wanted)
+    def rows_of(self, chosen: Mask) -> Rows:
+        """Return the texts of the chosen groups, in order."""
+        marks = np.zeros(int(self.own.max(initial=0)) + 1, bool)
+        marks[self.own[chosen]] = True
+        rows: Rows = self.rows[marks.take(self.numbers)]
+        return rows
 
     def of_groups(self, groups: Rows) -> tuple[Rows, NDArray[Any]]:
         """Return the texts of these groups, group by group, and the place of each one's group."""
@@ -380,42 +406,15 @@ class _Matches:
         return self.rows[found], place[found]
 
 
-def _numbered(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the same small number for equal values."""
-    if values.itemsize == 2:
-        return values
-    found, many = np.zeros(len(values), np.int64), 1
-    most = max(4 * len(values), 2**16)
-    # Counting the parts takes a fraction of the time that sorting the values takes.
-    for part in values.view(np.uint16).reshape(len(values), values.itemsize // 2).T:
-        if not part.any():
-            continue
-        other, others = _dense(part)
-        if many * others > most:
-            found, many = _dense(found)
-        if many * others > most:
-            return np.unique(values, return_inverse=True)[1]
-        found, many = found * others + other, many * others
-    return found
-
-
-def _dense(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """Return small numbers as smaller ones without gaps, and how many different ones there are."""
-    known = np.flatnonzero(np.bincount(numbers))
-    place_of = np.zeros(int(known[-1]) + 1, np.int64)
-    place_of[known] = np.arange(len(known))
-    return place_of.take(numbers), len(known)
-
-
 def _best_shares(
     groups: NDArray[Any], subqueries: Sequence[QueryPart], found: WordSearch
 ) -> Floats:
     """Return for each set of words the largest share that it has of any text of the query."""
-    best = np.zeros(len(groups))
+    best = np.zeros(groups.shape)
     for text, query in zip(subqueries, found.queries, strict=True):
         bits = [found.words.bits[term.alternatives] for term in known_terms(text, found.words)]
         if query.total > 0:
-            held = (groups[:, None] & np.array(bits, groups.dtype)) > 0
+            held = (groups[..., None] & np.array(bits, groups.dtype)) > 0
             share = held @ np.array([weight for weight, _ in query.terms]) / query.total
             best = np.maximum(best, np.minimum(share, 1.0) * query.substance)
     return best

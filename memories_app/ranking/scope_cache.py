@@ -49,12 +49,12 @@ from memoryproject.foundation.compiled_sql import (
     read_prepared,
     sent_ids,
 )
+from memoryproject.foundation.retrieval.segment_merging import merged
 from memoryproject.foundation.retrieval.text_index import (
     Segment,
     TextIndex,
     Vectors,
     hashes_of,
-    merged,
 )
 
 IDLE_SECONDS = 600

@@ -63,8 +63,6 @@ class StoredTexts:
             return []
         return nearest_keys(
             scope=self._scope,
-            vectors=MemoryEmbedding,
-            key="memory",
             model=self._model,
             queries=vectors,
             limit=most,

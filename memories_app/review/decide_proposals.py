@@ -99,10 +99,7 @@ def accept_locked(
     if kept.content != text.content:
         revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
         refuse_duplicate(kept, scope=kept.scope, content=text.content)
-        hashed = hashlib.sha256(text.content.encode()).hexdigest()
-        content_set(
-            kept, content=text.content, hashed=hashed, vector=text.vector, model_id=text.model_id
-        )
+        content_set(kept, content=text.content, vector=text.vector, model_id=text.model_id)
     kept.pinned = any(memory.pinned for memory in memories)
     if not replaces:
         kept.told_count = sum(memory.told_count for memory in memories)

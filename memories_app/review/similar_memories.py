@@ -72,8 +72,6 @@ def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemor
 def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[float]) -> list[UUID]:
     return nearest_keys(
         scope=others,
-        vectors=MemoryEmbedding,
-        key="memory",
         model=model.model_id,
         queries=[own],
         limit=LOOKED_AT,

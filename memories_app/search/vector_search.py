@@ -11,13 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, connections, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 from psycopg import sql
 
-from memories_app.models import EmbeddingModel, MemoryEmbedding
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 
 logger = logging.getLogger(__name__)
 
@@ -172,9 +172,7 @@ def any_of(keys: Sequence[UUID]) -> RawSQL:
 
 def nearest_keys(
     *,
-    scope: QuerySet[Any],
-    vectors: type[Model],
-    key: str,
+    scope: QuerySet[Memory],
     model: str,
     queries: Sequence[Vector],
     limit: int,
@@ -182,30 +180,27 @@ def nearest_keys(
     sure: bool = True,
     texts: int | None = None,
 ) -> list[UUID]:
-    """Return the keys of the texts that are nearest to any of the vectors ``queries``.
+    """Return the ids of the memories that are nearest to any of the vectors ``queries``.
 
-    Return at least ``limit`` keys if the scope has so many with a vector of this model.
+    Return at least ``limit`` ids if the scope has so many with a vector of this model.
 
-    vectors: the table of the scope's vectors; ``key`` is its foreign key to the scope. near:
-    the cosine from which two texts are about the same topic, by the model's calibration.
+    near: the cosine from which two texts are about the same topic, by the model's calibration.
     sure: if False, the search is never repeated exactly: only near results matter to the caller,
     and the index is reliable for them.
     texts: the size of the scope, if it is known: an estimate if it is large.
     """
     if not queries:
         return []
-    if vectors is MemoryEmbedding and cast_of(len(queries[0])) is not None:
+    if cast_of(len(queries[0])) is not None:
         most = MAX_NUMBERS_EXACTLY // len(queries[0])
         if _has_more(scope, most, texts):
-            parts = _by_index(scope, key, model, queries, limit)
+            parts = _by_index(scope, model, queries, limit)
             if not sure or all(_is_sure(part, limit, near) for part in parts):
                 return list(dict.fromkeys(found for part in parts for found, _ in part))
-    return nearest_exactly(
-        scope=scope, vectors=vectors, key=key, model=model, queries=queries, limit=limit
-    )
+    return nearest_exactly(scope=scope, model=model, queries=queries, limit=limit)
 
 
-def _has_more(scope: QuerySet[Any], most: int, texts: int | None) -> bool:
+def _has_more(scope: QuerySet[Memory], most: int, texts: int | None) -> bool:
     """Return whether the scope has more than ``most`` texts."""
     # An estimate is never about so few texts.
     if texts is not None and texts <= min(most, COUNTED):
@@ -214,28 +209,20 @@ def _has_more(scope: QuerySet[Any], most: int, texts: int | None) -> bool:
 
 
 def nearest_exactly(
-    *,
-    scope: QuerySet[Any],
-    vectors: type[Model],
-    key: str,
-    model: str,
-    queries: Sequence[Vector],
-    limit: int,
+    *, scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
 ) -> list[UUID]:
     """Return the same as ``nearest_keys`` by reading every vector in the scope."""
     distances = [CosineDistance("vector", list(vector)) for vector in queries]
     nearest = distances[0] if len(distances) == 1 else Least(*distances)
-    rows = vectors._default_manager.filter(
-        model=model, **{f"{key}__in": scope.order_by().values("pk")}
-    )
-    return list(rows.order_by(nearest).values_list(f"{key}_id", flat=True)[:limit])
+    rows = MemoryEmbedding.objects.filter(model=model, memory__in=scope.order_by().values("pk"))
+    return list(rows.order_by(nearest).values_list("memory_id", flat=True)[:limit])
 
 
 def nearest_by_index(
-    *, scope: QuerySet[Any], key: str, model: str, queries: Sequence[Vector], limit: int
+    *, scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
 ) -> list[UUID]:
     """Return the results of the model's index without checking them."""
-    parts = _by_index(scope, key, model, queries, limit)
+    parts = _by_index(scope, model, queries, limit)
     return [found for part in parts for found, _ in part]
 
 
@@ -248,12 +235,10 @@ def _is_sure(found: Sequence[tuple[UUID, float]], limit: int, near: float) -> bo
 
 
 def _by_index(
-    scope: QuerySet[Any], key: str, model: str, queries: Sequence[Vector], limit: int
+    scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
 ) -> list[list[tuple[UUID, float]]]:
-    """Return for each vector the found keys with their distance."""
-    statement, params = index_search(
-        scope=scope, key=key, model=model, queries=queries, limit=limit
-    )
+    """Return for each vector the ids of the found memories with their distance."""
+    statement, params = index_search(scope=scope, model=model, queries=queries, limit=limit)
     # In one transaction, so that the settings end with it.
     with transaction.atomic(scope.db, savepoint=False), connections[scope.db].cursor() as cursor:
         cursor.execute(
@@ -270,17 +255,17 @@ def _by_index(
 
 
 def index_search(
-    *, scope: QuerySet[Any], key: str, model: str, queries: Sequence[Vector], limit: int
+    *, scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
 ) -> tuple[str, list[Any]]:
     """Return the SQL that uses the model's index.
 
-    Its rows are the vector's place in ``queries``, a key and its distance.
+    Its rows are the vector's place in ``queries``, a memory's id and its distance.
     """
     table = MemoryEmbedding._meta.db_table
     cast = cast_of(len(queries[0]))
-    where, scope_params = _in_scope(scope, key)
+    where, scope_params = _in_scope(scope)
     part = (
-        f"(SELECT %s AS place, near.{key}_id, near.vector::{cast} <=> %s::{cast} AS distance"  # noqa: S608 names of our own
+        f"(SELECT %s AS place, near.memory_id, near.vector::{cast} <=> %s::{cast} AS distance"  # noqa: S608 names of our own
         f" FROM {table} near WHERE near.model = %s{where}"
         f" ORDER BY distance LIMIT %s)"
     )
@@ -290,12 +275,12 @@ def index_search(
     return " UNION ALL ".join([part] * len(queries)), params
 
 
-def _in_scope(scope: QuerySet[Any], key: str) -> tuple[str, tuple[Any, ...]]:
+def _in_scope(scope: QuerySet[Memory]) -> tuple[str, tuple[Any, ...]]:
     """Return the SQL condition that a text is in the scope; empty for an unrestricted scope."""
     if not scope.query.where and not scope.query.is_sliced and not scope.query.combinator:
         return "", ()
     inner, params = scope.order_by().values("pk").query.get_compiler(scope.db).as_sql()
-    return f" AND near.{key}_id IN ({inner})", tuple(params)
+    return f" AND near.memory_id IN ({inner})", tuple(params)
 
 
 def _literal(vector: Vector) -> str:

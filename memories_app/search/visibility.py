@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache, partial
-from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -14,7 +13,6 @@ from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.compiled_sql import Given
-from memoryproject.foundation.retrieval.query import with_words
 
 # Not the name of one scope: the memories of all.
 EVERY_SCOPE = "*"
@@ -86,42 +84,12 @@ def is_current(now: datetime | Given) -> Q:
     return Q(expires_at__isnull=True) | Q(expires_at__gt=now)
 
 
-def memories_list(
-    memories: QuerySet[Memory],
-    *,
-    type: str = "",
-    category: str = "",
-    tags: Sequence[str] = (),
-    visibility: str = "",
-    chat_id: UUID | None = None,
-    source: str = "",
-    status: str = "",
-    pinned: bool | None = None,
-    since: datetime | None = None,
-    text: str = "",
-) -> QuerySet[Memory]:
-    """Return the memories that match all given filters: pinned ones first, then the newest.
+def memories_in_order(memories: QuerySet[Memory]) -> QuerySet[Memory]:
+    """Return the memories as people read them: pinned ones first, then the newest.
 
-    The order is total, so that a cursor can continue from any of them.
-
-    tags: must have all of them. since: created then or later. text: contains each of its words.
+    The order is total: a page begins where the one before ended.
     """
-    wanted: dict[str, Any] = {
-        "type": type,
-        "category": category,
-        "visibility": visibility,
-        "chat_id": chat_id,
-        "source": source,
-        "status": status,
-        "pinned": pinned,
-        "created_at__gte": since,
-        "tags__contains": list(tags),
-    }
-    given = {name: value for name, value in wanted.items() if value not in ("", None, [])}
-    found = memories.filter(**given)
-    if text:
-        found = with_words(found, text)
-    return found.order_by("-pinned", "-created_at", "memory_id")
+    return memories.order_by("-pinned", "-created_at", "memory_id")
 
 
 def values_in_use(field: str, *, most: int = 50) -> list[str]:

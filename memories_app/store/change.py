@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,12 +24,11 @@ from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.locked_memory import (
-    content_set,
     memory_get,
     memory_locked,
     refuse_duplicate,
-    terms_set,
 )
+from memories_app.store.memory_fields import content_set, terms_set
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
@@ -111,7 +109,6 @@ def _say(memory: Memory, text: _NewText | None) -> None:
     content_set(
         memory,
         content=text.content,
-        hashed=hashlib.sha256(text.content.encode()).hexdigest(),
         vector=text.vector,
         model_id=text.model_id,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +33,7 @@ from memories_app.models import (
 from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.integration_events import memory_event
-from memories_app.store.locked_memory import terms_set
+from memories_app.store.memory_fields import memory_row, terms_set
 from memories_app.store.mention_rows import changes_store
 from memories_app.store.propose import replacement_propose
 from memories_app.store.scope_locks import scopes_lock
@@ -135,28 +134,15 @@ class Storing:
 
     def _create(self, one: Prepared) -> Memory:
         new = one.new
-        memory = Memory(
+        memory = memory_row(
+            new,
+            one.indexed,
             memory_id=self._new_id(),
-            content=new.content,
-            content_hash=hashlib.sha256(new.content.encode()).hexdigest(),
-            type=new.type,
-            category=new.category,
-            tags=list(new.tags),
-            visibility=new.visibility,
-            chat_id=new.chat_id,
-            source=new.source,
-            source_message_id=new.source_message_id,
-            metadata=storable_metadata(new.metadata),
-            confidence=new.confidence,
             status=MemoryStatus.PROPOSED if new.proposed else MemoryStatus.ACTIVE,
-            pinned=new.pinned,
-            expires_at=new.expires_at,
             last_told_at=self._now,
             created_at=self._now,
             fact_key=one.fact_key,
             likeness=[*one.likeness.keys, *subject_keys(new.subject)],
-            terms=one.indexed.terms,
-            term_count=one.indexed.length,
         )
         self._created[memory.pk] = memory
         if one.vector is not None:

@@ -15,12 +15,11 @@ from memories_app.store.foresee import Foreseen, memories_foresee
 from memories_app.store.import_memories import MemoryImport
 from memories_app.store.integration_events import passages_created, passages_forgotten
 from memories_app.store.locked_memory import (
-    content_set,
     memory_get,
     memory_locked,
     refuse_duplicate,
-    terms_set,
 )
+from memories_app.store.memory_fields import content_hash, content_set, terms_set
 from memories_app.store.move_scope import facts_shared, memories_give, memories_move
 from memories_app.store.patch import MadeAhead, memory_patch
 from memories_app.store.propose import alike_key, proposal_add, proposal_reopen, replacement_propose
@@ -29,7 +28,6 @@ from memories_app.store.remember import (
     DUPLICATE,
     MAX_AT_ONCE,
     Remembered,
-    content_hash,
     memories_remember,
     memory_remember,
 )

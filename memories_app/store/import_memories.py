@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories_app.facts.facade import fact_key, likeness_of, memory_terms, storable_metadata
+from memories_app.facts.facade import fact_key, likeness_of, memory_terms
 from memories_app.models import (
     EmbeddingModel,
     Memory,
@@ -20,7 +20,7 @@ from memories_app.models import (
 )
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memories_audit
-from memories_app.store.remember import content_hash
+from memories_app.store.memory_fields import memory_row
 from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.transfer_record import Record
 from memoryproject.foundation.audit.audit_events import Actor
@@ -194,23 +194,11 @@ def _first_source(record: Record) -> dict[str, object]:
 
 def _memory(record: Record) -> Memory:
     new = record.new
-    indexed = memory_terms(new.content, new.tags)
-    return Memory(
+    return memory_row(
+        new,
+        memory_terms(new.content, new.tags),
         memory_id=record.memory_id,
-        content=new.content,
-        content_hash=content_hash(new.content),
-        type=new.type,
-        category=new.category,
-        tags=list(new.tags),
-        visibility=new.visibility,
-        chat_id=new.chat_id,
-        source=new.source,
-        source_message_id=new.source_message_id,
-        metadata=storable_metadata(new.metadata),
-        confidence=new.confidence,
         status=record.status,
-        pinned=new.pinned,
-        expires_at=new.expires_at,
         told_count=record.told_count,
         last_told_at=record.last_told_at,
         superseded_at=record.superseded_at,
@@ -218,6 +206,4 @@ def _memory(record: Record) -> Memory:
         fact_key=fact_key(new.content),
         updated_at=record.updated_at,
         likeness=likeness_of(new.content).keys,
-        terms=indexed.terms,
-        term_count=indexed.length,
     )

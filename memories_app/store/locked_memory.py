@@ -7,8 +7,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
-from memories_app.facts.facade import fact_key, kept_subject, likeness_of, memory_terms
-from memories_app.models import Memory, MemoryEmbedding, MemoryStatus
+from memories_app.facts.facade import fact_key, likeness_of
+from memories_app.models import Memory, MemoryStatus
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.scope_locks import scopes_lock
 
@@ -48,28 +48,3 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
     for same in known.all_same(scope, key, likeness):
         if same.pk != memory.pk:
             raise DuplicateFactError(same.pk)
-
-
-def content_set(
-    memory: Memory, *, content: str, hashed: str, vector: list[float] | None, model_id: str
-) -> None:
-    """Set another text of a memory, with everything derived from it.
-
-    Vectors of other models are deleted: they belong to the old text. The caller saves the
-    memory.
-    """
-    memory.content = content
-    memory.content_hash = hashed
-    memory.fact_key = fact_key(content)
-    memory.likeness = [*likeness_of(content).keys, *kept_subject(memory.likeness)]
-    terms_set(memory)
-    MemoryEmbedding.objects.filter(memory=memory).delete()
-    if vector is not None:
-        MemoryEmbedding.objects.create(memory=memory, model=model_id, vector=vector)
-
-
-def terms_set(memory: Memory) -> None:
-    """Set the terms by which a memory is found, after its text or its tags changed."""
-    indexed = memory_terms(memory.content, memory.tags)
-    memory.terms = indexed.terms
-    memory.term_count = indexed.length

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Sequence
@@ -31,7 +30,6 @@ __all__ = [
     "SUPERSEDING",
     "NewMemory",
     "Remembered",
-    "content_hash",
     "memories_remember",
     "memory_remember",
 ]
@@ -49,11 +47,6 @@ class Remembered:
     status: str
     superseded: tuple[UUID, ...] = ()
     merged: tuple[str, ...] = ()
-
-
-def content_hash(content: str) -> str:
-    """Return the hex SHA-256 of the text, the only form of it that logs may contain."""
-    return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
 
 def memory_remember(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
@@ -22,6 +22,8 @@ from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor, ServerCursor
 from psycopg.pq import Format
 from psycopg.sql import quote
+
+from memoryproject.foundation.unawaited_commits import UNAWAITED
 
 Row = TypeVar("Row", bound=Model)
 
@@ -73,6 +75,13 @@ def read_prepared(
     with _prepared(statement, parameters, sent_as) as cursor:
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+def run_prepared(statement: str, parameters: Mapping[str, Any]) -> int:
+    """Run a statement that each connection prepares once; return how many rows it wrote."""
+    with _prepared(statement, parameters, Format.TEXT) as cursor:
+        count: int = cursor.rowcount
+        return count
 
 
 @contextmanager
@@ -163,28 +172,70 @@ class _ModelReader:
         return found
 
 
-def rows_update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+def rows_update(
+    model: type[Model],
+    where: Mapping[str, Any],
+    values: Mapping[str, Any],
+    *,
+    is_awaited: bool = True,
+) -> int:
     """Do the same as ``filter(**where).update(**values)``, compiled once for the same names.
 
     Expressions, and tuples in ``where``, are part of the statement, so there must be few different
-    ones; an expression that is made once is compared faster. Returns how many rows were updated.
+    ones; an expression that is made once is compared faster. ``is_awaited``: whether the commit
+    waits for the disk; see ``unawaited``. Returns how many rows were updated.
     """
+    statement, given = _update_of(model, where, values)
+    if not is_awaited:
+        statement = unawaited(statement)
+    return run_prepared(statement, given)
+
+
+class Update(NamedTuple):
+    """The arguments of ``rows_update``."""
+
+    model: type[Model]
+    where: Mapping[str, Any]
+    values: Mapping[str, Any]
+
+
+def rows_update_chained(first: Update, then: Update) -> int:
+    """Do two updates in one statement, the second only where the first found a row.
+
+    Returns how many rows the first one updated.
+    """
+    before, given = _update_of(*first)
+    after, then_given = _update_of(*then, prefix="then_")
+    found = f"WITH found AS ({before} RETURNING 1)"
+    chained = f"chained AS ({after} AND EXISTS (SELECT FROM found))"
+    statement = f"{found}, {chained} SELECT FROM found"
+    return run_prepared(statement, {**given, **then_given})
+
+
+def unawaited(statement: str) -> str:
+    """Return a statement that ends with its conditions, so that its commit isn't waited for.
+
+    Within a transaction it isn't changed: the commit would be that of other statements, too.
+    """
+    return statement if connection.in_atomic_block else f"{statement} AND {UNAWAITED}"
+
+
+def _update_of(
+    model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any], prefix: str = ""
+) -> tuple[str, dict[str, Any]]:
+    """Return the statement and its values, whose names begin with ``prefix``."""
     fixed: dict[str, Any]
     fixed = {name: value for name, value in where.items() if isinstance(value, tuple | Combinable)}
     fixed |= {f"{name}__isnull": True for name, value in where.items() if value is None}
     where = {name: value for name, value in where.items() if value is not None}
     computed = {name: value for name, value in values.items() if isinstance(value, Combinable)}
-    given = {f"where_{name}": where[name] for name in where.keys() - fixed.keys()}
+    given = {f"{prefix}where_{name}": where[name] for name in where.keys() - fixed.keys()}
     for name in values.keys() - computed.keys():
         field: Any = model._meta.get_field(name)
         value = values[name].pk if isinstance(values[name], Model) else values[name]
-        given[f"to_{name}"] = field.get_db_prep_save(value, connection)
-    statement = _update(
-        model, tuple(where), tuple(values), tuple(fixed.items()), tuple(computed.items())
-    )
-    with _prepared(statement, given, Format.TEXT) as cursor:
-        count: int = cursor.rowcount
-        return count
+        given[f"{prefix}to_{name}"] = field.get_db_prep_save(value, connection)
+    names = (tuple(where), tuple(values), tuple(fixed.items()), tuple(computed.items()))
+    return _update(model, *names, prefix), given
 
 
 @lru_cache(maxsize=256)
@@ -194,42 +245,57 @@ def _update(
     values: tuple[str, ...],
     fixed: tuple[tuple[str, Any], ...],
     computed: tuple[tuple[str, Any], ...],
+    prefix: str,
 ) -> str:
     fields: dict[str, Any] = {field.name: field for field in model._meta.concrete_fields}
     fields |= {field.attname: field for field in model._meta.concrete_fields}
     fields["pk"] = model._meta.pk
     conditions: dict[str, Any] = dict(fixed)
     for name in where:
-        conditions.setdefault(name, Given(f"where_{name}", fields[name.partition("__")[0]]))
+        conditions.setdefault(name, Given(f"{prefix}where_{name}", fields[name.partition("__")[0]]))
     changes: dict[str, Any] = dict(computed)
     for name in values:
-        changes.setdefault(name, Given(f"to_{name}", fields[name]))
+        changes.setdefault(name, Given(f"{prefix}to_{name}", fields[name]))
     query: Any = model._default_manager.filter(**conditions).query.chain(UpdateQuery)
     query.add_update_values(changes)
     return _statement(query.get_compiler(connection=connection))
 
 
-def row_add(row: Model) -> None:
-    """Insert a new row whose key isn't chosen by the database, as ``save(force_insert=True)`` does.
+def row_add(row: Model, *, may_exist: bool = False) -> None:
+    """Insert a new row, as ``save(force_insert=True)`` does, and read a key that PostgreSQL chose.
 
-    No signals are sent.
+    ``may_exist``: it takes the place of a row with the same key. No signals are sent.
     """
-    fields: list[Any] = [each for each in row._meta.concrete_fields if not each.generated]
     given = {
         field.column: field.get_db_prep_save(field.pre_save(row, True), connection)
-        for field in fields
+        for field in _inserted(type(row))
     }
-    with _prepared(_insert(type(row)), given, Format.TEXT):
-        row._state.adding = False
-        row._state.db = DEFAULT_DB_ALIAS
+    with _prepared(_insert(type(row), may_exist), given, Format.TEXT) as cursor:
+        if row._meta.auto_field is not None:
+            (row.pk,) = cursor.fetchone()
+    row._state.adding = False
+    row._state.db = DEFAULT_DB_ALIAS
 
 
 @cache
-def _insert(model: type[Model]) -> str:
-    columns = [field.column for field in model._meta.concrete_fields if not field.generated]
+def _inserted(model: type[Model]) -> list[Any]:
+    """Return the fields whose values are given."""
+    fields: list[Any] = [each for each in model._meta.concrete_fields if not each.generated]
+    return [each for each in fields if each is not model._meta.auto_field]
+
+
+@cache
+def _insert(model: type[Model], may_exist: bool) -> str:
+    columns = [field.column for field in _inserted(model)]
+    key: Any = model._meta.pk
     names = ", ".join(f'"{column}"' for column in columns)
     values = ", ".join(f"%({column})s" for column in columns)
-    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({values})'  # noqa: S608 names
+    insert = f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({values})'  # noqa: S608 names
+    if may_exist:
+        others = [column for column in columns if column != key.column]
+        changes = ", ".join(f'"{name}" = excluded."{name}"' for name in others)
+        return f'{insert} ON CONFLICT ("{key.column}") DO UPDATE SET {changes}'
+    return insert if model._meta.auto_field is None else f'{insert} RETURNING "{key.column}"'
 
 
 def compiled(rows: QuerySet[Any, Any]) -> str:

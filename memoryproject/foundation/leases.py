@@ -150,8 +150,10 @@ class Lease(Generic[Work]):
 
     def renew(self, **changes: Any) -> None:
         """Extend the lease, and apply ``changes`` to the row. Raises LeaseLostError."""
+        # An extension that is lost with PostgreSQL ends the lease earlier, and nothing else.
+        is_awaited = bool(changes)
         changes["lease_until"] = self.until()
-        if not rows_update(type(self.row), self.where, changes):
+        if not rows_update(type(self.row), self.where, changes, is_awaited=is_awaited):
             raise self.lost()
 
     def until(self) -> datetime:

@@ -169,8 +169,8 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
     """Return the menu for a person.
 
     ``app_list``: the admin's own, with the models that this person may view. Lists that the menu
-    doesn't name are raw tables: those who operate the server find them folded under Settings,
-    and others come to them by links.
+    doesn't name are raw tables: those who operate the server find them folded under Settings.
+    Others come to them by links, and find there only the one that they are reading.
     """
     models = {
         f"{app['app_label']}.{model['object_name'].lower()}": model
@@ -180,15 +180,15 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
     }
     named = {entry.model for _, entries in (*MENU, *SETTINGS) for entry in entries}
     groups = [_group(title, [("", entries)], request, models) for title, entries in MENU]
-    raw = None
-    if request.user.has_perm(OPERATE):
-        rest = tuple(Entry("table_rows", model=name) for name in models if name not in named)
-        raw = _group(_("Raw tables"), [("", rest)], request, models)
+    unnamed = [Entry("table_rows", model=name) for name in models if name not in named]
+    if not request.user.has_perm(OPERATE):
+        unnamed = [entry for entry in unnamed if _is_here(request, entry, "")]
+    raw = _group(_("Raw tables"), [("", unnamed)], request, models)
     has_password = request.user.is_authenticated and request.user.has_usable_password()
     own = (_("Own account"), OWN_ACCOUNT if has_password else ())
     settings = _group(_("Settings"), (own, *SETTINGS), request, models)
     groups.append(replace(settings, inner=raw))
-    return [group for group in groups if group.parts]
+    return [group for group in groups if group.parts or (group.inner and group.inner.parts)]
 
 
 def _group(

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from memoryproject.staff_site.alerts.channels import configured_channels
-from memoryproject.staff_site.alerts.conditions import conditions
+from memoryproject.staff_site.alerts.conditions import current_conditions
 from memoryproject.staff_site.alerts.rounds import alerts_update
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
 
@@ -19,7 +19,7 @@ MAX_SECONDS = 50.0
 def check_alerts() -> int:
     """Find what needs attention and tell the operator; return how much it is."""
     now = timezone.now()
-    return alerts_update(conditions(now), configured_channels(), now)
+    return alerts_update(current_conditions(now), configured_channels(), now)
 
 
 def recount() -> int:

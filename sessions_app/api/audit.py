@@ -19,7 +19,7 @@ from memoryproject.foundation.audit.wiring import audit_key, log_path
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.operations import described, response_example
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.presentation.examples import AT, MEMORY_ID
@@ -119,7 +119,7 @@ class AuditView(ListView):
     @described(
         operation_id="audit_list",
         summary="The audit log, the newest event first",
-        examples=[answered("One event", EVENT)],
+        examples=[response_example("One event", EVENT)],
     )
     def get(self, request: Request) -> Response:
         """Return events with actor, action, object and time; see docs/audit.md for the actions."""
@@ -171,7 +171,7 @@ class AuditVerifyView(ApiView):
         operation_id="audit_verify",
         summary="Verify the whole audit log",
         responses=AuditReportSerializer,
-        examples=[answered("All is as it was sealed", REPORT)],
+        examples=[response_example("All is as it was sealed", REPORT)],
     )
     def get(self, request: Request) -> Response:
         """Check every sealed event and every line of the log file. Nothing is written.

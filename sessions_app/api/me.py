@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.operations import described, response_example
 from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
@@ -55,7 +55,7 @@ class MeView(ApiView):
         operation_id="me_get",
         summary="What the caller may do",
         responses=MeSerializer,
-        examples=[answered("A token that is bound to one chat", ME)],
+        examples=[response_example("A token that is bound to one chat", ME)],
     )
     def get(self, request: Request) -> Response:
         """Return the caller's name, scopes, chats and limits. Every token may ask this."""

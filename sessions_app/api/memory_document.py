@@ -17,7 +17,7 @@ from memories_app.memory_documents.api.memory_document_api import (
 )
 from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_FORGOTTEN
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import IF_MATCH, answered, described
+from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.presentation.examples import DOCUMENT_ID, receipt
 from sessions_app.presentation.serializers import ReceiptSerializer
@@ -35,7 +35,7 @@ class MemoryDocumentView(DocumentView):
         parameters=[*PLACE, ARCHIVED, IF_MATCH, location(200)],
         responses={200: ReceiptSerializer},
         examples=[
-            answered(
+            response_example(
                 "The receipt",
                 receipt("memory_document", DOCUMENT_ID, memories_app_memorydocument=1),
             )

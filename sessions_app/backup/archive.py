@@ -158,10 +158,3 @@ def _opened(path: Path, access: ArchiveAccess) -> IO[bytes]:
         raise
     file.close()
     return plain
-
-
-def verify(path: Path, *, access: ArchiveAccess) -> Manifest:
-    """Verify every file of an archive and return its manifest. Raises ArchiveError."""
-    with ArchiveReader(path, access=access) as reader:
-        reader.check_all()
-        return reader.manifest

@@ -14,7 +14,7 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.operations import described, response_example
 from memoryproject.foundation.rest_kit.permissions import require_reading
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
@@ -95,8 +95,8 @@ class CardView(ApiView):
         summary="The memory card of a session",
         responses=answers_of(200),
         examples=[
-            answered("A card", CARD, media_type="application/json"),
-            answered("As YAML", CARD_YAML, media_type="application/yaml"),
+            response_example("A card", CARD, media_type="application/json"),
+            response_example("As YAML", CARD_YAML, media_type="application/yaml"),
         ],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
@@ -115,10 +115,10 @@ class CardView(ApiView):
         request=None,
         responses={**answers_of(201), **answers_of(200)},
         examples=[
-            answered("Made", CARD, status=201, media_type="application/json"),
-            answered("Made, as YAML", CARD_YAML, status=201, media_type="application/yaml"),
-            answered("There already", CARD, media_type="application/json"),
-            answered("There already, as YAML", CARD_YAML, media_type="application/yaml"),
+            response_example("Made", CARD, status=201, media_type="application/json"),
+            response_example("Made, as YAML", CARD_YAML, status=201, media_type="application/yaml"),
+            response_example("There already", CARD, media_type="application/json"),
+            response_example("There already, as YAML", CARD_YAML, media_type="application/yaml"),
         ],
     )
     @idempotent(atomic=False)

@@ -18,7 +18,7 @@ from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.conversations.facade import called
+from sessions_app.conversations.facade import with_name
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatLabel, ChatSession
 
@@ -58,7 +58,7 @@ def contacts_found(query: str, *, access: str = "", today: date) -> QuerySet[Cha
     """
     people = Chat.objects.filter(is_group=False, activity__isnull=False)
     if query:
-        people = people.filter(called(query))
+        people = people.filter(with_name(query))
     if access:
         people = chats_with_access(people, access, today=today)
     return people.select_related("activity").order_by("-activity__last_at", "-activity__chat_id")

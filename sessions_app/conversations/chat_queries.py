@@ -86,14 +86,14 @@ def number_searched(text: str) -> str:
     return number if len(number) >= MIN_DIGITS else ""
 
 
-def addressed(text: str) -> Q:
+def with_address(text: str) -> Q:
     """Return a filter for chats that have, or had, an address with this text or number in it."""
     chats = _of_whole_number(text) or _found(_parts_of_address(text))
     return _part_of_address(text) if chats is None else Q(pk__in=chats)
 
 
-def called(text: str) -> Q:
-    """Return a filter for chats by any part of a name or an address; see ``addressed``."""
+def with_name(text: str) -> Q:
+    """Return a filter for chats by any part of a name or an address; see ``with_address``."""
     chats = _of_whole_number(text) or _found([_part_of_name(text), *_parts_of_address(text)])
     if chats is not None:
         return Q(pk__in=chats)

@@ -63,7 +63,9 @@ def as_conversation_message(message: Message) -> ConversationMessage:
     )
 
 
-def checked(message: ConversationMessage, *, place: int, image_root: Path | None) -> NewMessage:
+def checked_message(
+    message: ConversationMessage, *, place: int, image_root: Path | None
+) -> NewMessage:
     """Return the message ready to be stored.
 
     ``place`` counts from 0 in the caller's list. Raises DataValidationError that names the

@@ -31,19 +31,19 @@ from sessions_app.conversations.chat_form import (
 from sessions_app.conversations.chat_options import chat_option
 from sessions_app.conversations.chat_party import party_of
 from sessions_app.conversations.chat_queries import (
-    addressed,
-    called,
     chat_at,
     chat_name,
     contacts_named,
     number_searched,
     stored_names,
+    with_address,
+    with_name,
 )
 from sessions_app.conversations.conversation_message import (
     MAX_MESSAGES,
     ConversationMessage,
     as_conversation_message,
-    checked,
+    checked_message,
 )
 from sessions_app.conversations.epochs import (
     ChatGoneError,
@@ -172,12 +172,12 @@ __all__ = [
     "TimelinePage",
     "activity_recount",
     "address_change",
-    "addressed",
+    "with_address",
     "addresses_lock",
     "as_chat_line",
     "as_conversation_message",
     "backup_held",
-    "called",
+    "with_name",
     "card_put_off",
     "cards_outdate",
     "cards_request",
@@ -193,7 +193,7 @@ __all__ = [
     "chat_option",
     "chat_scope",
     "check_chats",
-    "checked",
+    "checked_message",
     "conversation_walk",
     "counted",
     "damaged_session_end",

@@ -13,7 +13,7 @@ from django.db.models import Max, QuerySet, UUIDField
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
-from memoryproject.foundation.compiled_sql import Given, compiled_models
+from memoryproject.foundation.compiled_sql import Given, compiled_models, run_prepared
 from sessions_app.conversations.card_requests import cards_request
 from sessions_app.conversations.integration_events import sessions_ended
 from sessions_app.models import Chat, ChatActivity, ChatSession, Message, Turn
@@ -56,8 +56,7 @@ ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
 
 def activity_record(*, chat_id: UUID, at: datetime) -> None:
     """Record that something was said in the chat, or that the chat was created."""
-    with connection.cursor() as cursor:
-        cursor.execute(SAID, {"chat_id": chat_id, "at": at})
+    run_prepared(SAID, {"chat_id": chat_id, "at": at})
 
 
 def session_save(session: ChatSession, *, is_active: bool) -> None:
@@ -72,11 +71,10 @@ def session_save(session: ChatSession, *, is_active: bool) -> None:
         "window_start": session.window_start,
         "last_active": session.last_active,
         "vectors_requested_at": session.vectors_requested_at,
-        "chat_id": session.chat_id,
-        "at": session.last_active,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(SAVE_AND_SAID if is_active else SAVE, values)
+    if is_active:
+        values |= {"chat_id": session.chat_id, "at": session.last_active}
+    run_prepared(SAVE_AND_SAID if is_active else SAVE, values)
 
 
 def activity_recount(*, chat_ids: Collection[UUID]) -> None:

@@ -27,10 +27,10 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
-    answered,
     described,
     etag,
     location,
+    response_example,
 )
 from memoryproject.foundation.rest_kit.uploads import UploadParser
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
@@ -124,7 +124,7 @@ class FilesView(ListView):
     @described(
         operation_id="files_list",
         summary="List documents, the newest first",
-        examples=[answered("One document", READY)],
+        examples=[response_example("One document", READY)],
     )
     def get(self, request: Request) -> Response:
         """Return the documents that were uploaded, sent by WhatsApp or imported."""
@@ -149,8 +149,8 @@ class FilesView(ListView):
                 request_only=True,
                 media_type=UploadParser.media_type,
             ),
-            answered("Received", RECEIVED, status=201),
-            answered("There already", READY),
+            response_example("Received", RECEIVED, status=201),
+            response_example("There already", READY),
         ],
     )
     @idempotent(atomic=True)
@@ -214,7 +214,10 @@ class FileView(ApiView):
         summary="One document, and whether it has been read",
         parameters=[IF_NONE_MATCH, etag(200, 304)],
         responses={200: SourceDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[answered("It was read", READY), answered("It could not be read", FAILED)],
+        examples=[
+            response_example("It was read", READY),
+            response_example("It could not be read", FAILED),
+        ],
     )
     def get(self, request: Request, document_id: UUID) -> Response:
         """Return the state of the document. Its text is in memories of the type `document`."""
@@ -230,7 +233,9 @@ class FileView(ApiView):
         parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
-            answered("Forgotten", receipt("document", DOCUMENT_ID, memories_app_sourcedocument=1))
+            response_example(
+                "Forgotten", receipt("document", DOCUMENT_ID, memories_app_sourcedocument=1)
+            )
         ],
     )
     @idempotent(atomic=False, holds_texts=False)

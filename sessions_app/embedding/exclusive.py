@@ -19,7 +19,7 @@ class ReembedRunningError(Exception):
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def reembed_lock() -> Iterator[None]:
     """Hold the lock until the block ends. Raises ReembedRunningError.
 
     The database releases the lock when the process dies.

@@ -23,7 +23,7 @@ from memories_app.search.facade import (
     nearest_exactly,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from sessions_app.embedding.exclusive import alone
+from sessions_app.embedding.exclusive import reembed_lock
 from sessions_app.embedding.message_vectors import messages_lacking
 from sessions_app.models import Message, MessageEmbedding
 
@@ -133,12 +133,11 @@ def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
     """Return whether the index's results are far from the true nearest neighbours."""
     everywhere: dict[str, Any] = {
         "scope": Memory.objects.all(),
-        "key": "memory",
         "model": model.model_id,
         "queries": [vector],
         "limit": 2,
     }
-    truth = nearest_exactly(vectors=MemoryEmbedding, **everywhere)
+    truth = nearest_exactly(**everywhere)
     by_index = nearest_by_index(**everywhere)
     rows = MemoryEmbedding.objects.filter(memory_id__in=[*truth, *by_index], model=model.model_id)
     distances = dict(rows.values_list("memory_id", CosineDistance("vector", list(vector))))
@@ -154,7 +153,7 @@ def index_rebuild(*, model: EmbeddingModel) -> bool:
 
     Returns False if the model can have no index. Raises ReembedRunningError.
     """
-    with alone():
+    with reembed_lock():
         index_drop(model_id=model.model_id)
         return index_ensure(model=model)
 
@@ -167,7 +166,7 @@ def vectors_drop(*, model: EmbeddingModel, embedder: Embedder) -> int:
     The embedder's current dimensions are recorded. Raises ReembedRunningError, EmbedderError.
     """
     dimensions = embedder.dimensions
-    with alone():
+    with reembed_lock():
         index_drop(model_id=model.model_id)
         removed = sum(
             vectors_delete(table=table, model_id=model.model_id)

@@ -16,7 +16,7 @@ from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.search.facade import changes_prune, index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.narrowing import present
-from sessions_app.embedding.exclusive import ReembedRunningError, alone
+from sessions_app.embedding.exclusive import ReembedRunningError, reembed_lock
 from sessions_app.embedding.message_vectors import sessions_embed
 from sessions_app.models import ChatSession, MessageEmbedding
 
@@ -44,7 +44,7 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
     if active is None:
         return done
     try:
-        with alone():
+        with reembed_lock():
             done["indexes"] += index_ensure(model=active)
             retired = EmbeddingModel.objects.filter(
                 state=EmbeddingState.RETIRED, retired_at__lte=now - keep, cleared_at__isnull=True

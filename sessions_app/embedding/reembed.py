@@ -28,7 +28,7 @@ from memories_app.models import EmbeddingModel, EmbeddingState, Memory
 from memories_app.search.facade import index_ensure
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.embedding.exclusive import alone
+from sessions_app.embedding.exclusive import reembed_lock
 from sessions_app.embedding.message_vectors import messages_lacking, sessions_embed
 from sessions_app.models import ChatSession, Message
 
@@ -83,7 +83,7 @@ def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) 
     when all exist. Raises ReembedRunningError, WrongDimensionsError, EmbedderError,
     TooBusyError.
     """
-    with alone():
+    with reembed_lock():
         started = timezone.now()
         model = model_begin(embedder=target.embedder, kind=target.kind, name=target.name)
         done = Reembedded(model=model.model_id)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import Q, QuerySet
 
-from sessions_app.conversations.facade import addressed
+from sessions_app.conversations.facade import with_address
 from sessions_app.forgetting.write_receipt import person_key, receipts_of
 from sessions_app.models import Chat, ForgetReceipt
 
@@ -31,7 +31,7 @@ def receipts_found(
     keys = [person_key(f"{number}@c.us") for number in _whole_numbers(digits, home_numbers)]
     # Who wasn't erased is found by their chat, by any part of their number.
     chats = (
-        Chat.objects.filter(addressed(term)).order_by("-updated_at").values_list("pk", flat=True)
+        Chat.objects.filter(with_address(term)).order_by("-updated_at").values_list("pk", flat=True)
     )
     of_person = Q(person_keys__overlap=keys) | Q(chat_id__in=list(chats[:MAX_CHATS]))
     return rows.filter(of_request | of_person)

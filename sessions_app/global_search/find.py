@@ -17,7 +17,7 @@ from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.time_limit import TooSlowError, time_limit
-from sessions_app.conversations.facade import called, number_searched
+from sessions_app.conversations.facade import number_searched, with_name
 from sessions_app.models import Chat
 from sessions_app.presentation.links import contact_address, conversation_address, list_address
 from sessions_app.recall.facade import Snippet, messages_searched, snippet_of
@@ -96,7 +96,7 @@ def _in_time(
 
 
 def _contacts(text: str, most: int, reads: bool) -> Group:
-    chats = Chat.objects.filter(called(text), activity__isnull=False).select_related("activity")
+    chats = Chat.objects.filter(with_name(text), activity__isnull=False).select_related("activity")
     found = list(chats.order_by("-activity__last_at", "-activity__chat_id")[: most + 1])
     hits = [_contact(chat, text, reads) for chat in found[:most]]
     more = list_address("sessions_app_chat", q=text)

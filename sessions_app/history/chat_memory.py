@@ -27,7 +27,7 @@ from sessions_app.conversations.facade import (
     StoredText,
     as_chat_line,
     as_conversation_message,
-    checked,
+    checked_message,
     conversation_walk,
     has_text,
     history_until,
@@ -48,7 +48,7 @@ from sessions_app.history.given_values import (
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT, GODFATHER, Limits, user_role
+from sessions_app.models.roles import CLIENT, GODFATHER, Limits, chat_role
 from sessions_app.summaries.facade import sizes_for, summaries_retract
 
 logger = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class ChatMemoryService:
                 f"messages: {len(messages)} at once; at most {MAX_MESSAGES} are taken."
             )
         new = [
-            checked(message, place=place, image_root=self.image_root)
+            checked_message(message, place=place, image_root=self.image_root)
             for place, message in enumerate(messages)
         ]
         now = now or timezone.now()
@@ -284,15 +284,7 @@ class ChatMemoryService:
 
         ``addresses``: the chat's current ones; they are read if they aren't given.
         """
-        if addresses is None:
-            current = chat.addresses.filter(left_at__isnull=True)
-            addresses = current.values_list("address", flat=True)
-        return user_role(
-            addresses=addresses,
-            is_group=chat.is_group,
-            whatsapp_chat=chat.whatsapp_chat,
-            godfather=self.godfather,
-        )
+        return chat_role(chat, godfather=self.godfather, addresses=addresses)
 
     def role_in_session(self, session: ChatSession) -> str:
         """Return the role of the session's last turn; without a turn, the chat's current role."""
@@ -302,13 +294,7 @@ class ChatMemoryService:
 
     def role_of(self, found: SessionInChat) -> str:
         """Return the same as ``role_in_session``, from what was read with the session."""
-        chat = found.session.chat
-        return found.last_role or user_role(
-            addresses=found.addresses,
-            is_group=chat.is_group,
-            whatsapp_chat=chat.whatsapp_chat,
-            godfather=self.godfather,
-        )
+        return found.last_role or self.role_in(found.session.chat, addresses=found.addresses)
 
     def manage_after_commit(self, session: ChatSession) -> None:
         """Call the strategy's hook for a session after the caller's transaction commits."""

@@ -25,6 +25,7 @@ from django.utils import timezone
 from psycopg.errors import DeadlockDetected
 from psycopg.types.json import Jsonb
 
+from memoryproject.foundation.compiled_sql import rows_update
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations.facade import (
@@ -177,7 +178,9 @@ def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: da
     delivery.chat = outcome.chat
     delivery.message_id = outcome.message_id
     delivery.retry_at = None
-    delivery.save(update_fields=["outcome", "chat", "message", "retry_at"])
+    names = ("outcome", "chat_id", "message_id", "retry_at")
+    changes = {name: getattr(delivery, name) for name in names}
+    rows_update(InboundDelivery, {"pk": delivery.pk}, changes)
     return outcome
 
 

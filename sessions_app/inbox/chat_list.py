@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS, BoundedPaginator
-from sessions_app.conversations.facade import called
+from sessions_app.conversations.facade import with_name
 from sessions_app.inbox.attention import (
     is_reviewed,
     needs_attention,
@@ -116,7 +116,7 @@ def chats_wanted(
     """Return the filtered chats, the newest first. ``today``: the business's day."""
     chats = Chat.objects.filter(activity__isnull=False).select_related("activity")
     if wanted.query:
-        chats = chats.filter(called(wanted.query))
+        chats = chats.filter(with_name(wanted.query))
     if wanted.bookmarked:
         chats = chats.filter(Exists(Bookmark.objects.filter(chat=OuterRef("pk"), user=user)))
     if wanted.label is not None:

@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import (
     DateField,
     F,
@@ -31,9 +30,15 @@ from django.db.models import (
 from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models, rows_update
+from memoryproject.foundation.compiled_sql import (
+    Given,
+    compiled_models,
+    rows_update,
+    run_prepared,
+    unawaited,
+)
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
 from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, access_of, hour_runs
@@ -59,10 +64,9 @@ logger = logging.getLogger(__name__)
 
 ONE_MORE = F("model_calls") + 1
 ADD = f"""
-UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %s,
-    completion_tokens = completion_tokens + %s, cost = cost + %s
-WHERE chat_id = %s AND day = %s
-"""  # noqa: S608 constants only
+UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %(prompt)s,
+    completion_tokens = completion_tokens + %(answer)s, cost = cost + %(cost)s
+WHERE chat_id = %(chat_id)s AND day = %(day)s"""  # noqa: S608 constants only
 
 # The chat of a turn, or NULL where staff have blocked it. Equality with it is no join, in which a
 # turn that is moved to another chat meanwhile would not be found.
@@ -136,7 +140,7 @@ class MeteredChatModel:
         return self.chat_model.name
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete. Raises LimitReachedError."""
         now = timezone.now()
@@ -174,7 +178,7 @@ class MeteredChatModel:
             if limits.tokens_per_day:
                 used["prompt_tokens__lt"] = _prompt_tokens_left(limits.tokens_per_day)
         counted = {"model_calls": ONE_MORE, "is_owner": self.is_owner}
-        return bool(rows_update(UsageDay, used, counted))
+        return bool(rows_update(UsageDay, used, counted, is_awaited=False))
 
     def _count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
@@ -184,8 +188,8 @@ class MeteredChatModel:
         if answer is None:
             answer = estimate_tokens(completion.text)
         cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0
-        with connection.cursor() as cursor:
-            cursor.execute(ADD, [prompt, answer, Decimal(f"{cost:.8f}"), self.chat_id, day])
+        added = {"prompt": prompt, "answer": answer, "cost": Decimal(f"{cost:.8f}")}
+        run_prepared(unawaited(ADD), {**added, "chat_id": self.chat_id, "day": day})
 
 
 @cache

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from sessions_app.limits.usage_limits import UsageLimits, folded
 from sessions_app.models import Chat
-from sessions_app.models.roles import GODFATHER, user_role
+from sessions_app.models.roles import GODFATHER, chat_role
 
 
 def build_usage_limits() -> UsageLimits:
@@ -29,11 +29,4 @@ def build_usage_limits() -> UsageLimits:
 
 def is_owners(chat: Chat) -> bool:
     """Return whether the chat is the owner's, who is never limited."""
-    addresses = chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True)
-    role = user_role(
-        addresses=addresses,
-        is_group=chat.is_group,
-        whatsapp_chat=chat.whatsapp_chat,
-        godfather=settings.GODFATHER_PHONE,
-    )
-    return role == GODFATHER
+    return chat_role(chat, godfather=settings.GODFATHER_PHONE) == GODFATHER

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from memoryproject.foundation.audit.audit_events import Actor
+from sessions_app.models.chats import Chat
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,24 @@ def user_role(
     if is_group:
         return CLIENT
     return GODFATHER if any(address in godfather for address in addresses) else CLIENT
+
+
+def chat_role(
+    chat: Chat, *, godfather: Collection[str], addresses: Collection[str] | None = None
+) -> str:
+    """Return the role of the person who writes in a chat.
+
+    ``addresses``: the chat's current ones; they are read if they aren't given.
+    """
+    if addresses is None:
+        current = chat.addresses.filter(left_at__isnull=True)
+        addresses = current.values_list("address", flat=True)
+    return user_role(
+        addresses=addresses,
+        is_group=chat.is_group,
+        whatsapp_chat=chat.whatsapp_chat,
+        godfather=godfather,
+    )
 
 
 # The name in a turn's context.

@@ -10,7 +10,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryproject.foundation.compiled_sql import rows_update
+from memoryproject.foundation.compiled_sql import (
+    Update,
+    row_add,
+    rows_update,
+    rows_update_chained,
+)
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
@@ -88,7 +93,9 @@ def turn_create(*, state: str, **fields: Any) -> Turn:
     """Store a new turn. Raises TransitionError for a state in which no turn begins."""
     if state not in INITIAL_STATES:
         raise TransitionError(f"No turn begins as {state}.")
-    return Turn.objects.create(state=state, **fields)
+    turn = Turn(state=state, **fields)
+    row_add(turn)
+    return turn
 
 
 def turn_move(turn: Turn, to: str, **fields: Any) -> None:
@@ -107,15 +114,21 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
 
 
 def turn_move_where(
-    where: Mapping[str, Any], to: str, *, among: Collection[str] = TurnState.values, **fields: Any
+    where: Mapping[str, Any],
+    to: str,
+    *,
+    among: Collection[str] = TurnState.values,
+    then: Update | None = None,
+    **fields: Any,
 ) -> bool:
     """Move the turn that fits if it may enter the state, by one conditional UPDATE.
 
     Returns whether there was one. ``where``: see ``rows_update``. ``among``: the states from which
-    it may come here.
+    it may come here. ``then``: an update that is made with it, in the same statement.
     """
     before = tuple(state for state in states_before(to) if state in among)
-    return bool(rows_update(Turn, {**where, "state__in": before}, {"state": to, **fields}))
+    move = Update(Turn, {**where, "state__in": before}, {"state": to, **fields})
+    return bool(rows_update(*move) if then is None else rows_update_chained(move, then))
 
 
 def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:

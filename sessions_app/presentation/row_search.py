@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import addressed
+from sessions_app.conversations.facade import with_address
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
 from sessions_app.recall.facade import (
     MAX_UNINDEXED_ROWS,
@@ -99,5 +99,5 @@ def _may_be_id(text: str) -> bool:
 
 def _chats_addressed(text: str) -> Sequence[Any]:
     """Return ids rather than a subquery, so that the index finds the rows of the few chats."""
-    chats = Chat.objects.filter(addressed(text)).order_by().values_list("pk", flat=True)
+    chats = Chat.objects.filter(with_address(text)).order_by().values_list("pk", flat=True)
     return list(chats[:MAX_CHATS])

@@ -25,7 +25,7 @@ from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT, GODFATHER, user_role
+from sessions_app.models.roles import CLIENT, GODFATHER, chat_role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA
 from sessions_app.presentation.message_forms import (
@@ -87,19 +87,10 @@ class SessionSerializer(serializers.Serializer[Any]):
     def get_user_role(self, session: ChatSession) -> str:
         """Return the role by the chat's addresses, with which lists annotate their sessions."""
         if not settings.GODFATHER_PHONE:
-            # user_role would log a warning for each session of a list.
+            # chat_role would log a warning for each session of a list.
             return CLIENT
-        chat = session.chat
         addresses = getattr(session, "current_addresses", None)
-        if addresses is None:
-            current = chat.addresses.filter(left_at__isnull=True)
-            addresses = current.values_list("address", flat=True)
-        return user_role(
-            addresses=addresses,
-            is_group=chat.is_group,
-            whatsapp_chat=chat.whatsapp_chat,
-            godfather=settings.GODFATHER_PHONE,
-        )
+        return chat_role(session.chat, godfather=settings.GODFATHER_PHONE, addresses=addresses)
 
 
 class NewSessionSerializer(Strict):

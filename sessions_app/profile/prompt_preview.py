@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.integrations.llm.base import ChatMessage
 from sessions_app.models import AssistantProfile
 from sessions_app.models.roles import CLIENT, GODFATHER
-from sessions_app.turns.facade import Line, PromptParts, Recalled, build_prompt, profile_for_prompt
+from sessions_app.turns.facade import PromptParts, Recalled, build_prompt, profile_for_prompt
 from sessions_app.turns.presentation import PromptLine, prompt_lines
 
 KINDS: dict[str, Promise] = {
@@ -68,7 +69,7 @@ def prompt_preview(
             fence=FENCE,
             user_role=kind,
             recalled=[memory],
-            history=[Line("user", QUESTIONS[language])],
+            history=[ChatMessage("user", QUESTIONS[language])],
             max_context_tokens=max_context_tokens,
         )
     )

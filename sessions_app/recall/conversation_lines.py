@@ -13,7 +13,15 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from django.db.models import BigIntegerField, BinaryField, Func, QuerySet, UUIDField
+from django.db.models import (
+    Aggregate,
+    BigIntegerField,
+    BinaryField,
+    Func,
+    QuerySet,
+    UUIDField,
+    Value,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
@@ -33,10 +41,10 @@ from sessions_app.models.messages import Role
 from sessions_app.recall.hits import LeftOut
 
 # A longer silence begins a new run of messages.
-SILENCE = timedelta(hours=6)
+SILENCE = timedelta(hours=6) // timedelta(microseconds=1)
 
-# A session's id, and its first and last place.
-Span: TypeAlias = tuple[int, int, int]
+# Of each span the session's id, and its first and last place.
+Spans: TypeAlias = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]
 
 # Ids by their first halves, 0 for none. said_at: in microseconds since 1970, UTC. text, quoted: the
 # hashes of the text and of what it quotes, for comparing lines.
@@ -136,16 +144,13 @@ def lines_around(index: TextIndex, rows: Rows, reach: int, *, mask: Mask | None)
 
     mask: the lines that may be returned, all by default.
     """
-    spans = _spans(index, rows, reach)
-    if not spans:
+    if not len(rows):
         return Around(np.empty(0, np.int64), np.empty(0, np.int64))
-    sessions = np.array([session for session, _, _ in spans], np.uint64)
-    lows = np.array([low for _, low, _ in spans], np.int64)
-    highs = np.array([high for _, _, high in spans], np.int64)
+    spans = _spans(index.columns_of(rows), reach)
     found, owners = [], []
     first = 0
     for segment in index.segments:
-        here, owner = _order_of(segment).within(sessions, lows, highs)
+        here, owner = _order_of(segment).within(*spans)
         found.append(here + first)
         owners.append(owner)
         first += len(segment)
@@ -155,23 +160,19 @@ def lines_around(index: TextIndex, rows: Rows, reach: int, *, mask: Mask | None)
     columns = index.columns_of(lines)
     order = np.lexsort((columns["order_num"], columns["answers"] != 0, columns["place"], span))
     lines, span, said_at = lines[order], span[order], columns["said_at"][order]
-    silent = np.abs(np.diff(said_at)) > SILENCE / timedelta(microseconds=1)
+    silent = np.abs(np.diff(said_at)) > SILENCE
     runs = np.concatenate(([0], np.cumsum((np.diff(span) != 0) | silent))) if len(lines) else span
     return Around(lines, runs)
 
 
-def _spans(index: TextIndex, rows: Rows, reach: int) -> list[Span]:
+def _spans(lines: NDArray[np.void], reach: int) -> Spans:
     """Return the spans of sessions that hold everything around these lines, without overlap."""
-    columns = index.columns_of(rows) if len(rows) else np.empty(0, LINE)
-    spans: list[Span] = []
-    places = sorted(zip(columns["session"].tolist(), columns["place"].tolist(), strict=True))
-    for session, place in places:
-        low, high = place - reach, place + reach
-        if spans and spans[-1][0] == session and low <= spans[-1][2] + 1:
-            spans[-1] = (session, spans[-1][1], high)
-        else:
-            spans.append((session, low, high))
-    return spans
+    lines = lines[np.lexsort((lines["place"], lines["session"]))]
+    sessions, places = lines["session"], lines["place"].astype(np.int64)
+    apart = (np.diff(sessions) != 0) | (np.diff(places) > 2 * reach + 1)
+    starts = np.flatnonzero(np.concatenate(([True], apart)))
+    ends = np.append(starts[1:], len(lines)) - 1
+    return sessions[starts], places[starts] - reach, places[ends] + reach
 
 
 class _Order:
@@ -235,6 +236,24 @@ def adjacent_lines(
     ]
 
 
+def answers_to(
+    index: TextIndex, rows: Rows, questions: Mask, reach: int, *, mask: Mask | None
+) -> Rows:
+    """Return which of these lines, by their places, answer the ``questions``, the newest first.
+
+    Imported messages don't say which of them they answer: there it is the line after the question.
+    """
+    columns = index.columns_of(rows)
+    answer = np.isin(columns["answers"], index.keys_of(rows[questions])[:, 0])
+    if not (answer & ~questions).any():
+        pairs = adjacent_lines(index, rows[questions].tolist(), reach, mask=mask)
+        after = [row for _, row in pairs if row is not None]
+        answer = np.isin(rows, after) & ~columns["asks"]
+    places = np.flatnonzero(answer & ~questions)
+    newest: Rows = places[np.argsort(-columns["said_at"][places], kind="stable")]
+    return newest
+
+
 def days_of(said_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct days, as ordinals of dates in UTC, and for each line that of its day."""
     epoch = 719_163
@@ -256,3 +275,13 @@ def left_out_mask(index: TextIndex, left_out: LeftOut) -> Mask:
         return mask
 
     return index.marked(marked)
+
+
+def mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
+    """Return which texts of the index are among these, as the database decides."""
+    keys = Func("pk", function="uuid_send", output_field=BinaryField())
+    together = Aggregate(keys, Value(b""), function="string_agg", output_field=BinaryField())
+    sent = texts.order_by().aggregate(keys=together)["keys"] or b""
+    mask = np.zeros(len(index), bool)
+    mask[index.rows_of(np.frombuffer(sent, ">u8").reshape(-1, 2).astype(np.uint64))] = True
+    return mask

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from uuid import UUID
 
 import numpy as np
 
-from memories_app.ranking.facade import HeldTexts, Question, WordSearch, rank
+from memories_app.ranking.facade import HeldTexts, Question, WordSearch, rank, vectors_from
 from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     REACH,
@@ -26,7 +27,7 @@ from memoryproject.foundation.retrieval.subqueries import (
     known_terms,
     periods_asked,
 )
-from memoryproject.foundation.retrieval.text_index import Rows, ranges
+from memoryproject.foundation.retrieval.text_index import Mask, Rows
 from sessions_app.recall.conversation_lines import days_of, lines_around
 
 # Limit of lines that are ranked with their context.
@@ -71,10 +72,20 @@ def topics_of(subqueries: Sequence[QueryPart], found: WordSearch) -> list[str]:
 
 @dataclass(frozen=True)
 class Scorers:
-    """The scorers of lines: ``with_vectors`` if the question has a vector, else ``by_words``."""
+    """The scorers of lines: ``with_vectors`` if question and line have a vector, else ``by_words``.
+
+    A line has none in another language than the embedder's, and for a moment after it was stored.
+    """
 
     with_vectors: Scorer = WITH_VECTORS
     by_words: Scorer = BY_WORDS
+
+    def chances(self, features: Floats, *, compared: Mask | bool) -> Floats:
+        """Return the probability of each line; ``compared``: its vector, with the question's."""
+        chances: Floats = np.where(
+            compared, self.with_vectors.chances(features), self.by_words.chances(features)
+        )
+        return chances
 
 
 DEFAULT_WEIGHTS = Scorers()
@@ -111,8 +122,10 @@ def rank_messages(
                 question.subqueries[place].text, columns["said_at"], message_question
             ),
         )
-        judge = judges.by_words if message_question.topics[place] is None else judges.with_vectors
-        chances = judge.chances(features_of(text, query, lines))
+        chances = judges.chances(
+            features_of(text, query, lines),
+            compared=message_question.topics[place] is not None and ~np.isnan(lines.topics),
+        )
         worth = IN_USE.part_worth if place else 1.0
         best = np.maximum(best, worth * query.substance * chances)
     return RankedLines(rows, best, cosines[:, 0])
@@ -124,11 +137,11 @@ def _spread(rows: Rows, scores: Floats, similarities: Floats) -> Rows:
     The same text has the same score and the same cosine.
     """
     # NaN differs from itself, and no cosine is this.
-    near = np.nan_to_num(similarities, nan=-2.0)
+    near = np.where(np.isnan(similarities), -2.0, similarities)
     order = np.lexsort((near, scores))
-    begins = np.flatnonzero((np.diff(scores[order]) != 0) | (np.diff(near[order]) != 0)) + 1
-    _, earlier = ranges(np.array([0, *begins]), np.array([*begins, len(order)]))
-    within = np.arange(len(order)) - np.array([0, *begins])[earlier]
+    places = np.arange(len(order))
+    begins = (np.diff(scores[order], prepend=np.nan) != 0) | (np.diff(near[order], prepend=0) != 0)
+    within = places - np.maximum.accumulate(np.where(begins, places, 0))
     kept = np.sort(order[within < MAX_SAME_SEEDS])[:SEEDS]
     spread: Rows = rows[kept]
     return spread
@@ -143,3 +156,16 @@ def _period_fits(text: str, said_at: Rows, message_question: MessageQuestion) ->
     fits = np.array([best_fit(periods, date.fromordinal(int(day))) for day in days])
     found: Floats = fits[number]
     return found
+
+
+def similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:
+    """Return the exact cosines of vectors, as PostgreSQL sends them, to the whole question."""
+    known = {key: vector for key, vector in sent.items() if vector is not None}
+    if question.vectors[0] is None or not known:
+        return {}
+    whole = np.array(question.vectors[0], np.float64)
+    own = vectors_from(list(known.values())).astype(np.float64)
+    lengths = np.linalg.norm(own, axis=1) * np.linalg.norm(whole)
+    if own.shape[1] != len(whole) or not lengths.all():
+        return {}
+    return dict(zip(known, (own @ whole / lengths).tolist(), strict=True))

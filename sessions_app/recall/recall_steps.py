@@ -6,7 +6,7 @@ Visibility is decided there, in two querysets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
@@ -17,12 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from django.db import DatabaseError, connection, transaction
 from django.db.models import (
-    Aggregate,
-    BinaryField,
-    Func,
     Q,
     QuerySet,
-    Value,
 )
 from django.utils import timezone
 
@@ -33,18 +29,19 @@ from memories_app.ranking.facade import (
     HeldScope,
     HeldTexts,
     Question,
+    RankedTexts,
+    SearchedTexts,
     StoredTexts,
     prepare_query,
     rank,
     search_words,
-    vectors_from,
-    with_ids,
 )
 from memories_app.search.facade import memories_held, memories_visible, scopes_visible
 from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
+from memoryproject.foundation.retrieval.query import informative_terms
+from memoryproject.foundation.retrieval.subqueries import QueryPart, knows_nothing, query_parts
 from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.tokenizer import Kind
@@ -54,7 +51,9 @@ from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
     LINES,
     adjacent_lines,
+    answers_to,
     left_out_mask,
+    mask_of,
     messages_held,
     messages_visible,
 )
@@ -72,6 +71,7 @@ from sessions_app.recall.message_ranking import (
     MessageQuestion,
     RankedLines,
     rank_messages,
+    similarities,
     topics_of,
 )
 
@@ -86,6 +86,10 @@ MAX_COMPARED = 300
 # Commands and the like may stand between two messages; beyond this distance they are no
 # neighbours.
 REACH = 6
+# No more memories than this are candidates.
+MAX_RANKED = 1_000
+# So many memories are read at once if those before them are copies of each other.
+COPIES = 100
 # So many lines more than are wanted are read at once, because some are copies of others.
 SPARE = 3
 
@@ -117,10 +121,11 @@ class Search:
         failed = bool(messages) and lines is None
         topics = topics_of(subqueries, lines.found) if lines and lines.found.texts else []
         question, topic_vectors, embedded = prepare_query(subqueries, self.embedder, topics=topics)
-        memories: list[Hit] | None = []
+        memories = None
         if MEMORIES in self.sources:
             memories = _try_twice(lambda: self._memories(question, opened.memories))
-        beside = _Beside.of(memories or [], repeats=self.repeats)
+            failed |= memories is None
+        beside = memories or _Beside([], DistinctTexts())
         found: list[Hit] | None = []
         if lines and topics:
             found = _try_twice(lambda: lines.hits(question, topic_vectors, beside))
@@ -129,7 +134,7 @@ class Search:
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best,
-            degraded=failed or not embedded or memories is None or found is None,
+            degraded=failed or not embedded or found is None,
         )
 
     def _open(self) -> _Opened:
@@ -158,43 +163,52 @@ class Search:
             "chat_id": self.viewer.chat_id,
         }
 
-    def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> list[Hit]:
+    def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> _Beside:
         parts = [part for part in held if part is not None]
+        texts: SearchedTexts
         if len(parts) < len(held):
             visible = self._memories_searched()
             near = question.calibration.midpoint
-            stored = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
-            ranked = with_ids(rank(question, stored, top_k=self.top_k), stored)
+            texts = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
         else:
             together = [segment for part in parts for segment in part.segments]
             index = parts[0] if len(parts) == 1 else TextIndex(together)
             mask = _current(index)
             if self.memories_where:
-                chosen = _mask_of(index, self._memories_searched())
+                chosen = mask_of(index, self._memories_searched())
                 mask = chosen if mask is None else mask & chosen
             texts = HeldTexts(index, mask=mask)
-            ranked = with_ids(rank(question, texts, top_k=self.top_k), texts)
-        ranked = [item for item in ranked if item.score >= self.min_similarity]
-        if not ranked:
-            return []
+        ranked = rank(question, texts, top_k=MAX_RANKED)
+        hits = self._memory_hits(question, ranked, texts)
+        return _Beside.of(hits, most=self.top_k, repeats=self.repeats)
+
+    def _memory_hits(
+        self, question: Question, ranked: RankedTexts, texts: SearchedTexts
+    ) -> Iterator[Hit]:
+        """Return the memories that are relevant, best first, read as they are needed."""
         # Filter by visibility again: a memory may have become private since it was ranked.
         rights = self._rights()
         chat_id = rights.pop("chat_id")
-        read = memory_read(**rights, in_chat=chat_id is not None)
-        found = read_by_id(
-            read,
-            ids=sent_ids(item.key for item in ranked),
-            chat_id=chat_id,
-            now=timezone.now(),
-            model=question.model,
-        )
-        cosines = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
-        hits = []
-        for key, score in ((item.key, item.score) for item in ranked if item.key in found):
-            content, created_at, kind, _ = found[key]
-            of_kind = {"type": kind}
-            hits.append(Hit("memory", key, content, score, cosines.get(key), created_at, of_kind))
-        return hits
+        relevant = np.flatnonzero(ranked.scores >= self.min_similarity)
+        # Many clients may have a copy of what the owner finds.
+        for places in np.split(relevant, range(self.top_k, len(relevant), COPIES)):
+            scores = ranked.scores[places].tolist()
+            ids = texts.ids(texts.taken(ranked.texts, places))
+            if not ids:
+                break
+            found = read_by_id(
+                memory_read(**rights, in_chat=chat_id is not None),
+                ids=sent_ids(ids),
+                chat_id=chat_id,
+                now=timezone.now(),
+                model=question.model,
+            )
+            near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
+            for key, score in zip(ids, scores, strict=True):
+                if key in found:
+                    content, created_at, kind, _ = found[key]
+                    about = {"type": kind}
+                    yield Hit("memory", key, content, score, near.get(key), created_at, about)
 
     def _memories_searched(self) -> QuerySet[Memory]:
         visible = memories_visible(**self._rights())
@@ -220,9 +234,10 @@ class _Beside:
     texts: DistinctTexts
 
     @classmethod
-    def of(cls, memories: Sequence[Hit], *, repeats: bool) -> _Beside:
+    def of(cls, memories: Iterator[Hit], *, most: int, repeats: bool) -> _Beside:
         texts = DistinctTexts()
-        return cls([hit for hit in memories if texts.is_new(hit.content) or repeats], texts)
+        new = (hit for hit in memories if texts.is_new(hit.content) or repeats)
+        return cls(list(islice(new, most)), texts)
 
     def ahead_of(self, score: float) -> int:
         return sum(hit.score > score for hit in self.memories)
@@ -235,6 +250,7 @@ class _Lines:
         self._search = search
         self._index = index
         self._words = [term for term in subqueries[0].terms if term.kind is not Kind.SOUGHT]
+        self._topic = informative_terms(subqueries[0].terms)
         self._longest = 3 * len(subqueries[0].terms) + 3
         self._distinct = DistinctTexts("" if search.repeats else search.query)
         # By the hash of a text: whether it only repeats the query.
@@ -246,7 +262,7 @@ class _Lines:
         mask = None if search.left_out is None else left_out_mask(index, search.left_out)
         if search.messages_where:
             messages = messages_visible(search.viewer.chat_id).filter(search.messages_where)
-            chosen = _mask_of(index, messages)
+            chosen = mask_of(index, messages)
             mask = chosen if mask is None else mask & chosen
         repeats = None if search.repeats else self._repeating
         self._texts = HeldTexts(index, mask=mask, repeats=repeats)
@@ -255,12 +271,13 @@ class _Lines:
     def _repeating(self, rows: Rows) -> Rows:
         """Return which of these lines only repeat the query.
 
-        Only lines that ask for something and hold nearly all of its words, and hardly others, are
-        read for that.
+        Only lines that ask for something and hold nearly all of its words, or all that name its
+        topic, and hardly others, are read for that.
         """
         if not len(rows):
             return rows
-        rows = rows[self._texts.lacking(rows, self._words) <= self._distinct.most_lacking]
+        likely = self._texts.holding(rows, self._words, lacking=self._distinct.most_lacking)
+        rows = np.union1d(likely, self._texts.holding(rows, self._topic, lacking=0))
         rows = rows[self._index.lengths_of(rows) <= self._longest]
         rows = rows[self._index.counts_of(rows, [ASKING])[:, 0] > 0]
         hashes = self._index.columns_of(rows)["text"]
@@ -306,21 +323,20 @@ class _Lines:
     def _originals(self, lines: RankedLines) -> Iterator[tuple[int, float]]:
         """Return the lines, best first, with their scores, but not those that repeat the query.
 
-        The last answer that the question got before takes the question's place. Where a line
-        quotes another one, the other one takes its place, too.
+        The last answer that the question got before, and that says something, takes the question's
+        place. Where a line quotes another one, the other one takes its place, too.
         """
         columns = self._index.columns_of(lines.rows)
         repeated = np.isin(lines.rows, self._repeating(lines.rows))
         scores = lines.scores.copy()
         if repeated.any():
-            questions = self._index.keys_of(lines.rows[repeated])[:, 0]
-            answers = np.flatnonzero(np.isin(columns["answers"], questions) & ~repeated)
-            if len(answers):
-                last = answers[columns["said_at"][answers].argmax()]
-                scores[last] = max(scores[last], scores[repeated].max())
+            answers = answers_to(self._index, lines.rows, repeated, REACH, mask=self._texts.mask)
+            last = self._first_known(lines.rows, answers[:MAX_COMPARED])
+            scores[last] = np.maximum(scores[last], scores[repeated].max())
         enough = np.flatnonzero(scores >= self._search.min_similarity)
-        order = self._texts.ordered(lines.rows[enough], scores[enough], len(enough))
-        for place in enough[order].tolist():
+        few = 8 * self._search.top_k
+        best_first = self._texts.best_first(lines.rows[enough], scores[enough], few)
+        for place in (int(enough[each]) for each in best_first):
             score = float(scores[place])
             quoted = columns["quoted"][place]
             if quoted != columns["text"][place]:
@@ -328,6 +344,13 @@ class _Lines:
                 yield from ((int(lines.rows[each]), score) for each in originals[:1])
             if not repeated[place]:
                 yield int(lines.rows[place]), score
+
+    def _first_known(self, rows: Rows, places: Rows) -> Rows:
+        """Return the first of these places whose line doesn't say that nothing is known."""
+        ids = self._texts.ids(rows[places])
+        read = dict(Message.objects.filter(pk__in=ids).values_list("pk", "content"))
+        known = (place for place, key in enumerate(ids) if not knows_nothing(read.get(key, "")))
+        return places[list(islice(known, 1))]
 
     def _new(
         self, ranked: Iterator[tuple[int, float]], question: Question, beside: _Beside
@@ -356,7 +379,7 @@ class _Lines:
             model=question.model,
         )
         self._texts_read |= {key: (role, text) for key, (text, role, *_) in found.items()}
-        near = _similarities(question, {key: vector for key, (*_, vector) in found.items()})
+        near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
         for (row, score), pair in zip(ranked, beside, strict=True):
             key = ids[row]
             if key not in found:
@@ -416,29 +439,6 @@ def _current(index: TextIndex) -> Mask | None:
     if all(_first_expiry(segment) > now for segment in index.segments):
         return None
     return index.marked(lambda segment: segment.columns["expires"] > now)
-
-
-def _mask_of(index: TextIndex, texts: QuerySet[Any]) -> Mask:
-    """Return which texts of the index are among these, as the database decides."""
-    keys = Func("pk", function="uuid_send", output_field=BinaryField())
-    together = Aggregate(keys, Value(b""), function="string_agg", output_field=BinaryField())
-    sent = texts.order_by().aggregate(keys=together)["keys"] or b""
-    mask = np.zeros(len(index), bool)
-    mask[index.rows_of(np.frombuffer(sent, ">u8").reshape(-1, 2).astype(np.uint64))] = True
-    return mask
-
-
-def _similarities(question: Question, sent: Mapping[UUID, bytes | None]) -> dict[UUID, float]:
-    """Return the exact cosines of vectors, as PostgreSQL sends them, to the whole question."""
-    known = {key: vector for key, vector in sent.items() if vector is not None}
-    if question.vectors[0] is None or not known:
-        return {}
-    whole = np.array(question.vectors[0], np.float64)
-    own = vectors_from(list(known.values())).astype(np.float64)
-    lengths = np.linalg.norm(own, axis=1) * np.linalg.norm(whole)
-    if own.shape[1] != len(whole) or not lengths.all():
-        return {}
-    return dict(zip(known, (own @ whole / lengths).tolist(), strict=True))
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:

@@ -11,7 +11,7 @@ from cards_app.rules.extract import extractive_summary
 from cards_app.rules.lines import Line
 from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import (
     CHARACTERS_A_TOKEN,
     cut_at_word,
@@ -57,7 +57,7 @@ class Summarizer:
     context_limit: ContextLimit | None = None
 
     def digest(
-        self, lines: Sequence[Line], *, longest: int, renew: Callable[[], None] = nothing
+        self, lines: Sequence[Line], *, longest: int, renew: Callable[[], None] = do_nothing
     ) -> Made:
         """Return the text of one run of messages, at most ``longest`` tokens.
 
@@ -72,7 +72,7 @@ class Summarizer:
         return self._ask(self.chat_model, self.skill.task, texts, longest, renew)
 
     def chapter(
-        self, digests: Sequence[str], *, longest: int, renew: Callable[[], None] = nothing
+        self, digests: Sequence[str], *, longest: int, renew: Callable[[], None] = do_nothing
     ) -> Made:
         """Return one text made of several digests. Raises ChatModelError."""
         texts = [digest for digest in digests if digest.strip()]

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import F, Q
 from django.utils import timezone
 
+from memoryproject.foundation.compiled_sql import read_prepared
 from memoryproject.foundation.leases import Lease
 from sessions_app.models import SummaryWork
 
 # The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
 
-_IS_DUE = f"SELECT 1 FROM {SummaryWork._meta.db_table} WHERE session_id = %s AND due"  # noqa: S608 constants only
+_IS_DUE = f"SELECT 1 FROM {SummaryWork._meta.db_table} WHERE session_id = %(session_id)s AND due"  # noqa: S608 constants only
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,8 @@ class SummaryLease(Lease[SummaryWork]):
 
 def summary_is_requested(session_id: UUID) -> bool:
     """Return whether the session is marked."""
-    with connection.cursor() as cursor:
-        # In SQL, because it is asked after each message while a summary is awaited.
-        cursor.execute(_IS_DUE, [session_id])
-        return bool(cursor.fetchone())
+    # Asked after each message while a summary is awaited.
+    return bool(read_prepared(_IS_DUE, {"session_id": session_id}))
 
 
 def summary_request(session_id: UUID) -> bool:

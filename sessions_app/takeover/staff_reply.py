@@ -6,13 +6,13 @@ and never twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.conversations.facade import has_window, last_heard
@@ -40,52 +40,57 @@ from sessions_app.turns.facade import chat_locked
 MAX_LENGTH = 20_000
 
 
+@dataclass(frozen=True)
+class StaffReply:
+    """A reply as it was written.
+
+    The same ``key`` sends once, however often it comes. ``quote`` is the id of a message of the
+    chat that the reply quotes, or empty. ``file`` goes with the text.
+    """
+
+    text: str
+    key: UUID
+    quote: str = ""
+    file: Posted | None = None
+
+
 def chat_reply(
     *,
     chat_id: UUID,
-    text: str,
-    quote: str = "",
-    key: UUID,
-    author_id: int,
-    actor: Actor,
-    rules: IntakeRules,
+    reply: StaffReply,
+    writer: Writer,
     providers: Mapping[str, WhatsAppProvider],
     otherwise: OwnNumber,
-    enqueue: Callable[[UUID], None],
-    now: datetime,
-    file: Posted | None = None,
     storage: MediaStorage | None = None,
 ) -> HandReply:
-    """Store the text as an assistant message and hand it to the chat's provider.
+    """Store the reply as an assistant message and hand it to the chat's provider.
 
-    ``file`` goes with it, and is kept in ``storage``.
-
-    ``quote`` is the id of a message of the chat that the reply quotes, or empty. The reply goes by
-    ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key`` sends
-    once, however often it comes. Where the assistant isn't paused, the reply pauses it for
+    Its file is kept in ``storage``. The reply goes by ``otherwise`` where the chat came by the
+    terminal, the API or an import. Where the assistant isn't paused, the reply pauses it for
     OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
     """
-    text = _checked(text, has_file=file is not None)
+    text = _checked(reply.text, has_file=reply.file is not None)
     provider = providers[number_of(Chat.objects.get(pk=chat_id), otherwise).provider]
-    with attached(file, provider=provider, storage=storage) as attachment, transaction.atomic():
+    attaching = attached(reply.file, provider=provider, storage=storage)
+    with attaching as attachment, transaction.atomic():
         chat = chat_locked(chat_id)
         sha256 = attachment.file.sha256 if attachment else ""
-        earlier = sent_before(key=key, chat=chat, text=text, sha256=sha256)
+        earlier = sent_before(key=reply.key, chat=chat, text=text, sha256=sha256)
         if earlier is not None:
             return earlier
         by = number_of(chat, otherwise)
-        asked_at = _asked_at(chat, by, rules, now)
-        quoted = _quoted(chat, by, quote)
+        asked_at = _asked_at(chat, by, writer.rules, writer.now)
+        quoted = _quoted(chat, by, reply.quote)
         parts = parts_of(text, attachment, providers[by.provider])
         return reply_turn_store(
             action="takeover.reply",
             chat=chat,
             by=by,
-            key=key,
+            key=reply.key,
             written=_written(text, parts, attachment, quoted=quoted, asked_at=asked_at),
-            writer=Writer(author_id, actor, rules, enqueue, now),
+            writer=writer,
         )
 
 

@@ -75,7 +75,7 @@ class Signs:
         return Signs(self.exact[start:end], self.loose[start:end])
 
 
-def standing(*, stored: Signs, batch: Signs, follows: bool) -> Standing:
+def batch_position(*, stored: Signs, batch: Signs, follows: bool) -> Standing:
     """Return the position of ``batch`` in ``stored``.
 
     ``follows``: the batch's number says that it holds what was said next. Messages that are

@@ -21,9 +21,9 @@ from sessions_app.transcript_files.continuity import (
     Kind,
     Signs,
     Standing,
+    batch_position,
     holds_different_exchanges,
     repeated_end,
-    standing,
     standing_as_given,
 )
 from sessions_app.transcript_files.errors import (
@@ -91,6 +91,6 @@ __all__ = [
     "messages_again",
     "no_progress",
     "repeated_end",
-    "standing",
+    "batch_position",
     "standing_as_given",
 ]

@@ -19,7 +19,12 @@ from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, header, location
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    header,
+    location,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
@@ -90,8 +95,8 @@ class SessionTranscriptView(ApiView):
             (200, "application/json"): TranscriptSerializer,
         },
         examples=[
-            answered("The text", TEXT, media_type="text/plain"),
-            answered(
+            response_example("The text", TEXT, media_type="text/plain"),
+            response_example(
                 "With what is left out",
                 {"text": TEXT, "messages": 2, "left_out": [LEFT_OUT]},
                 media_type="application/json",
@@ -204,7 +209,7 @@ class ValidateTranscriptView(TextView):
                 request_only=True,
                 media_type="application/json",
             ),
-            answered(
+            response_example(
                 "Not valid",
                 {"valid": False, "messages": 3, "problems": [PROBLEM], "further": 0, "notes": []},
             ),
@@ -276,8 +281,8 @@ class TranscriptsView(TextView):
                 request_only=True,
                 media_type="application/json",
             ),
-            answered("Saved", SAVED, status=201),
-            answered("Stored already", {**SAVED, "added": 0, "overlap": 2}),
+            response_example("Saved", SAVED, status=201),
+            response_example("Stored already", {**SAVED, "added": 0, "overlap": 2}),
         ],
     )
     # A text that is stored already isn't stored again.

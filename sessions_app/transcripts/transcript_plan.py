@@ -18,7 +18,7 @@ from sessions_app.transcript_files.facade import (
     Problem,
     Signs,
     batch_name,
-    standing,
+    batch_position,
     standing_as_given,
 )
 from sessions_app.transcripts.continuity_problems import FORM, boundary_problems, standing_problem
@@ -138,7 +138,7 @@ def _place(
     follows: bool,
 ) -> None:
     found = (
-        standing(stored=stored.signs, batch=batch, follows=follows)
+        batch_position(stored=stored.signs, batch=batch, follows=follows)
         if overlap is None
         else standing_as_given(stored=stored.signs, batch=batch, overlap=overlap)
     )

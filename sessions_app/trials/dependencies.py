@@ -15,21 +15,20 @@ OPENAIS_OWN = "api.openai.com"
 
 
 def trial_models() -> list[str]:
-    """Return the names of the models to choose from, that of the answers first."""
+    """Return the names of the models to choose from, that of the answers first.
+
+    There are none without the key that OpenAI's own server needs.
+    """
     if settings.CHAT_MODEL == OFFLINE:
         return [OFFLINE]
+    if OPENAIS_OWN in settings.OPENAI_BASE_URL and not settings.OPENAI_API_KEY:
+        return []
     return list(dict.fromkeys([settings.OPENAI_MODEL, *settings.COMPARISON_MODELS]))
 
 
 def trial_model(name: str) -> ChatModel | None:
     """Return the model of this name, or None if trials may not ask it."""
     return configured_chat_model(name) if name in trial_models() else None
-
-
-def has_model_key() -> bool:
-    """Return whether the models can be asked: OpenAI's own server needs a key."""
-    is_free = settings.CHAT_MODEL == OFFLINE or OPENAIS_OWN not in settings.OPENAI_BASE_URL
-    return bool(is_free or settings.OPENAI_API_KEY)
 
 
 def sees_pictures() -> bool:

@@ -33,14 +33,14 @@ class TrialWanted:
     chosen: Sequence[str] = field(default_factory=tuple)
 
 
-def trial_check(*, turn: Turn, models: Sequence[str], has_key: bool) -> None:
-    """Check whether the answer can be tried again. Raises TrialRefusedError."""
+def trial_check(*, turn: Turn, models: Sequence[str]) -> None:
+    """Check whether one of the models can try the answer again. Raises TrialRefusedError."""
     if turn.by_hand:
         raise TrialRefusedError("trial_by_hand")
     if turn.message is None or turn.message.revoked_at is not None:
         raise TrialRefusedError("trial_no_question")
     prompt_apart(TurnReplay.of(turn).prompt)
-    if not models or not has_key:
+    if not models:
         raise TrialRefusedError("trial_no_key")
 
 
@@ -52,7 +52,6 @@ def trial_start(
     user: User,
     actor: Actor,
     models: Sequence[str],
-    has_key: bool,
     enqueue: Callable[[UUID], object],
     now: datetime,
 ) -> AnswerTrial:
@@ -71,7 +70,7 @@ def trial_start(
             return known
         if turn.trials.filter(state=TrialState.WAITING).exists():
             raise TrialBusyError
-        trial_check(turn=turn, models=models, has_key=has_key)
+        trial_check(turn=turn, models=models)
         _check(wanted, models)
         oldest = turn.trials.order_by("-created_at").values_list("pk", flat=True)
         AnswerTrial.objects.filter(pk__in=list(oldest[MAX_TRIALS - 1 :])).delete()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import Picture
+from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
@@ -28,7 +28,6 @@ from sessions_app.turns.prompt import (
     MEMORY,
     SPEAKERS,
     Earlier,
-    Line,
     Profile,
     Prompt,
     PromptParts,
@@ -83,7 +82,7 @@ def compose_prompt(material: Material, dependencies: Dependencies, limit: int | 
     """Build the prompt; ``limit`` is the number of tokens that the model is known to read."""
     history = material.history
     parts = prompt_parts(material, dependencies)
-    parts = replace(parts, max_context_tokens=least(parts.max_context_tokens, limit))
+    parts = replace(parts, max_context_tokens=lowest_limit(parts.max_context_tokens, limit))
     prompt = build_prompt(parts)
     before = len(parts.history)
     fills_gaps = dependencies.chat_memory.strategy.fills_gaps
@@ -155,7 +154,7 @@ def known_context_tokens(dependencies: Dependencies) -> int | None:
     return known.tokens if known else None
 
 
-def least(*limits: int | None) -> int | None:
+def lowest_limit(*limits: int | None) -> int | None:
     """Return the lowest of the limits; None if there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
 
@@ -181,7 +180,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
     )
 
 
-def history_lines(material: Material) -> list[Line]:
+def history_lines(material: Material) -> list[ChatMessage]:
     """Return the history as chat APIs take it; only the message where memory is off.
 
     Each picture stands with its message.
@@ -190,16 +189,16 @@ def history_lines(material: Material) -> list[Line]:
         line_of(message, material.turn, material.pictures)
         for message in (material.history.messages if material.history else ())
     ]
-    alone = Line("user", material.text, pictures=material.pictures)
+    alone = ChatMessage("user", material.text, pictures=material.pictures)
     return sendable(lines, keeps_last=True) or [alone]
 
 
-def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> Line:
+def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> ChatMessage:
     """Return a stored message in the form that the model reads, with those pictures of its own."""
     role, content = as_chat_line(message, is_group=turn.chat.is_group)
     form = chat_form(message.metadata)
     own = [each for each in pictures if each.message_id == str(message.message_id)]
-    return Line(role, content, form.tool_calls, form.tool_call_id, form.name, own)
+    return ChatMessage(role, content, form.tool_calls, form.tool_call_id, form.name, own)
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:
@@ -222,8 +221,13 @@ def recalled_of(hit: Hit) -> Recalled:
         for name in ("before", "after")
         if name in hit.metadata
     ]
-    content = without_notice(hit.content)
-    return Recalled(content=content, label=hit_label(hit), said_on=hit.created_at, around=around)
+    return Recalled(
+        content=without_notice(hit.content),
+        label=hit_label(hit),
+        said_on=hit.created_at,
+        around=around,
+        after=without_notice(hit.metadata.get("after", {}).get("content", "")),
+    )
 
 
 def hit_label(hit: Hit) -> str:

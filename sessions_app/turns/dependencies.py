@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
 from uuid import UUID
@@ -20,6 +19,7 @@ from memoryproject.foundation.integrations.documents.sandbox import SandboxExtra
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
+from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
 from memoryproject.foundation.process.lanes import ANSWERS, COMMANDS, enqueue, with_commit
 from memoryproject.foundation.process.shared_times import SharedTimes
 from sessions_app.embedding.facade import embedder as embedder
@@ -89,7 +89,7 @@ def build_storage_notices() -> StorageNotices:
 
     They need a file of their own, so this must run before the disk is full.
     """
-    executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="storage-notices")
+    executor = ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
     notified = SharedTimes(settings.DATA_DIR / "storage-notices.times")
     return StorageNotices(configured_providers(), executor, notified)
 

@@ -22,7 +22,6 @@ from sessions_app.turns.pictures import pictures_gone, pictures_named, pictures_
 from sessions_app.turns.prompt import (
     FENCE_INTRODUCTION,
     RECALLED_LABELS,
-    Line,
     PromptParts,
     Recalled,
     fenced_text,
@@ -49,7 +48,6 @@ from sessions_app.turns.turn_dependencies import Dependencies
 __all__ = [
     "Dependencies",
     "FENCE_INTRODUCTION",
-    "Line",
     "PromptParts",
     "RECALLED_LABELS",
     "Recalled",

@@ -36,7 +36,7 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
 )
 from sessions_app.turns.draft import Draft
-from sessions_app.turns.prompt import Prompt
+from sessions_app.turns.prompt import Prompt, recited
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -82,7 +82,7 @@ def model_reply(
         logger.error("The chat model gave no answer: %s", answered.error)
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
-        draft.text = _without_model(_texts(composed.prompt), turn.chat.language)
+        draft.text = _without_model(_recited(composed.prompt, text), turn.chat.language)
         draft.is_system_text = True
     else:
         completion = answered.completion
@@ -135,7 +135,7 @@ def _complete(
     """Send the prompt; where it is refused for good, again without its pictures."""
     request = ChatRequest(
         prompt.messages,
-        recalled=_texts(prompt),
+        recalled=_recited(prompt, material.text),
         language=material.turn.chat.language or "en",
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )
@@ -149,8 +149,9 @@ def _complete(
     return chat_model.complete(replace(request, messages=blind), before_attempt=lease.renew)
 
 
-def _texts(prompt: Prompt) -> list[str]:
-    return [text.content for text in prompt.kept_recalled]
+def _recited(prompt: Prompt, query: str) -> list[str]:
+    texts = (recited(text, query) for text in prompt.kept_recalled)
+    return [text for text in texts if text]
 
 
 def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import Any
 from zoneinfo import ZoneInfo
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture, message_tokens
+from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.integrations.llm.offline import MAX_MEMORY_LENGTH
+from memoryproject.foundation.retrieval.passages import best_passage
+from memoryproject.foundation.retrieval.subqueries import only_asks
+from memoryproject.foundation.text.characters import estimate_tokens
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 # How a recalled text is introduced: a memory, or by who wrote a message.
@@ -42,13 +44,14 @@ class Recalled:
     """A recalled text.
 
     ``label`` says what it is, such as "memory" or "client said"; ``around`` holds the messages
-    before and after it.
+    before and after it. ``after``: the text of the message after it.
     """
 
     content: str
     label: str
     said_on: datetime
     around: Sequence[str] = ()
+    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,32 +60,6 @@ class Earlier:
 
     content: str
     said_on: datetime
-
-
-@dataclass(frozen=True)
-class Line:
-    """A message of the history, in the form that the model reads; see ChatMessage."""
-
-    role: str
-    content: str
-    tool_calls: Sequence[Mapping[str, Any]] = ()
-    tool_call_id: str = ""
-    name: str = ""
-    pictures: Sequence[Picture] = ()
-
-    @cached_property
-    def tokens(self) -> int:
-        return message_tokens(self.content, self.tool_calls, self.pictures)
-
-    def as_message(self) -> ChatMessage:
-        return ChatMessage(
-            self.role,
-            self.content,
-            self.tool_calls,
-            self.tool_call_id,
-            self.name,
-            self.pictures,
-        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +84,7 @@ class PromptParts:
     cards: Sequence[Earlier] = ()
     summary: str = ""
     passage: str = ""
-    history: Sequence[Line] = ()
+    history: Sequence[ChatMessage] = ()
     query: str = ""
     role_tokens: int | None = None
     max_context_tokens: int | None = None
@@ -202,3 +179,18 @@ def recalled_text(text: Recalled, time_zone: str) -> str:
     day = text.said_on.astimezone(ZoneInfo(time_zone)).date().isoformat()
     lines = [f"- ({text.label}, {day}) {text.content}", *(f"  ({line})" for line in text.around)]
     return "\n".join(lines)
+
+
+def recited(text: Recalled, query: str) -> str:
+    """Return a recalled text for an answer that no model writes: the passage that fits best.
+
+    A message that only asks is no knowledge. It is returned with its answer, or "" without one.
+    """
+    passage = text.content
+    if text.label != MEMORY and only_asks(passage):
+        if not text.after or only_asks(text.after):
+            return ""
+        passage = f"{passage} {text.after}"
+    if len(passage) <= MAX_MEMORY_LENGTH:
+        return passage
+    return best_passage(passage, query, tokens=estimate_tokens(passage[:MAX_MEMORY_LENGTH]))

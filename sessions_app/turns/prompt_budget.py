@@ -29,7 +29,7 @@ from sessions_app.turns.prompt import (
 from sessions_app.turns.prompt_history import (
     MIN_CUT,
     ROUNDING,
-    last_turn,
+    divide_history,
     lines_tokens,
     newest_within,
     question_within,
@@ -77,14 +77,14 @@ def least_tokens(parts: PromptParts) -> int:
     Where something was done since that message, such as the call of a tool, the last of it is
     included.
     """
-    _, question, _, last = last_turn(parts.history)
-    return _fixed_tokens(parts) + lines_tokens(question) + lines_tokens(last)
+    found = divide_history(parts.history)
+    return _fixed_tokens(parts) + lines_tokens(found.question) + lines_tokens(found.last)
 
 
 def _least(parts: PromptParts, room: int) -> Prompt:
     """Build the prompt of the fixed text and the message that is answered alone."""
-    _, question, _, last = last_turn(parts.history)
-    history, cut = question_within([*question, *last], room)
+    found = divide_history(parts.history)
+    history, cut = question_within([*found.question, *found.last], room)
     bare = replace(parts, recalled=(), cards=(), summary="", passage="", history=history)
     return replace(_assembled(parts, bare), cut_messages=cut, conversation_room=0)
 
@@ -147,7 +147,7 @@ def _longest_passage(room: int) -> int:
 
 def _within(parts: PromptParts, room: int) -> Prompt:
     """Build the prompt with at most ``room`` tokens beside the fixed text."""
-    earlier, question_lines, middle, last = last_turn(parts.history)
+    earlier, question_lines, middle, last = divide_history(parts.history)
     question, cut_messages = question_within([*question_lines, *last], room)
     left = max(room - lines_tokens(question) - _fence_tokens(parts), 0)
     texts = estimate_tokens(parts.summary) + estimate_tokens(parts.passage)
@@ -187,7 +187,7 @@ def _within(parts: PromptParts, room: int) -> Prompt:
 
 def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
     system = ChatMessage("system", system_text(chosen))
-    messages = [system, *(line.as_message() for line in chosen.history)]
+    messages = [system, *chosen.history]
     pairs = zip(given.recalled, chosen.recalled, strict=False)
     return Prompt(
         messages=messages,

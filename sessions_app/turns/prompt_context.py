@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import (
@@ -26,14 +27,14 @@ from sessions_app.turns.compose_prompt import (
     Material,
     cards_in_reach,
     known_context_tokens,
-    least,
     left_out_record,
     line_of,
+    lowest_limit,
     prompt_parts,
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.prompt import Line, Prompt, PromptParts
+from sessions_app.turns.prompt import Prompt, PromptParts
 from sessions_app.turns.prompt_budget import build_prompt, least_tokens
 from sessions_app.turns.prompt_history import sendable
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -44,7 +45,7 @@ class BudgetTooSmallError(ValueError):
 
     def __init__(self, least: int) -> None:
         super().__init__(
-            f"max_tokens: the system text and the last message alone have {least} tokens. "
+            f"max_tokens: The system text and the last message alone have {least} tokens. "
             f"Give at least {least}."
         )
         self.least = least
@@ -96,7 +97,7 @@ def context_make(
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     if max_tokens is not None and least_tokens(parts) > max_tokens:
         raise BudgetTooSmallError(least_tokens(parts))
-    limit = least(
+    limit = lowest_limit(
         max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
     )
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
@@ -179,7 +180,7 @@ def _lines(
     history: History | None,
     after: Sequence[HistoryMessage],
     query: str | None,
-) -> list[Line]:
+) -> list[ChatMessage]:
     lines = list(parts.history) if history else []
     lines += [line_of(each, turn) for each in after]
     if query is None:
@@ -187,4 +188,4 @@ def _lines(
     last = history.messages[-1] if history and not after else None
     if last is not None and last.role == Role.USER and last.content == query:
         return lines
-    return [*lines, Line("user", query)]
+    return [*lines, ChatMessage("user", query)]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.text.characters import (
     characters_within,
     cut_between_characters,
     cut_to_tokens,
     estimate_tokens,
 )
-from sessions_app.turns.prompt import Line
 
 USER, TOOL = "user", "tool"
 # Some servers refuse an empty result.
@@ -28,13 +29,13 @@ MAX_TORN = 40
 CUT_MARK = "\n[… {count} characters are left out here …]\n"
 
 
-def sendable(lines: Sequence[Line], *, keeps_last: bool = False) -> list[Line]:
+def sendable(lines: Sequence[ChatMessage], *, keeps_last: bool = False) -> list[ChatMessage]:
     """Return the lines without empty ones, calls without results, and results without their call.
 
     A chat API refuses a history that has one of these. ``keeps_last``: the last line stays, also
     if it is empty.
     """
-    kept: list[Line] = []
+    kept: list[ChatMessage] = []
     place = 0
     while place < len(lines):
         line, after = lines[place], _after_results(lines, place)
@@ -47,7 +48,7 @@ def sendable(lines: Sequence[Line], *, keeps_last: bool = False) -> list[Line]:
     return kept
 
 
-def _after_results(lines: Sequence[Line], place: int) -> int:
+def _after_results(lines: Sequence[ChatMessage], place: int) -> int:
     """Return the place after a line and the tools' messages that follow it."""
     after = place + 1
     while after < len(lines) and lines[after].role == TOOL:
@@ -55,9 +56,9 @@ def _after_results(lines: Sequence[Line], place: int) -> int:
     return after
 
 
-def _exchange(call: Line, results: Sequence[Line]) -> list[Line]:
+def _exchange(call: ChatMessage, results: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the call with its results: only those calls that have one, each with its first."""
-    found: dict[str, Line] = {}
+    found: dict[str, ChatMessage] = {}
     for result in results:
         found.setdefault(result.tool_call_id, result)
     calls = [each for each in call.tool_calls if each["id"] in found]
@@ -70,9 +71,9 @@ def _exchange(call: Line, results: Sequence[Line]) -> list[Line]:
     return [replace(call, tool_calls=calls), *outputs]
 
 
-def units(lines: Sequence[Line]) -> list[list[Line]]:
+def units(lines: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
     """Divide lines into what is kept or left out together: a call and its results, or a message."""
-    found: list[list[Line]] = []
+    found: list[list[ChatMessage]] = []
     for line in lines:
         if found and line.role == TOOL:
             found[-1].append(line)
@@ -81,7 +82,7 @@ def units(lines: Sequence[Line]) -> list[list[Line]]:
     return found
 
 
-def turns(lines: Sequence[Line]) -> list[list[Line]]:
+def turns(lines: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
     """Divide lines into turns. What stands before the first user's message has no question.
 
     So each of these units is one turn.
@@ -96,37 +97,47 @@ def turns(lines: Sequence[Line]) -> list[list[Line]]:
     return found
 
 
-def last_turn(lines: Sequence[Line]) -> tuple[list[Line], list[Line], list[Line], list[Line]]:
-    """Divide lines into earlier ones, the last question, what was done since, and the last unit.
+class DividedHistory(NamedTuple):
+    """A history in the parts that are kept or left out for different reasons.
 
-    The question and the last unit make no sense without each other. A history that ends with the
-    question has only it.
+    ``question``: the message that is answered; ``middle``: what was done since, such as the calls
+    of tools, without the last unit of it, which is ``last``. The question and the last unit make
+    no sense without each other. A history that ends with the question has only it.
     """
+
+    earlier: list[ChatMessage]
+    question: list[ChatMessage]
+    middle: list[ChatMessage]
+    last: list[ChatMessage]
+
+
+def divide_history(lines: Sequence[ChatMessage]) -> DividedHistory:
+    """Divide the lines of a history at its last question."""
     found = turns(lines)
     if not found:
-        return [], [], [], []
+        return DividedHistory([], [], [], [])
     earlier = [line for turn in found[:-1] for line in turn]
     last = found[-1]
     if last[0].role != USER:
-        return earlier, [], [], last
+        return DividedHistory(earlier, [], [], last)
     after = units(last[1:])
     middle = [line for unit in after[:-1] for line in unit]
-    return earlier, last[:1], middle, after[-1] if after else []
+    return DividedHistory(earlier, last[:1], middle, after[-1] if after else [])
 
 
-def lines_tokens(lines: Sequence[Line]) -> int:
+def lines_tokens(lines: Sequence[ChatMessage]) -> int:
     """Return the tokens of all lines."""
     return sum(line.tokens for line in lines)
 
 
-def question_within(question: Sequence[Line], room: int) -> tuple[list[Line], int]:
+def question_within(question: Sequence[ChatMessage], room: int) -> tuple[list[ChatMessage], int]:
     """Return the message that is answered; if it is too long, with room left for the rest."""
     if lines_tokens(question) <= room:
         return list(question), 0
     return _shared(question, room * 3 // 4)
 
 
-def _shared(lines: Sequence[Line], room: int) -> tuple[list[Line], int]:
+def _shared(lines: Sequence[ChatMessage], room: int) -> tuple[list[ChatMessage], int]:
     """Return the lines, the longest of them cut, and how many were; calls of tools stay whole."""
     room -= sum(line.tokens - estimate_tokens(line.content) for line in lines)
     lengths = [estimate_tokens(line.content) for line in lines]
@@ -147,12 +158,12 @@ def widths_within(lengths: Sequence[int], room: int) -> list[int]:
     return widths
 
 
-def newest_within(earlier: Sequence[Line], left: int) -> tuple[list[Line], int]:
+def newest_within(earlier: Sequence[ChatMessage], left: int) -> tuple[list[ChatMessage], int]:
     """Return the newest turns that fit, and how many of their messages were shortened.
 
     Only the turn right before the question is shortened: older ones are left out.
     """
-    kept: list[Line] = []
+    kept: list[ChatMessage] = []
     for turn in reversed(turns(earlier)):
         if lines_tokens(turn) > left:
             if not kept and left >= MIN_CUT * len(turn):
@@ -164,9 +175,9 @@ def newest_within(earlier: Sequence[Line], left: int) -> tuple[list[Line], int]:
     return kept, 0
 
 
-def whole_within(lines: Sequence[Line], left: int) -> list[Line]:
+def whole_within(lines: Sequence[ChatMessage], left: int) -> list[ChatMessage]:
     """Return the newest units that fit, whole."""
-    kept: list[Line] = []
+    kept: list[ChatMessage] = []
     for unit in reversed(units(lines)):
         if lines_tokens(unit) > left:
             break
@@ -175,7 +186,7 @@ def whole_within(lines: Sequence[Line], left: int) -> list[Line]:
     return kept
 
 
-def _cut(line: Line, tokens: int) -> Line:
+def _cut(line: ChatMessage, tokens: int) -> ChatMessage:
     """Return the beginning and the end of a message in at most ``tokens`` tokens.
 
     What is asked about a pasted text stands before or after it.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from sessions_app.turns.questions import CONCEPT, VARIANT, Question, QuestionGroup, wording
+from sessions_app.turns.questions import CONCEPT, VARIANT, Question, QuestionGroup, folded_question
 
 # Questions are about one topic if their vectors say so with this probability, or if so much of
 # their words, by weight, is in the other one. Tried out on questions to shops in both languages.
@@ -34,7 +34,7 @@ def questions_group(questions: Sequence[Question], calibration: Calibration) -> 
     """
     by_key: dict[str, list[Question]] = defaultdict(list)
     for question in sorted(questions, key=lambda each: (each.asked_at, each.turn_id), reverse=True):
-        by_key[wording(question.text)].append(question)
+        by_key[folded_question(question.text)].append(question)
     wordings = list(by_key.values())
     alike = _alike([each[0] for each in wordings], calibration)
     stars = _stars(alike, np.array([len(each) for each in wordings], dtype=np.float32))

@@ -57,10 +57,10 @@ class QuestionGroup:
         """Return one question of each wording, the newest first."""
         by_key: dict[str, Question] = {}
         for question in self.questions:
-            by_key.setdefault(wording(question.text), question)
+            by_key.setdefault(folded_question(question.text), question)
         return list(by_key.values())
 
 
-def wording(text: str) -> str:
+def folded_question(text: str) -> str:
     """Return the text without differences that a reader ignores."""
     return _PUNCTUATION.sub(" ", fold(text)).strip()

@@ -119,20 +119,16 @@ def _store_message(
 
 def _replay_store(turn: Turn, draft: Draft) -> None:
     """Store the replay record, in the place of that of an earlier answer to this turn."""
-    record = {
-        "prompt": draft.prompt,
-        "recalled": draft.recalled,
-        "shown": [str(key) for key in draft.shown],
-        "left_out": draft.left_out,
-        "summary_id": draft.summary_id,
-        "model": draft.model,
-        "prompt_tokens": draft.prompt_tokens,
-        "completion_tokens": draft.completion_tokens,
-        "timings": draft.timings,
-    }
-    TurnReplay.objects.bulk_create(
-        [TurnReplay(turn=turn, **record)],
-        update_conflicts=True,
-        unique_fields=["turn"],
-        update_fields=list(record),
+    replay = TurnReplay(
+        turn=turn,
+        prompt=draft.prompt,
+        recalled=draft.recalled,
+        shown=[str(key) for key in draft.shown],
+        left_out=draft.left_out,
+        summary_id=draft.summary_id,
+        model=draft.model,
+        prompt_tokens=draft.prompt_tokens,
+        completion_tokens=draft.completion_tokens,
+        timings=draft.timings,
     )
+    row_add(replay, may_exist=True)

@@ -14,7 +14,13 @@ from django.db import transaction
 from django.db.models import BigIntegerField, CharField, QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models, rows_update
+from memoryproject.foundation.compiled_sql import (
+    Given,
+    Update,
+    compiled_models,
+    read_prepared,
+    rows_update,
+)
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import (
@@ -51,6 +57,14 @@ RETRY_DELAYS = (1.0, 2.0, 4.0)
 LATER = timedelta(minutes=1)
 # A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
+# The echo of a send may have been taken for an older one of the same text.
+FREE_ID = f"""
+UPDATE {OutboundPart._meta.db_table}
+SET provider_message_id = NULL, state = '{PartState.UNCONFIRMED}'
+WHERE provider = %(provider)s AND number_id = %(number_id)s AND provider_message_id = %(sent_as)s
+    AND id <> %(id)s
+RETURNING id
+"""  # noqa: S608 constants only
 SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "error")
 
 
@@ -228,20 +242,20 @@ def _commit(
     part_state: str,
     only: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Commit the new states of the turn and of a part, and the renewed lease with them.
+    """Commit the new states of the turn and of a part, and the renewed lease, in one statement.
 
     Nothing is written between this and the call: where the database can't store ``sending``, the
     state still says that nothing was sent. ``only``: further conditions of the turn. Raises
     LeaseLostError, also where the answer was cancelled.
     """
-    with transaction.atomic():
-        if not turn_move_where({**lease.where, **only}, turn_state, lease_until=lease.until()):
-            raise lease.lost()
-        part.state = part_state
-        if part_state == PartState.SENDING:
-            part.started_at = timezone.now()
-        changes = {"state": part.state, "started_at": part.started_at}
-        rows_update(OutboundPart, {"pk": part.pk}, changes)
+    is_begun = part_state == PartState.SENDING
+    started_at = timezone.now() if is_begun else part.started_at
+    changes = {"state": part_state, "started_at": started_at}
+    then = Update(OutboundPart, {"pk": part.pk}, changes)
+    held = {**lease.where, **only}
+    if not turn_move_where(held, turn_state, then=then, lease_until=lease.until()):
+        raise lease.lost()
+    part.state, part.started_at = part_state, started_at
 
 
 def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
@@ -260,13 +274,8 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
 def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
     with transaction.atomic():
-        same_id = OutboundPart.objects.filter(
-            provider=part.provider,
-            number_id=part.number_id,
-            provider_message_id=result.provider_message_id,
-        )
-        # The echo of this very send may have been taken for an older one of the same text.
-        same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
+        given = {"provider": part.provider, "number_id": part.number_id, "id": part.pk}
+        read_prepared(FREE_ID, {**given, "sent_as": result.provider_message_id})
         # A status may be on its way in at this moment: neither write may overwrite the other.
         part, parts = parts_locked(part)
         part.provider_message_id = result.provider_message_id

@@ -60,6 +60,12 @@ def test_a_broken_body_is_400(kind: str, path: str, api: Api, session_id: str) -
     assert not Turn.objects.exists()
 
 
+def test_a_number_with_too_many_digits_is_named(api: Api) -> None:
+    answer = api.call("POST", "memories/recall/", b'{"top_k": ' + b"9" * 5_000 + b"}")
+    detail = error_of(answer, 400)["detail"]
+    assert detail == (f"The body is not JSON: the number {'9' * 20}… has more than 4,000 digits.")
+
+
 @pytest.mark.parametrize("path", POSTS)
 def test_a_body_of_ten_megabytes_is_413(path: str, api: Api, session_id: str) -> None:
     body = json.dumps({"content": "x" * (10 * MEGABYTE)}).encode()

@@ -93,6 +93,28 @@ def test_hebrew_runs_from_the_right_and_english_from_the_left(staff: Page, world
         assert said.evaluate("element => getComputedStyle(element).direction") == direction
 
 
+def test_a_number_begins_with_its_plus_in_hebrew_too(staff: Page, world: World) -> None:
+    world.say(CLIENT, HEBREW)
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/change/")
+    staff.get_by_role("button", name="עברית").click()
+    expect(staff.locator("html")).to_have_attribute("dir", "rtl")
+    title = staff.locator("td.original span").get_by_text(number_shown(CLIENT), exact=True)
+    places = title.evaluate(
+        """element => {
+            const text = [...element.childNodes].find((node) => node.data.includes("+"));
+            const left = (at) => {
+                const range = document.createRange();
+                range.setStart(text, at);
+                range.setEnd(text, at + 1);
+                return range.getBoundingClientRect().left;
+            };
+            const plus = text.data.indexOf("+");
+            return [left(plus), left(plus + 1), left(text.data.trimEnd().length - 1)];
+        }"""
+    )
+    assert places == sorted(places), "from the left: the plus, the first digit, the last one"
+
+
 def test_search_finds_words_people_and_nothing(staff: Page, world: World) -> None:
     world.say(CLIENT, "The dishwasher leaks")
     world.say(OTHER_CLIENT, HEBREW)

@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.loopback.httpd import Answer, Loopbac
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.foundation.process.lanes import LANES
 from memoryproject.staff_site.alerts.channels import ChannelError, Notice, WebhookChannel
-from memoryproject.staff_site.alerts.conditions import Condition, conditions
+from memoryproject.staff_site.alerts.conditions import Condition, current_conditions
 from memoryproject.staff_site.alerts.rounds import alerts_update
 from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.tasks import check_alerts
@@ -107,7 +107,7 @@ def test_old_alerts_are_removed() -> None:
 
 
 def keys() -> set[str]:
-    return {condition.key for condition in conditions(timezone.now())}
+    return {condition.key for condition in current_conditions(timezone.now())}
 
 
 def test_nothing_is_wrong_with_a_server_that_works() -> None:

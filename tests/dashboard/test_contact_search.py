@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.contacts.contact_list import contacts_found
-from sessions_app.conversations.facade import addressed, called
+from sessions_app.conversations.facade import with_address, with_name
 from sessions_app.models import Chat, ChatActivity, ChatAddress
 from tests.plans import plans_of, rows_read, rows_scanned_in_sequence
 
@@ -68,14 +68,14 @@ def test_what_is_frequent_is_found_without_reading_all(crowd: None) -> None:
 def test_characters_with_a_meaning_in_sql_are_looked_for_as_they_are(query: str) -> None:
     chat = person('50% a_b c\\d O\'Hara say "hi"', "15550100123@c.us")
     person("500 axb cxd", "15550100456@c.us")
-    assert list(Chat.objects.filter(called(query))) == [chat]
+    assert list(Chat.objects.filter(with_name(query))) == [chat]
 
 
 def test_a_part_of_an_address_finds_no_names(crowd: None) -> None:
     person("Room 9999", "15550177777@c.us")
     chat = person("", "9999@lid")
-    assert list(Chat.objects.filter(addressed("9999"))) == [chat]
-    assert set(Chat.objects.filter(called("9999"))) == {
+    assert list(Chat.objects.filter(with_address("9999"))) == [chat]
+    assert set(Chat.objects.filter(with_name("9999"))) == {
         chat,
         Chat.objects.get(client_name="Room 9999"),
     }

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.conversations.facade import called
+from sessions_app.conversations.facade import with_name
 from sessions_app.inbox.labels import chats_label
 from sessions_app.models import Chat, ChatAccess, ChatAddress, Label
 from tests.dashboard.staff import staff_with
@@ -151,7 +151,7 @@ def test_a_whole_number_is_found_by_an_index(world: World) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     with CaptureQueriesContext(connection) as asked:
-        found = list(Chat.objects.filter(called("055-010-0101")))
+        found = list(Chat.objects.filter(with_name("055-010-0101")))
     assert [chat.whatsapp_chat for chat in found] == [OMAR]
     assert "addresses_by_ending" in str(plans_of(asked))
     assert "client_name" not in asked.captured_queries[-1]["sql"].partition("WHERE")[2]

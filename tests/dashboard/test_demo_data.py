@@ -15,7 +15,7 @@ from django.utils.timezone import localdate
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergeProposal
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.staff_site.demo.around import after, before
+from memoryproject.staff_site.demo.around import create_setup, create_staff_actions
 from memoryproject.staff_site.demo.demo_people import (
     DANA,
     EMMA,
@@ -49,9 +49,9 @@ def story(module_rows: None) -> Story:
     """A short month: with the passers-by of one day. Its reader is the admin_user of the tests."""
     User.objects.create_superuser("admin", password="password")
     told = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=2)
-    before(told)
+    create_setup(told)
     told.tell(lambda done, total: None)
-    after(told)
+    create_staff_actions(told)
     return told
 
 

@@ -98,7 +98,7 @@ def test_the_menu_has_few_entries_and_opens_the_one_of_the_page(admin_client: Cl
     ]
 
 
-def test_raw_tables_are_for_those_who_operate_the_server(
+def test_raw_tables_are_for_those_who_operate_the_server_and_others_find_the_one_they_read(
     admin_client: Client, client: Client, django_user_model: Any
 ) -> None:
     reader = django_user_model.objects.create_user("reader", is_staff=True)
@@ -109,8 +109,10 @@ def test_raw_tables_are_for_those_who_operate_the_server(
     assert "Raw tables" not in menu
     assert "Labels" in menu
     assert "Knowledge" not in menu
-    assert client.get("/admin/sessions_app/chatsession/").status_code == 200
     assert "Raw tables" in menu_of(admin_client)
+    there = client.get("/admin/sessions_app/chatsession/").content.decode().split("</nav>")[0]
+    folded = there.split('<details class="inner" open><summary>Raw tables</summary>')[1]
+    assert re.findall('href="(.*?)"', folded) == ["/admin/sessions_app/chatsession/"]
 
 
 def test_settings_have_headings_and_everybody_has_an_own_account(

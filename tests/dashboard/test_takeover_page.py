@@ -190,7 +190,7 @@ def test_outside_the_window_it_is_refused_and_the_text_is_kept(
     Turn.objects.update(asked_at=timezone.now() - timedelta(hours=25))
     shown = panel(admin_client, told)
     assert "window has been closed since" in shown
-    assert 'name="text"' not in shown
+    assert 'id="takeover-text"' not in shown
     answer = admin_client.post(address(told, "reply/"), {"text": "My <b>words", "key": key})
     assert answer.status_code == 409
     page = answer.content.decode()

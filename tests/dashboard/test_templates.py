@@ -73,7 +73,7 @@ def test_the_box_says_that_the_window_is_closed_and_offers_a_template(
 ) -> None:
     shown = panel(admin_client, world)
     assert "window has been closed since" in shown
-    assert 'name="text"' not in shown
+    assert 'id="takeover-text"' not in shown
     assert "/template/" in shown
     assert "stands for {{1}}" in shown
 

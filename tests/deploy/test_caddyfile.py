@@ -7,13 +7,13 @@ import os
 import subprocess
 from typing import Any
 
-from memoryproject.front_door import CADDYFILE, caddy
+from memoryproject.front_door import CADDYFILE, caddy_program
 
 
 def test_only_http_1_is_spoken() -> None:
     """In others, a body that is shorter than its length would give two requests one buffer."""
     adapted = subprocess.run(
-        [caddy(), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile"],
+        [caddy_program(), "adapt", "--config", str(CADDYFILE), "--adapter", "caddyfile"],
         env={**os.environ, "MEMORY_SITE": "memory.example.com"},
         capture_output=True,
         check=True,

@@ -12,9 +12,9 @@ from memories_app.documents.document_files import IncomingFile
 from memories_app.documents.document_store import Received, document_receive
 from memories_app.documents.read_document import document_store
 from memories_app.models import SourceDocument
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Turn
+from tests.doubles.direct_extractor import DirectExtractor
 
 Receive = Callable[..., Received]
 Store = Callable[..., SourceDocument]

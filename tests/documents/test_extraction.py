@@ -15,9 +15,9 @@ from memoryproject.foundation.integrations.documents.base import (
     ExtractedText,
     TextExtractor,
 )
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from tests.documents import files
+from tests.doubles.direct_extractor import DirectExtractor
 
 Read = Callable[[bytes], ExtractedText]
 

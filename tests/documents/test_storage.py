@@ -22,7 +22,6 @@ from memories_app.store.move_scope import memories_move
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.base import DocumentError, ExtractedText
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.leases import this_process
@@ -30,6 +29,7 @@ from sessions_app.models.roles import CLIENT, GODFATHER
 from sessions_app.recall.facade import Viewer, recall
 from tests.documents import files
 from tests.documents.conftest import Receive, Store
+from tests.doubles.direct_extractor import DirectExtractor
 
 PAGES = [
     "\n".join(f"Clause {page}.{line} says what TestCorp pays for goods." for line in range(40))

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.speech.base import TranscriptionError
-from memoryproject.foundation.integrations.speech.scripted import ScriptedTranscriber
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.models import Turn
 from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.documents.conftest import as_if_killed_before_the_answer
+from tests.doubles.direct_extractor import DirectExtractor
+from tests.doubles.scripted_transcriber import ScriptedTranscriber
 from tests.world import CLIENT, World
 
 Listen = Callable[..., ScriptedTranscriber]

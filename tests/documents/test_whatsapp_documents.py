@@ -14,7 +14,6 @@ import pytest
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.base import DocumentLimits, ExtractedText
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.merging.merge_chats import chat_merge
@@ -23,6 +22,7 @@ from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.documents import files
 from tests.documents.conftest import as_if_killed_before_the_answer
+from tests.doubles.direct_extractor import DirectExtractor
 from tests.events import revocation
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

@@ -89,8 +89,8 @@ def model_of(asked: str, found: list[Any], new: str) -> str:
 
 def embedded(model: str, texts: list[str]) -> list[list[float]]:
     """What the model gives, the loopback server's without asking it."""
-    from memoryproject.foundation.integrations.embedders.hashing import hashed_words  # noqa: PLC0415
     from sessions_app.embedding import choice  # noqa: PLC0415
+    from tests.doubles.hashing_embedder import hashed_words  # noqa: PLC0415
 
     if model == OPENAI:
         return [hashed_words(text, 1536) for text in texts]

@@ -19,7 +19,6 @@ from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.conversations.system_texts import text_for
@@ -27,6 +26,7 @@ from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_fits_the_database, embedder_problems
 from sessions_app.embedding.choice import embedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.embedding.models import make_model
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer

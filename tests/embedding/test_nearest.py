@@ -50,8 +50,6 @@ def filled(django_db_setup: None, django_db_blocker: Any) -> Iterator[Filled]:
 def search(filled: Filled, size: int, *queries: Matrix, **changes: Any) -> list[UUID]:
     values: dict[str, Any] = {
         "scope": filled.scope(size),
-        "vectors": MemoryEmbedding,
-        "key": "memory",
         "model": MODEL,
         "queries": [vector.tolist() for vector in queries],
         "limit": 100,
@@ -124,7 +122,7 @@ def test_an_index_that_leads_nowhere_near_is_not_trusted(filled: Filled) -> None
     for question in questions:
         truth = set(filled.nearest(TOTAL, question, 10))
         by_index = nearest_by_index(
-            scope=filled.scope(TOTAL), key="memory", model=MODEL, queries=[question], limit=100
+            scope=filled.scope(TOTAL), model=MODEL, queries=[question], limit=100
         )
         lost += len(truth - set(by_index))
         assert truth <= set(search(filled, TOTAL, question))
@@ -178,15 +176,13 @@ def test_exact_and_index_agree_on_what_is_near(filled: Filled) -> None:
     question = filled.vectors[100].tolist()
     exact = nearest_exactly(
         scope=filled.scope(TOTAL),
-        vectors=MemoryEmbedding,
-        key="memory",
         model=MODEL,
         queries=[question],
         limit=10,
     )
 
     by_index = nearest_by_index(
-        scope=filled.scope(TOTAL), key="memory", model=MODEL, queries=[question], limit=10
+        scope=filled.scope(TOTAL), model=MODEL, queries=[question], limit=10
     )
 
     assert exact == by_index == filled.nearest(TOTAL, filled.vectors[100], 10)
@@ -231,8 +227,6 @@ def test_half_precision_finds_the_same() -> None:
 
     found = nearest_keys(
         scope=Memory.objects.all(),
-        vectors=MemoryEmbedding,
-        key="memory",
         model="long",
         queries=[vectors[7]],
         limit=1,
@@ -240,7 +234,7 @@ def test_half_precision_finds_the_same() -> None:
 
     assert found == [keys[7]]
     statement, _ = index_search(
-        scope=Memory.objects.all(), key="memory", model="long", queries=[vectors[7]], limit=1
+        scope=Memory.objects.all(), model="long", queries=[vectors[7]], limit=1
     )
     assert "halfvec(3072)" in statement
 

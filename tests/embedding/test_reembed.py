@@ -22,7 +22,6 @@ from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder, hashed_words
 from memoryproject.foundation.integrations.embedders.retrying import DELAYS, RetryingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.backup.checks import RestoreError, check_empty
@@ -33,6 +32,7 @@ from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.embedding.reembed import FEW, Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.recall.facade import MEMORIES, recall
+from tests.doubles.hashing_embedder import HashingEmbedder, hashed_words
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run

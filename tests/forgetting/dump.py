@@ -13,10 +13,10 @@ from django.db import connection
 from pgvector import Vector
 
 from memories_app.models import MemoryEmbedding
-from memoryproject.foundation.embedded_postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.binaries import postgres_program
 from sessions_app.models import MessageEmbedding
 
-PG_DUMP = binary("pg_dump")
+PG_DUMP = postgres_program("pg_dump")
 
 
 def everything() -> str:

@@ -12,13 +12,13 @@ import pytest
 from memories_app.models import Memory, SourceDocument
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
 from sessions_app.turns.turn_dependencies import FileDependencies
+from tests.doubles.direct_extractor import DirectExtractor
 from tests.forgetting.dump import left_of, vectors_of
 from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up

@@ -15,7 +15,6 @@ from standardwebhooks import Webhook
 
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.hooks.base import Poster
 from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
@@ -24,6 +23,7 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies, endpoint_send
 from sessions_app.conversations.chat_queries import chat_name
+from tests.doubles.hashing_embedder import HashingEmbedder
 
 LOOPBACK_ALLOWED = AddressRules.of(["127.0.0.0/8"], allow_http=True)
 DISABLE_AFTER = timedelta(days=5)

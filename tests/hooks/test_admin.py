@@ -15,11 +15,11 @@ from django.utils import timezone
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.hooks.base import Posted
-from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from sessions_app.models import Chat
+from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.doubles.recording_poster import RecordingPoster
 from tests.forms import save
 from tests.hooks.receiver import Receiver, dependencies, send_all
 

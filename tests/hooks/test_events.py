@@ -21,7 +21,6 @@ from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_pin
 from memories_app.store.remember import NewMemory, memories_remember, memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
@@ -34,6 +33,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Turn
 from tests.api.calling import Api
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.events import moved
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from

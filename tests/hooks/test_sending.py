@@ -15,11 +15,11 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.hooks.base import Posted, PostError
 from memoryproject.foundation.integrations.hooks.http import HttpPoster
-from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_change, endpoint_rotate
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
     Clock,

@@ -14,14 +14,14 @@ from memories_app.facts.facade import NewMemory
 from memories_app.store.delete import memories_delete
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop, delivery_test
 from memoryproject.foundation.outgoing_webhooks.delivery_leases import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandoned, endpoints_wake
+from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (
     Receiver,
     dependencies,

@@ -7,7 +7,7 @@ import base64
 import struct
 from collections.abc import Sequence
 
-from memoryproject.foundation.integrations.embedders.hashing import hashed_words
+from tests.doubles.hashing_embedder import hashed_words
 from tests.loopback.openai_behaviours import Json, error_object
 from tests.loopback.openai_chat_api import count_tokens
 

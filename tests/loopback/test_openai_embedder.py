@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import hashed_words
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
+from tests.doubles.hashing_embedder import hashed_words
 from tests.loopback.openai_behaviours import (
     Behaviour,
     Json,

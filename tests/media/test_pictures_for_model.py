@@ -182,7 +182,6 @@ def test_a_trial_shows_another_model_the_same_picture(world: World) -> None:
         user=User.objects.create(username="dana"),
         actor=SYSTEM,
         models=["other"],
-        has_key=True,
         enqueue=lambda _key: None,
         now=timezone.now(),
     )
@@ -230,7 +229,6 @@ def tried(world: World, turn: Turn, answer: str) -> AnswerTrial:
         user=user,
         actor=SYSTEM,
         models=["other"],
-        has_key=True,
         enqueue=lambda _key: None,
         now=timezone.now(),
     )

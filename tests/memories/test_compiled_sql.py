@@ -10,21 +10,24 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, Exists, F, OuterRef, QuerySet, TextField, UUIDField
 from django.forms.models import model_to_dict
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory
 from memoryproject.foundation.compiled_sql import (
     Given,
+    Update,
     compiled,
     compiled_models,
     read_prepared,
     row_add,
     rows_update,
+    rows_update_chained,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.models import ChatAccess, Message, OutboundPart, Turn
 from sessions_app.recall.facade import Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, World
 
 FACTS = ["Tea costs 100% of 5", "TestCorp pays in 30 days", "The shop opens at 9"]
@@ -130,6 +133,57 @@ def test_rows_are_updated_as_the_queryset_updates_them(world: World) -> None:
 
 
 @pytest.mark.django_db
+def test_a_chained_update_is_made_where_the_first_found_a_row(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    world.say(CLIENT, "hello")
+    turn, part = Turn.objects.get(), OutboundPart.objects.get()
+
+    def update(**where: Any) -> int:
+        first = Update(Turn, {"pk": turn.pk, **where}, {"attempts": F("attempts") + 1})
+        then = Update(OutboundPart, {"pk": part.pk}, {"content": "chained", "state": "sending"})
+        with django_assert_num_queries(1):
+            return rows_update_chained(first, then)
+
+    assert update(state="failed") == 0
+    part.refresh_from_db()
+    assert (part.content, part.state) == ("", "sent")
+    assert update(state="sent") == 1
+    part.refresh_from_db()
+    assert (part.content, part.state) == ("chained", "sending")
+    part.delete()
+    assert update(state="sent") == 1, "the row of the second may be gone"
+    turn.refresh_from_db()
+    assert turn.attempts == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_the_commit_of_an_update_itself_may_not_be_awaited(world: World) -> None:
+    """Not that of a transaction around it, and none of those that follow."""
+    world.say(CLIENT, "hello")
+
+    def is_awaited() -> bool:
+        (value,) = read_prepared("SELECT current_setting('synchronous_commit')", {})[0]
+        return bool(value != "off")
+
+    with connection.cursor() as cursor:
+        # The server of the tests waits for no commit.
+        cursor.execute("SET synchronous_commit TO on")
+    with CaptureQueriesContext(connection) as queries:
+        for awaited in (True, False):
+            where, changes = {"attempts__lt": 9}, {"not_before": timezone.now()}
+            assert rows_update(Turn, where, changes, is_awaited=awaited) == 1
+    assert ["synchronous_commit" in query["sql"] for query in queries] == [False, True]
+    assert Turn.objects.get().not_before == changes["not_before"]
+    assert is_awaited()
+    with transaction.atomic():
+        assert rows_update(Turn, where, changes, is_awaited=False) == 1
+        assert is_awaited()
+    with connection.cursor() as cursor:
+        cursor.execute("RESET synchronous_commit")
+
+
+@pytest.mark.django_db
 def test_a_row_is_added_as_its_model_saves_it(world: World) -> None:
     world.say(CLIENT, "hello")
     session = world.session(CLIENT)
@@ -162,6 +216,26 @@ def test_a_row_is_added_as_its_model_saves_it(world: World) -> None:
     assert first["timestamp"] == added.timestamp
     with pytest.raises(IntegrityError), transaction.atomic():
         row_add(added)
+
+
+@pytest.mark.django_db
+def test_a_row_is_added_with_the_key_that_the_database_chooses(world: World) -> None:
+    world.say(CLIENT, "hello")
+    chat = world.chat(CLIENT)
+
+    def new() -> Turn:
+        context = {"kind": "100%", "of": [1, None]}
+        return Turn(chat=chat, provider="cloud", asked_at=timezone.now(), context=context)
+
+    added, saved = new(), new()
+    row_add(added)
+    saved.save(force_insert=True)
+    assert not added._state.adding
+    assert saved.pk > added.pk > Turn.objects.earliest("id").pk
+    first, second = (Turn.objects.filter(pk=turn.pk).values().get() for turn in (added, saved))
+    own = {"id", "turn_id", "asked_at", "created_at"}
+    assert {**first, **dict.fromkeys(own)} == {**second, **dict.fromkeys(own)}
+    assert (first["turn_id"], first["asked_at"]) == (added.turn_id, added.asked_at)
 
 
 def calls_of_prepared() -> dict[str, int]:

@@ -14,8 +14,8 @@ from memories_app.review.decide_proposals import proposal_accept, proposal_dismi
 from memories_app.store.delete import memories_delete
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db

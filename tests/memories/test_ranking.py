@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -12,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, RecallResult, Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.memories.bulk import memories_store
 
 pytestmark = pytest.mark.django_db
@@ -99,6 +100,18 @@ def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
     hits = ask(f"מה עם {', '.join(frequent)} של גלבוע?", min_similarity=0.0).hits
 
     assert hits[0].content == rare
+
+
+def test_copies_in_other_scopes_take_no_places() -> None:
+    """The owner sees the memories of all clients."""
+    for _ in range(12):
+        memories_store(["Dana prefers delivery in the morning"], visibility="chat", chat_id=uuid4())
+    others = ["Delivery is in the morning, between 8 and 11", "Deliver to Yossi in the morning"]
+    memories_store(others)
+
+    hits = ask("delivery in the morning", top_k=3).hits
+    assert {hit.content for hit in hits} == {"Dana prefers delivery in the morning", *others}
+    assert contents(ask("delivery in the morning", top_k=1)) == [hits[0].content]
 
 
 @pytest.mark.parametrize("question", [*QUESTIONS, "hello", "when is it, and where?" * 30])

@@ -17,14 +17,15 @@ from pytest_django import DjangoAssertNumQueries
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MergeProposal
-from memories_app.store.remember import Remembered, content_hash, memories_remember
+from memories_app.store.memory_fields import content_hash
+from memories_app.store.remember import Remembered, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from tests import remembering
+from tests.doubles.hashing_embedder import HashingEmbedder
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER_CHAT = uuid.uuid4(), uuid.uuid4()

@@ -24,10 +24,10 @@ from memories_app.store.change import memory_pin, memory_update
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 from sessions_app.models import Chat
 from tests import remembering
+from tests.doubles.hashing_embedder import HashingEmbedder
 
 pytestmark = pytest.mark.django_db
 EMBEDDER = HashingEmbedder(16)

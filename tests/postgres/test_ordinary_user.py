@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.binaries import postgres_program
 from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 from tests.postgres.conftest import end_server
 from tests.postgres.support import run_python
@@ -94,7 +94,7 @@ def test_root_in_a_container_needs_no_more_than_such_root_has(data_dir: Path) ->
 
 @pytest.mark.usefixtures("as_root")
 def test_root_may_have_the_programs_in_a_folder_closed_to_others(data_dir: Path) -> None:
-    package = binary("postgres").parents[2]
+    package = postgres_program("postgres").parents[2]
     closed = data_dir.parent / "closed"
     closed.mkdir(mode=0o700)
     for folder in package.parent.glob(f"{package.name}*"):

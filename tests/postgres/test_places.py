@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, binary
+from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, postgres_program
 from memoryproject.foundation.embedded_postgres.places import places_for
 from tests.postgres.support import run_python
 
@@ -48,4 +48,4 @@ def test_the_programs_are_those_that_the_package_names() -> None:
         "print(package.POSTGRES_VERSIONS[int(sys.argv[1])])",
         str(POSTGRES_MAJOR),
     )
-    assert str(binary("postgres").parent) == named.stdout.strip()
+    assert str(postgres_program("postgres").parent) == named.stdout.strip()

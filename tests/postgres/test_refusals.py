@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.binaries import postgres_program
 from memoryproject.foundation.embedded_postgres.system_accounts import nobody_account
 from tests.postgres.support import connect, run_python
 
@@ -165,7 +165,7 @@ def test_root_passes_on_the_weakest_capability_that_does() -> None:
 
 def test_a_program_that_is_not_there() -> None:
     with pytest.raises(EmbeddedPostgresError, match=r"no_such_program.*requirements\.txt"):
-        binary("no_such_program")
+        postgres_program("no_such_program")
 
 
 def test_a_password_by_which_nobody_else_gets_in(new_server: EmbeddedPostgres) -> None:

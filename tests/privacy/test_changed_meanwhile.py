@@ -13,10 +13,10 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.store.change import memory_set_visibility
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.inbound.message_changes import message_revoke
 from sessions_app.models import Message, Turn
 from sessions_app.recall.facade import Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 FACT = "The spare key lies under the blue flowerpot"

@@ -22,8 +22,6 @@ from memories_app.store.change import memory_expire_at
 from memories_app.store.remember import memory_remember
 from memories_app.store.supersede import memory_supersede
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.documents.reading import DirectExtractor
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -37,6 +35,8 @@ from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession
 from sessions_app.turns.turn_dependencies import Dependencies
+from tests.doubles.direct_extractor import DirectExtractor
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.privacy.models import learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World

@@ -110,6 +110,21 @@ def test_a_start_that_is_stopped_leaves_nothing(clone: Clone, number: signal.Sig
     assert "Traceback" not in clone.output()
 
 
+@pytest.mark.parametrize("module", ["json", "subprocess", "typing"])
+def test_ctrl_c_while_the_launcher_is_loaded_is_quiet(
+    clone: Clone, tmp_path: Path, module: str
+) -> None:
+    """Nothing is started yet. The module stands for the first, a middle and the last import."""
+    presses = (
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit('goes on')\n"
+    )
+    (tmp_path / f"{module}.py").write_text(presses)
+    stopped = clone.run_in_vain(PYTHONPATH=str(tmp_path))
+
+    assert (stopped.returncode, stopped.stdout, stopped.stderr) == (130, "", "")
+    assert clone.processes() == []
+
+
 def test_a_taken_port_is_a_clear_error(clone: Clone) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

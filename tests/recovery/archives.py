@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.dependencies import archive_access
+from sessions_app.backup.manifest import ArchiveAccess, Manifest
 from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.tables import all_tables
 from tests.recovery.contents import everything, fill, rows, wipe
@@ -117,3 +119,10 @@ def restore(path: Path, *, trust: bool = False) -> None:
         write_keys=no_keys,
         progress=lambda _done, _total: None,
     )
+
+
+def verify(path: Path, *, access: ArchiveAccess) -> Manifest:
+    """The manifest of an archive, each file of which was verified."""
+    with ArchiveReader(path, access=access) as reader:
+        reader.check_all()
+        return reader.manifest

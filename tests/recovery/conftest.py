@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.legacy_import.files.report import ImportReport
 from sessions_app.legacy_import.files.session_folder import LegacyFolder
 from sessions_app.legacy_import.import_folder import FolderImport
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.recovery.archives import archive, as_after_migrate, backup, full
 from tests.recovery.old_files import NOW, OldFolder
 

@@ -21,7 +21,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryproject import __version__
-from sessions_app.backup.archive import verify
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.checks import RestoreError
 from sessions_app.backup.dependencies import archive_access
@@ -34,6 +33,7 @@ from tests.recovery.archives import (
     Backup,
     no_tables,
     restore,
+    verify,
 )
 from tests.recovery.contents import everything, wipe
 from tests.sessions.invariants import check_all
@@ -201,9 +201,7 @@ def test_a_full_disk_leaves_no_file(messages: int, world: World, tmp_path: Path)
         ConversationMessage(role="user", content=f"line {number}", timestamp=timezone.now())
         for number in range(messages)
     ]
-    world.rules.chat_memory.add_messages(
-        conversation_id=world.session(CLIENT).pk, messages=lines
-    )
+    world.rules.chat_memory.add_messages(conversation_id=world.session(CLIENT).pk, messages=lines)
     for message in Message.objects.all():
         Message.objects.filter(pk=message.pk).update(content=os.urandom(60_000).hex())
     folder = tmp_path / "small"

@@ -14,7 +14,6 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from sessions_app.backup.archive import verify
 from sessions_app.backup.checks import RestoreError
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.restore import backup_restore
@@ -22,7 +21,7 @@ from sessions_app.media.dependencies import build_media_dependencies, media_requ
 from sessions_app.media.facade import media_fetch
 from sessions_app.models import Chat, MediaFile
 from tests.loopback.s3_server import S3Server
-from tests.recovery.archives import no_keys
+from tests.recovery.archives import no_keys, verify
 from tests.recovery.contents import wipe
 from tests.world import CLIENT, World
 

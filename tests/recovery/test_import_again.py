@@ -9,11 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.conversations.session_lifecycle import session_start
 from sessions_app.models import ChatSession, Message, MessageEmbedding, Turn
 from sessions_app.models.roles import Limits
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import (
     CLIENT,

@@ -15,8 +15,8 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models import ChatPause, Turn
 from sessions_app.takeover.own_number import OwnNumber
-from sessions_app.takeover.reply_turn import HandReply
-from sessions_app.takeover.staff_reply import chat_reply
+from sessions_app.takeover.reply_turn import HandReply, Writer
+from sessions_app.takeover.staff_reply import StaffReply, chat_reply
 from sessions_app.turns.pauses import Resumed, chat_pause, chat_resume
 from sessions_app.turns.rerun import turn_rerun
 from tests.world import CLIENT, World
@@ -67,16 +67,16 @@ class Desk:
         """A reply by hand, not sent yet."""
         return chat_reply(
             chat_id=self.world.chat(whatsapp_chat).pk,
-            text=text,
-            quote=quote,
-            key=key or uuid.uuid4(),
-            author_id=self.user.pk,
-            actor=self.actor,
-            rules=self.world.rules,
+            reply=StaffReply(text, key or uuid.uuid4(), quote=quote),
+            writer=Writer(
+                author_id=self.user.pk,
+                actor=self.actor,
+                rules=self.world.rules,
+                enqueue=self.world.enqueued.append,
+                now=now or timezone.now(),
+            ),
             providers=self.world.dependencies.providers,
             otherwise=self.otherwise,
-            enqueue=self.world.enqueued.append,
-            now=now or timezone.now(),
         )
 
     def rerun(self, turn: Turn, **more: Any) -> str:

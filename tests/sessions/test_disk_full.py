@@ -20,12 +20,15 @@ from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
+from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.foundation.process.shared_times import SLOTS, TIME, SharedTimes
 from memoryproject.foundation.process.storage import is_caused_by_full_disk, is_disk_full
 from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
+from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.storage_notices import EVERY_SECONDS, StorageNotices
+from tests.processes.waiting import wait_until
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -160,6 +163,33 @@ def test_a_clock_that_was_set_back_silences_nobody(tmp_path: Path) -> None:
     assert times.claim("a", now=2e9, every=900)
     assert times.claim("a", now=1e9, every=900)
     assert not times.claim("a", now=1e9 + 899, every=900)
+
+
+def connections_open() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND backend_type = 'client backend'"
+        )
+        (count,) = cursor.fetchone()
+        return int(count)
+
+
+def test_a_notice_leaves_no_connection_to_the_database_open(
+    transactional_db: None, settings: Any, tmp_path: Path
+) -> None:
+    """It is sent in a thread of its own, which asks the database how the provider does."""
+    before = connections_open()
+    with GraphServer(access_token="a-token") as graph:
+        settings.DATA_DIR = tmp_path
+        settings.WHATSAPP_CLOUD_API_URL = f"{graph.url}/v24.0"
+        settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID = graph.phone_number_id
+        settings.WHATSAPP_CLOUD_ACCESS_TOKEN = "a-token"
+        notices = build_storage_notices.__wrapped__()
+        for who in (CLIENT, OTHER_CLIENT):
+            notices.notify_sender(message_from(who, "hello"))
+        wait_until(lambda: len(graph.sent) == 2, "both are told")
+    wait_until(lambda: connections_open() == before, "as many connections as before", seconds=20)
 
 
 @pytest.mark.parametrize(

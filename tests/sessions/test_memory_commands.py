@@ -13,12 +13,12 @@ from memories_app.models import Memory
 from memories_app.store.remember import memories_remember, memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.conversations.message_text import parse_command
 from sessions_app.models import Turn
 from sessions_app.recall.facade import MESSAGES, Viewer, recall
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.commands.replies import short_ids
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"

@@ -128,8 +128,48 @@ def test_an_answer_is_found_by_the_question_before_it(world: World) -> None:
     assert days == [7, 5]
     assert scores[0] > scores[1] + 0.05
     # A turn asks for the best only: there it comes with its question.
-    (question,) = ask(world, "What is the theatre play about?", bar=0.7)
+    (question,) = ask(world, "Who knows what his theatre play is about?", bar=0.7)
     assert question.metadata["after"]["content"] == ANSWER
+
+
+def test_the_answer_that_follows_a_repeated_question_takes_its_place(world: World) -> None:
+    """Imported messages don't say which of them they answer."""
+    said(world, "Dana Levi", MAY, "How was the weather in Haifa?", ANSWER)
+    said(world, "Omer", JULY, "What is your theatre play about?", ANSWER)
+    (answer,) = ask(world, "What is the theatre play about?", bar=0.7)
+    assert (answer.content, answer.created_at.month) == (ANSWER, JULY.month)
+    assert answer.metadata["before"]["content"].endswith("What is your theatre play about?")
+
+
+def test_a_line_without_a_vector_is_judged_by_its_words(world: World) -> None:
+    """The embedder doesn't know Hebrew. A name stands in any language."""
+    debt = "Zeta Ltd חייבים לנו 5,000 שקל"
+    said(world, "Dana Levi", MAY, "The courier comes tomorrow morning", debt, "I sent the plans")
+    hits = ask(world, "How much does Zeta owe us?", bar=0.7)
+    assert [hit.content for hit in hits] == [debt]
+    assert hits[0].similarity is None
+
+
+def test_a_line_is_better_than_its_neighbours_before_it_has_a_vector(world: World) -> None:
+    said(world, "Dana Levi", MAY, "We put the oak shelf near door 79", "The lamp is on the left")
+    messages_embed(session_id=world.session(GROUP).pk, embedder=world.dependencies.embedder)
+    newest = "We put the pudakapobo shelf near door 40"
+    event = message_from(
+        CLIENT,
+        newest,
+        party=Party(phone=PHONES["Dana Levi"], name="Dana Levi"),
+        timestamp=MAY + timedelta(minutes=2),
+        group_id=GROUP_ID,
+    )
+    world.receive(event)
+    hits = recall(
+        query="pudakapobo",
+        viewer=Viewer(user_role="client", chat_id=world.chat(GROUP).pk),
+        embedder=world.dependencies.embedder,
+        min_similarity=0.0,
+        sources=[MESSAGES],
+    ).hits
+    assert first(hits) == newest
 
 
 def test_in_a_group_who_is_named_counts(world: World) -> None:

@@ -11,9 +11,9 @@ from django.db.models.expressions import RawSQL
 from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, MESSAGES, RecallResult, Viewer, recall
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 OWNER_FACT = "TestCorp owes me ₪5,000"

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import SendError, SendResult
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import NotInTroubleError, turn_rerun
@@ -168,6 +169,27 @@ def test_green_apis_echo_confirms_a_send_whose_answer_was_lost(world: World) -> 
     world.receive(echo)
     assert Turn.objects.get().state == "sent"
     assert OutboundPart.objects.get().provider_message_id == "3EB0"
+
+
+def test_the_echo_of_a_send_that_was_taken_for_an_older_one_is_put_right(world: World) -> None:
+    class QuickEcho(RecordingProvider):
+        """Its echo comes before its answer, and finds another part of the same text first."""
+
+        def send_text(self, *, callback_id: str, **told: Any) -> SendResult:
+            result = super().send_text(callback_id=callback_id, **told)
+            others = OutboundPart.objects.exclude(pk=callback_id)
+            others.update(provider_message_id=result.provider_message_id)
+            return result
+
+    world.say(CLIENT, "Hi")
+    older = OutboundPart.objects.get()
+    providers = {**world.dependencies.providers, "cloud": QuickEcho(name="cloud")}
+    world.dependencies = replace(world.dependencies, providers=providers)
+    world.say(CLIENT, "Hi")
+    newer = OutboundPart.objects.exclude(pk=older.pk).get()
+    older.refresh_from_db()
+    assert (older.state, older.provider_message_id) == ("unconfirmed", None)
+    assert (newer.state, newer.provider_message_id) == ("sent", f"recorded.{newer.pk}")
 
 
 def test_the_rest_of_a_long_answer_follows_once_a_doubtful_part_is_confirmed(world: World) -> None:

@@ -67,7 +67,6 @@ def start(turn: Turn, **wanted: Any) -> AnswerTrial:
         user=user,
         actor=SYSTEM,
         models=MODELS,
-        has_key=True,
         enqueue=lambda _key: None,
         now=timezone.now(),
     )

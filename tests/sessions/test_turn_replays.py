@@ -86,6 +86,18 @@ def test_an_answer_is_stored_with_its_replay(world: World) -> None:
     assert told["timings"].keys() >= {"waited_ms", "total_ms"}
 
 
+def test_the_replay_of_an_earlier_answer_is_replaced(world: World) -> None:
+    world.receive(message_from(CLIENT, "Hello"))
+    before = {"model": "before", "prompt": [{"role": "user"}], "left_out": {"messages": 3}}
+    TurnReplay.objects.create(turn=Turn.objects.get(), prompt_tokens=7, **before)
+    world.work()
+    replay = TurnReplay.objects.get()
+    assert replay.model == "scripted"
+    assert replay.prompt_tokens != 7
+    assert replay.prompt == [message.as_dict() for message in world.prompt()]
+    assert replay.left_out != before["left_out"]
+
+
 def test_a_person_is_given_each_turn_with_its_replay_in_it(world: World) -> None:
     world.say(CLIENT, "Hello")
     world.receive(message_from(CLIENT, "And?"))

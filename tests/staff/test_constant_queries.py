@@ -187,8 +187,7 @@ def told(look: Look, small: Asked, large: Asked) -> str:
     more = after - before
     lines = [f"{look.address}: {small.count} queries, then {large.count}"]
     lines += [
-        f"  {before[sql]} → {after[sql]} times: "
-        f"{COLUMNS.sub('SELECT … FROM', sql)[:400]}"
+        f"  {before[sql]} → {after[sql]} times: {COLUMNS.sub('SELECT … FROM', sql)[:400]}"
         for sql, _ in more.most_common(5)
     ]
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -64,10 +65,25 @@ def entry_of(name: str) -> str | None:
     return reverse(f"admin:{entry}") if entry else None
 
 
-def test_every_page_marks_its_entry(furnished: None, admin_client: Client) -> None:
+@pytest.fixture
+def reader() -> Client:
+    """Who may read and change everything, but doesn't operate the server."""
+    user = User.objects.create_user("reader", password="a-sample-2026", is_staff=True)
+    user.user_permissions.set(Permission.objects.exclude(codename="operate_server"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize("who", ["admin_client", "reader"])
+def test_every_page_marks_its_entry(
+    furnished: None, who: str, request: pytest.FixtureRequest
+) -> None:
+    """Also those of raw tables, which only those who operate the server find in the menu."""
+    client = request.getfixturevalue(who)
     seen, wrong = 0, []
     for name, address in pages():
-        answer = admin_client.get(address)
+        answer = client.get(address)
         html = answer.getvalue().decode(errors="replace")
         if answer.status_code != 200 or 'id="nav-sidebar"' not in html:
             continue

@@ -29,7 +29,6 @@ from memoryproject.foundation.audit.verify import report as audit_report
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.documents.base import REASONS
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken
@@ -44,6 +43,7 @@ from sessions_app.models import (
     Turn,
 )
 from tests.api.calling import Api
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
 from tests.world import CLIENT, World
 

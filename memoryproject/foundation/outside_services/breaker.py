@@ -91,7 +91,6 @@ class SharedState(CircuitBreakerStorage):
         """Raises django.db.Error."""
         super().__init__(name)
         self.pause_seconds = pause_seconds
-        self._rows = OutsideService.objects.filter(name=name, target=target)
         found = _services(name=name, target=target)
         self._row = found[0] if found else OutsideService(name=name, target=target)
         self._state = self._row.state
@@ -108,6 +107,11 @@ class SharedState(CircuitBreakerStorage):
                 self._opened_at = timezone.now()
             else:
                 self._opened_at = timezone.now() - timedelta(seconds=pause_seconds)
+
+    @property
+    def _rows(self) -> QuerySet[OutsideService]:
+        # Built where something is written, which is rare: each call of a service reads the state.
+        return OutsideService.objects.filter(name=self._row.name, target=self._row.target)
 
     @property
     def state(self) -> str:

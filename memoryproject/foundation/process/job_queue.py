@@ -21,7 +21,11 @@ from django.db import connections
 from django_q.brokers import Broker
 from django_q.conf import Conf
 from django_q.monitor import monitor
+from django_q.signals import post_execute
 from django_q.signing import BadSignature, SignedPackage
+from django_q.utils import get_func_repr
+
+from memoryproject.foundation.process.brokers import DatabaseBroker
 
 logger = logging.getLogger(__name__)
 
@@ -116,10 +120,20 @@ class JobResults:
     def put(self, job: dict[str, Any]) -> None:
         """Store the result of a job, and remove the job from the queue."""
         try:
-            monitor(_OneResult(job), self._broker)
+            if isinstance(self._broker, DatabaseBroker) and _is_plain(job):
+                self._broker.finish(job, get_func_repr(job["func"]))
+                post_execute.send(sender="django_q", task=job)
+            else:
+                monitor(_OneResult(job), self._broker)
         except Exception:
             logger.exception("A result could not be stored. Its job is given out again.")
             connections.close_all()
+
+
+def _is_plain(job: dict[str, Any]) -> bool:
+    """Return whether a job succeeded, and nothing follows on it but its row."""
+    follows = ("cached", "chain", "hook", "save", "sync")
+    return bool(job["success"]) and not any(name in job for name in follows)
 
 
 class _OneResult:

@@ -22,6 +22,7 @@ PASSED_ON_BYTES = 4_000_000
 
 # Escapes that may represent a NUL or a lone surrogate. Most bodies contain none.
 SUSPECT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+MAX_DIGITS = 4_000
 INFINITE = (float("inf"), float("-inf"))
 
 
@@ -72,6 +73,7 @@ def read_json(text: str) -> Any:
         text,
         parse_constant=_no_number,
         parse_float=_finite,
+        parse_int=_readable,
         object_pairs_hook=each_name_once,
     )
     if SUSPECT.search(text):
@@ -159,6 +161,13 @@ def _finite(word: str) -> float:
     if number in INFINITE:
         raise ValueError(f"the number {word[:20]} is out of range")
     return number
+
+
+def _readable(word: str) -> int:
+    # Of somewhat more digits Python's own error gives advice for whoever runs the server.
+    if len(word) > MAX_DIGITS:
+        raise ValueError(f"the number {word[:20]}… has more than {MAX_DIGITS:,} digits")
+    return int(word)
 
 
 def refuse_unstorable(found: Any) -> None:

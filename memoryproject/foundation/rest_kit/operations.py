@@ -33,12 +33,12 @@ def _recorded(
 described = _recorded(extend_schema)
 
 
-def sent(name: str, value: Any) -> OpenApiExample:
+def request_example(name: str, value: Any) -> OpenApiExample:
     """Return an example of a request body."""
     return OpenApiExample(name, value=value, request_only=True)
 
 
-def answered(
+def response_example(
     name: str, value: Any, *, status: int = 200, media_type: str | None = None
 ) -> OpenApiExample:
     """Return an example of a response."""
@@ -71,7 +71,7 @@ def location(*statuses: int) -> OpenApiParameter:
     return header("Location", "The address of what was created.", *statuses)
 
 
-def named(name: str, description: str, schema: dict[str, Any]) -> OpenApiParameter:
+def path_parameter(name: str, description: str, schema: dict[str, Any]) -> OpenApiParameter:
     """Return a parameter of the address."""
     return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=description)
 

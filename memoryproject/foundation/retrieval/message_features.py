@@ -13,20 +13,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.query import LexicalQuery, QueryTerm
+from memoryproject.foundation.retrieval.query import (
+    ASKING,
+    LexicalQuery,
+    QueryTerm,
+    is_informative,
+    query_terms,
+)
 from memoryproject.foundation.retrieval.reranking import (
     CountedTexts,
     Floats,
     array_of,
     match_matrix,
     probabilities,
+    weighted_sum,
 )
-from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, unquoted
+from memoryproject.foundation.retrieval.subqueries import (
+    COMPARED_LENGTH,
+    asks,
+    only_asks,
+    unquoted,
+)
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
@@ -206,7 +219,7 @@ class Lines:
 
 def ends_as_question(text: str) -> bool:
     """Return whether the text ends with a question mark."""
-    return text.rstrip().endswith("?")
+    return text.rstrip().endswith(("?", "؟", "？"))
 
 
 def tells_time(text: str) -> bool:
@@ -231,13 +244,12 @@ def speaker_hashes(name: str) -> tuple[int, int]:
 def features_of(question: str, query: LexicalQuery, lines: Lines) -> Floats:
     """Return one row for each line, with one column for each of ``NAMES``."""
     segments = lines.segments
-    weights = np.array([weight for weight, _ in query.terms])
     matches = match_matrix(query, lines.words)
     topic = np.where(np.isnan(lines.topics), UNKNOWN, lines.topics)
     asks_time = bool(_ASKS_TIME.search(question))
     columns = [
-        matches @ weights / NATS,
-        _features_around(matches > 0, segments) @ weights / (query.total or 1.0),
+        weighted_sum(query, matches) / NATS,
+        weighted_sum(query, _features_around(matches > 0, segments)) / (query.total or 1.0),
         topic,
         _around(1 / (1 + np.exp(-topic)), segments),
         _by_asked_speaker(question, lines.speakers),
@@ -273,21 +285,19 @@ def _around(values: Floats, segments: Numbers) -> Floats:
     """Return for each line the sum of the values around it, which count less with every step."""
     total = np.zeros_like(values)
     for step in range(1, min(REACH + 1, len(values))):
-        same = segments[step:] == segments[:-step]
-        beside = np.zeros_like(values)
-        beside[step:] = values[:-step] * same
-        beside[:-step] += values[step:] * same
-        total += DECAY**step * beside
+        worth = (segments[step:] == segments[:-step]) * DECAY**step
+        total[step:] += values[:-step] * worth
+        total[:-step] += values[step:] * worth
     return total
 
 
 def _features_around(held: Mask, segments: Numbers) -> Mask:
-    """Return for each line and word whether the line or one within ``WINDOW`` holds it."""
+    """Return for each word and line whether the line or one within ``WINDOW`` holds it."""
     best = held.copy()
-    for step in range(1, min(WINDOW + 1, len(held))):
-        same = (segments[step:] == segments[:-step])[:, None]
-        best[step:] |= held[:-step] & same
-        best[:-step] |= held[step:] & same
+    for step in range(1, min(WINDOW + 1, len(segments))):
+        same = segments[step:] == segments[:-step]
+        best[:, step:] |= held[:, :-step] & same
+        best[:, :-step] |= held[:, step:] & same
     return best
 
 
@@ -300,11 +310,12 @@ def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
     if not speakers.any():
         return np.ones(len(speakers))
     words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
+    names, first = np.ascontiguousarray(speakers.T)
     hashes = np.array([hash(word) for word in words if word], np.int64)
-    named = np.unique(speakers[np.isin(speakers[:, 1], hashes) & (speakers[:, 0] != 0), 0])
-    if len(named) != 1:
+    named = names[(first == hashes[:, None]).any(axis=0) & (names != 0)]
+    if not len(named) or (named != named[0]).any():
         return np.ones(len(speakers))
-    return (speakers[:, 0] == named[0]).astype(float)
+    return (names == named[0]).astype(float)
 
 
 def _bare(word: str) -> str:
@@ -327,6 +338,7 @@ class DistinctTexts:
     """
 
     def __init__(self, query: str = "") -> None:
+        self._query = query
         self._query_words = frozenset(_words(query))
         self._seen: set[Said] = set()
         self._quoted: set[Said] = set()
@@ -363,9 +375,14 @@ class DistinctTexts:
     def _is_same_question(self, text: str) -> bool:
         ours, theirs = self._query_words, frozenset(_words(text))
         shared = len(ours & theirs) / max(len(ours | theirs), 1)
-        if shared < SAME_QUESTION or _numbers(ours) != _numbers(theirs):
+        if _numbers(ours) != _numbers(theirs) or _asked_in(text) != self._asked:
             return False
-        return asks(text)
+        # "Please remind me" adds nothing to a question.
+        return asks(text) if shared >= SAME_QUESTION else bool(self._asked) and only_asks(text)
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        return _asked_in(self._query)
 
 
 def _said(text: str, speaker: str) -> tuple[Said, Said]:
@@ -386,6 +403,18 @@ def _written(text: str) -> tuple[str, ...]:
 def _words(text: str) -> tuple[str, ...]:
     """Return the words in order, in the spelling in which they are indexed."""
     return (*(token.text for token in tokenize(text[:COMPARED_LENGTH])), *_length_of_long(text))
+
+
+def _asked_in(question: str) -> frozenset[str]:
+    """Return the words of a question that name its topic, and those that ask; none without a topic.
+
+    Of a long question nothing is known.
+    """
+    if len(question) > COMPARED_LENGTH:
+        return frozenset()
+    terms = query_terms(question)
+    topic = {term.word for term in terms if is_informative(term)}
+    return frozenset(topic | {term.word for term in terms if term.word in ASKING} if topic else ())
 
 
 def _length_of_long(text: str) -> tuple[str, ...]:

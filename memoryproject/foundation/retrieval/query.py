@@ -72,8 +72,12 @@ def query_terms(text: str) -> list[QueryTerm]:
 
 def informative_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Return the words that can make a text a candidate; all words if none is informative."""
-    informative = [term for term in terms if term.kind not in _TELL_LITTLE]
-    return informative or list(terms)
+    return list(filter(is_informative, terms)) or list(terms)
+
+
+def is_informative(term: QueryTerm) -> bool:
+    """Return whether the word can name a topic."""
+    return term.kind not in _TELL_LITTLE
 
 
 def with_words(rows: QuerySet[Row], text: str) -> QuerySet[Row]:

@@ -8,10 +8,10 @@ Zeta?") has no best answer: then each text counts by itself. Most questions are 
 
 The weights are fitted by ``benchmarks/fit_reranking.py``: see docs/recall.md.
 
-All texts are scored at once. Arrays have one row for each text, matches also one column for each
-term of the question. Within a text a word counts as in BM25 (Robertson and Zaragoza, "The
-Probabilistic Relevance Framework", 2009). Equal texts have equal values to the last bit, wherever
-they stand in the array.
+All texts are scored at once. Arrays have one row for each text; matches have one column for each
+text and one row for each term of the question, so that sums over the terms add whole rows. Within a
+text a word counts as in BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
+2009). Equal texts have equal values to the last bit, wherever they stand in the array.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ def features_of(query: LexicalQuery, texts: CountedTexts, semantic: Floats) -> F
     """
     matches = match_matrix(query, texts)
     shares = coverage_of(query, matches)
-    fused = fused_log_odds(query, relevance_of(query, matches), semantic)
+    fused = fused_log_odds(query, _relevance(query, shares), semantic)
     behind = np.minimum(fused.max(initial=-60.0) - fused, MAX_DISTANCE)
     asks = Kind.SOUGHT in query.kinds
-    answers = (of_kinds(query, matches, (Kind.SOUGHT,)) > 0).any(axis=1).astype(float)
-    names = of_kinds(query, matches, (Kind.NAME,))
-    other = (names.max(axis=1) <= 0).astype(float) if names.size else np.zeros(len(texts))
+    nothing = np.zeros(len(texts))
+    answers = _holds_any(query, matches, Kind.SOUGHT) if asks else nothing
+    other = 1 - _holds_any(query, matches, Kind.NAME) if Kind.NAME in query.kinds else nothing
     columns = [
         np.ones(len(texts)),
         fused,
@@ -233,6 +233,12 @@ def _farther(semantic: Floats) -> Floats:
     return _without_nan(distance)
 
 
+def _holds_any(query: LexicalQuery, matches: Floats, kind: Kind) -> Floats:
+    """Return 1.0 for the texts that hold a term of this kind."""
+    held: Floats = (of_kinds(query, matches, (kind,)) > 0).any(axis=0).astype(float)
+    return held
+
+
 def _least_held(query: LexicalQuery, matches: Floats) -> Floats:
     """Return the match of the informative word of the question that each text matches least.
 
@@ -240,26 +246,23 @@ def _least_held(query: LexicalQuery, matches: Floats) -> Floats:
     """
     informative = of_kinds(query, matches, (*INFORMATIVE, Kind.NAME))
     if not informative.size:
-        return np.zeros(len(matches))
-    least: Floats = np.minimum(1.0, informative.min(axis=1))
+        return np.zeros(matches.shape[1])
+    least: Floats = np.minimum(1.0, informative.min(axis=0))
     return least
 
 
 def match_matrix(query: LexicalQuery, texts: CountedTexts) -> Floats:
-    """Return how well each text matches each term: from 0 up to 1 + ``saturation``."""
+    """Return how well each term is matched by each text: from 0 up to 1 + ``saturation``."""
     saturation, effect = query.constants.saturation, query.constants.length_effect
     norm = np.minimum(1 - effect + effect * texts.lengths / query.average_length, _MAX_LENGTH_NORM)
-    # A row for each term: the texts of one are adjacent.
     counts = np.ascontiguousarray(texts.counts.T)
     held = (1 + saturation) * counts / (counts + saturation * norm)
-    matches = np.zeros((len(texts), len(query.terms)))
+    matches = np.zeros((len(query.terms), len(texts)))
     for place, (_, alternatives) in enumerate(query.terms):
-        known = [
-            (texts.columns[term], worth) for term, worth in alternatives if term in texts.columns
-        ]
-        if known:
-            rows, worth = zip(*known, strict=True)
-            matches[:, place] = (held[list(rows)] * np.array(worth)[:, None]).max(axis=0)
+        best = matches[place]
+        for term, worth in alternatives:
+            if term in texts.columns:
+                np.maximum(best, held[texts.columns[term]] * worth, out=best)
     return matches
 
 
@@ -274,21 +277,25 @@ def semantic_relevance(cosines: Floats, *, midpoint: float, slope: float) -> Flo
 def coverage_of(query: LexicalQuery, matches: Floats) -> Floats:
     """Return the share of the question that each text covers, in [0, 1]."""
     if query.total <= 0:
-        return np.zeros(len(matches))
+        return np.zeros(matches.shape[1])
     covered: Floats = np.minimum(1.0, weighted_sum(query, matches) / query.total)
     return covered * query.substance
 
 
 def relevance_of(query: LexicalQuery, matches: Floats) -> Floats:
     """Return the relevance of each text by its words, in [0, 1]."""
-    constants, coverage = query.constants, coverage_of(query, matches)
+    return _relevance(query, coverage_of(query, matches))
+
+
+def _relevance(query: LexicalQuery, coverage: Floats) -> Floats:
+    constants = query.constants
     with np.errstate(divide="ignore"):
         odds = constants.coverage_slope * np.log(coverage / constants.even_coverage)
     return np.where(coverage > 0, probabilities(odds), 0.0)
 
 
 def weighted_sum(
-    query: LexicalQuery, matches: Floats, kinds: Collection[Kind] | None = None
+    query: LexicalQuery, matches: NDArray[Any], kinds: Collection[Kind] | None = None
 ) -> Floats:
     """Return the information of the question's words in each text, or of those of some kinds."""
     weights = np.array(
@@ -297,15 +304,15 @@ def weighted_sum(
             for (weight, _), kind in zip(query.terms, query.kinds, strict=True)
         ]
     )
-    # Not a product of matrices, whose last bit depends on the row.
-    total: Floats = (matches * weights).sum(axis=1)
+    # Not a product of matrices, whose last bit depends on the column.
+    total: Floats = (matches * weights[:, None]).sum(axis=0)
     return total
 
 
 def of_kinds(query: LexicalQuery, matches: Floats, kinds: Collection[Kind]) -> Floats:
-    """Return the columns of the terms of these kinds."""
-    columns: Floats = matches[:, [kind in kinds for kind in query.kinds]]
-    return columns
+    """Return the rows of the terms of these kinds."""
+    rows: Floats = matches[[place for place, kind in enumerate(query.kinds) if kind in kinds]]
+    return rows
 
 
 def fused_log_odds(query: LexicalQuery, lexical: Floats, semantic: Floats) -> Floats:

@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from memoryproject.foundation.retrieval.query import QueryTerm, informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import (
+    QueryTerm,
+    informative_terms,
+    is_informative,
+    query_terms,
+)
 
 MAX_PARTS = 4
 
@@ -65,6 +70,20 @@ _SMALL_TALK = re.compile(
     re.IGNORECASE,
 )
 
+# Questions in other languages, which are often written without a question mark. Only the beginning
+# of a sentence shows one: "when" also joins clauses.
+_OTHER_ASKING = re.compile(
+    r"(?:^|[.!?…\n])\W{0,8}(?:(?:a|à|de|por|en|con|para|in|per|da)\s+)?(?:"
+    r"qué|que|cuál|cual|cuándo|cuando|dónde|donde|quién|quien|cómo|cuánto|cuánta|cuántos|cuántas|"
+    r"wann|wo|wer|wie|warum|wieso|weshalb|welche[mnrs]?|wohin|woher|womit|wieviel|"
+    r"quand|où|qui|quoi|quel|quelle|quels|quelles|pourquoi|"
+    r"quando|dove|chi|cosa|quale|quali|quanto|quanti|perché|onde|quem|qual|quais|quantos|"
+    r"когда|где|кто|что|какой|какая|какое|какие|сколько|почему|зачем|куда|откуда|коли|де|скільки|"
+    r"متى|أين|اين|كيف|كم|ما|ماذا|لماذا|هل)(?!\w)"
+    r"|¿|[？吗呢]\s*$|什么|几点|哪里|多少|怎么",
+    re.IGNORECASE,
+)
+
 # Such a word refers to something that was named before.
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|הוא|היא|הם|הן|אותו|אותה|אותם|אותן|"
@@ -93,7 +112,35 @@ def question_parts(text: str) -> list[str]:
 
 def asks(text: str) -> bool:
     """Return whether ``text`` asks for something."""
-    return any(asking for _, asking in _clauses(text[-MAX_CHARACTERS:]))
+    read = text[-MAX_CHARACTERS:]
+    return any(asking for _, asking in _clauses(read)) or bool(_OTHER_ASKING.search(read))
+
+
+def only_asks(text: str) -> bool:
+    """Return whether ``text`` asks for something and states nothing beside it."""
+    return len(text) <= MAX_CHARACTERS and asks(text) and not any(map(_states, _clauses(text)))
+
+
+def _states(clause: tuple[str, bool]) -> bool:
+    text, asking = clause
+    if asking or _OTHER_ASKING.search(text):
+        return False
+    return any(map(is_informative, query_terms(text)))
+
+
+_KNOWS_NOTHING = re.compile(
+    r"\b(?:do|did)(?:n['’]?t|\s+not)\s+(?:know|have\s+(?:that|this|the|any|enough)?\s*information)\b"
+    r"|\bno idea\b"
+    r"|\b(?:let me|i['’]?ll|i will)\s+(?:check|look|find out|get back)\b"
+    r"|(?:לא|אינני|איני)\s+(?:יודע|יודעת|בטוח|בטוחה)(?!\w)|אין לי (?:מושג|מידע)|(?<!\w)אבדוק(?!\w)",
+    re.IGNORECASE,
+)
+MAX_LENGTH_OF_NOTHING = 200
+
+
+def knows_nothing(answer: str) -> bool:
+    """Return whether an answer only says that nothing is known: "Sorry, I don't know."."""
+    return len(answer) <= MAX_LENGTH_OF_NOTHING and bool(_KNOWS_NOTHING.search(answer))
 
 
 # Texts are compared up to this length; longer ones also by their length.

@@ -89,6 +89,11 @@ def answer_kinds_of_question(question: str) -> list[str]:
 
 MAX_TERMS = 60_000
 
+# A phone number is written with or without its country code, and with or without a zero before it.
+# Numbers with as many digits are one if they end alike.
+_PHONE_DIGITS = 9
+_PHONE_END = 8
+
 
 @dataclass(frozen=True)
 class IndexedText:
@@ -135,7 +140,16 @@ def index_text(text: str) -> IndexedText:
     answers = ["?" + kind for kind in answer_kinds_of_text(text)]
     if "?amount" in answers:
         answers.append("=money")
+    if "?phone" in answers:
+        answers += _spaced_numbers(text)
     return IndexedText([*answers, *terms][:MAX_TERMS], length)
+
+
+def _spaced_numbers(text: str) -> Iterator[str]:
+    """Yield a term for each phone number that is divided by blanks: each part is a word."""
+    for found in _HELD_PATTERNS["phone"].finditer(text[:MAX_TEXT]):
+        if " " in found[0]:
+            yield "~" + "".join(filter(str.isdigit, found[0]))[-_PHONE_END:]
 
 
 def index_terms(text: str) -> list[str]:
@@ -149,6 +163,8 @@ def word_forms(token: Token) -> WordForms:
         return _hebrew_forms(token.text)
     if token.script == "latin" and not token.whole:
         return _latin_forms(token.text, token.camel_parts, kind_of(token))
+    if token.script == "number" and len(token.text) >= _PHONE_DIGITS:
+        return WordForms(token.text, bare=(token.text[-_PHONE_END:],))
     return WordForms(token.text)
 
 

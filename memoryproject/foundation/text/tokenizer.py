@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
-from memoryproject.foundation.text import english_words, hebrew_words
+from memoryproject.foundation.text import english_words, hebrew_words, other_words
 from memoryproject.foundation.text.characters import fold, readable
 from memoryproject.foundation.text.english import stem
 from memoryproject.foundation.text.hebrew import without_prefixes
@@ -69,6 +69,9 @@ def kind_of(token: Token) -> Kind:
     for kind, words in _english():
         if token.text in words or (kind is not Kind.FUNCTION and stem(token.text) in words):
             return kind
+    # In mid-sentence "Ella" and "MIT" are names.
+    if token.text in other_words.FUNCTION and (token.starts_sentence or not token.capitalised):
+        return Kind.FUNCTION
     return Kind.NAME if token.camel_parts else Kind.PLAIN
 
 
@@ -116,7 +119,7 @@ _POSSESSIVE = re.compile("['’‘][sS]$")
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
-_SENTENCE_END = re.compile(r"[.!?…\n:;\"“”(\[]\s*\W*$")
+_SENTENCE_END = re.compile(r"[.!?…؟。！？¿¡\n:;\"“”(\[]\s*\W*$")
 
 
 @dataclass(frozen=True)

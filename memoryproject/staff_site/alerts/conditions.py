@@ -39,7 +39,7 @@ class Condition:
     text: ErrorText
 
 
-def conditions(now: datetime) -> Iterator[Condition]:
+def current_conditions(now: datetime) -> Iterator[Condition]:
     """Find what is wrong now."""
     yield from _services()
     yield from _disk()

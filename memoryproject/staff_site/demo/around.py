@@ -39,7 +39,7 @@ memoryproject.foundation.integrations.embedders.base.EmbedderError: could not be
 """
 
 
-def before(story: Story) -> None:
+def create_setup(story: Story) -> None:
     """Create the profile, the staff, and the knowledge of the assistant at the month's start."""
     for name, first, last in STAFF:
         user = User.objects.create_user(name, first_name=first, last_name=last, is_staff=True)
@@ -63,7 +63,7 @@ def before(story: Story) -> None:
     _corrections(story)
 
 
-def after(story: Story) -> None:
+def create_staff_actions(story: Story) -> None:
     """Create the actions of staff, and the open decisions."""
     for fact in (*OF_PEOPLE, *PROPOSED):
         with story.at(fact.days, "19:30"):

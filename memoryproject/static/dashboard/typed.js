@@ -39,6 +39,7 @@
     field.value = value;
     const folded = field.closest("details");
     if (folded) folded.open = true;
+    field.form.hidden = false;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   }
 

@@ -13,10 +13,10 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
-    answered,
     described,
     etag,
-    named,
+    path_parameter,
+    response_example,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
@@ -26,7 +26,7 @@ from sessions_app.presentation.filters import ChatFilters
 from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA, chat_within
 from sessions_app.presentation.serializers import ChatSerializer, ReceiptSerializer
 
-NAMED = named("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
+NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
 
 
 class ChatsView(ListView):
@@ -42,7 +42,7 @@ class ChatsView(ListView):
 
     @described(
         summary="List chats, the newest first",
-        examples=[answered("One chat", examples.CHAT_ROW)],
+        examples=[response_example("One chat", examples.CHAT_ROW)],
     )
     def get(self, request: Request) -> Response:
         """List people and groups, with the addresses by which they are known."""
@@ -60,7 +60,7 @@ class ChatView(ApiView):
         summary="One chat",
         parameters=[NAMED, IF_NONE_MATCH, etag(200, 304)],
         responses={200: ChatSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[answered("A person", examples.CHAT_ROW)],
+        examples=[response_example("A person", examples.CHAT_ROW)],
     )
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return the chat that has this address now; any of its addresses will do."""
@@ -74,7 +74,7 @@ class ChatView(ApiView):
         parameters=[NAMED, IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
-            answered(
+            response_example(
                 "The receipt",
                 examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
             )

@@ -29,10 +29,10 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
-    answered,
     described,
     etag,
-    sent,
+    request_example,
+    response_example,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversation_views.api.session_api import session_document
@@ -81,7 +81,7 @@ class MessagesView(ListView):
     @described(
         operation_id="sessions_messages_list",
         summary="The newest messages, oldest first",
-        examples=[answered("One message", examples.MESSAGE)],
+        examples=[response_example("One message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the newest messages; `next` leads to older messages.
@@ -108,9 +108,11 @@ class MessagesView(ListView):
         request=NewMessagesSerializer,
         responses={201: StoredMessagesSerializer},
         examples=[
-            sent("One message", {"messages": [SAID]}),
-            sent("The call of a tool and its result", {"messages": examples.TOOL_EXCHANGE}),
-            answered("As stored", {"messages": [examples.MESSAGE]}, status=201),
+            request_example("One message", {"messages": [SAID]}),
+            request_example(
+                "The call of a tool and its result", {"messages": examples.TOOL_EXCHANGE}
+            ),
+            response_example("As stored", {"messages": [examples.MESSAGE]}, status=201),
         ],
     )
     @idempotent(atomic=True)
@@ -142,7 +144,7 @@ class MessagesView(ListView):
         parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
-            answered(
+            response_example(
                 "The receipt",
                 examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
             )
@@ -180,7 +182,7 @@ class OneMessageView(ApiView):
         summary="One message",
         parameters=[IF_NONE_MATCH, etag(200, 304)],
         responses={200: MessageSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[answered("A message", examples.MESSAGE)],
+        examples=[response_example("A message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Return the message as it is stored now."""
@@ -194,7 +196,7 @@ class OneMessageView(ApiView):
         parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
-            answered(
+            response_example(
                 "The receipt",
                 examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
             )

@@ -26,11 +26,11 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
-    answered,
     described,
     etag,
     location,
-    sent,
+    request_example,
+    response_example,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
@@ -88,7 +88,7 @@ class SessionsView(ListView):
 
     @described(
         summary="List sessions, the newest first",
-        examples=[answered("One session", examples.SESSION)],
+        examples=[response_example("One session", examples.SESSION)],
     )
     def get(self, request: Request) -> Response:
         """List the sessions; archived ones only with `status=archived`."""
@@ -101,9 +101,9 @@ class SessionsView(ListView):
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
         examples=[
-            sent("A chat", {"whatsapp_chat": examples.CHAT}),
-            answered("Begun", examples.SESSION, status=201),
-            answered("There already", examples.SESSION),
+            request_example("A chat", {"whatsapp_chat": examples.CHAT}),
+            response_example("Begun", examples.SESSION, status=201),
+            response_example("There already", examples.SESSION),
         ],
     )
     @idempotent(atomic=True)
@@ -141,7 +141,7 @@ class OneSessionView(ApiView):
         summary="One session",
         parameters=[IF_NONE_MATCH, etag(200, 304)],
         responses={200: SessionSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[answered("An active session", examples.SESSION)],
+        examples=[response_example("An active session", examples.SESSION)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
@@ -153,7 +153,7 @@ class OneSessionView(ApiView):
         parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
-            answered(
+            response_example(
                 "The receipt",
                 examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
             )
@@ -184,7 +184,7 @@ class ResetView(ApiView):
         parameters=[location(201)],
         request=None,
         responses={201: SessionSerializer},
-        examples=[answered("The new session", examples.SESSION, status=201)],
+        examples=[response_example("The new session", examples.SESSION, status=201)],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -209,7 +209,7 @@ class ExpireView(ApiView):
         request=None,
         responses=SessionSerializer,
         examples=[
-            answered(
+            response_example(
                 "Expired",
                 {**examples.SESSION, "status": "expired", "expired_at": examples.AT},
             )

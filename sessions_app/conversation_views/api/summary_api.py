@@ -8,7 +8,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.operations import described, response_example
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversation_views.api.summary_serializers import SummarySerializer
 from sessions_app.models import SummarizationMetadata
@@ -29,7 +29,7 @@ class SummariesView(ListView):
     @described(
         operation_id="sessions_summaries_list",
         summary="The summaries of a session, the first one first",
-        examples=[answered("One summary", examples.SUMMARY)],
+        examples=[response_example("One summary", examples.SUMMARY)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """List which messages each summary covers; its text is a message of the session."""
@@ -45,7 +45,7 @@ class SummaryView(ApiView):
         operation_id="sessions_summaries_get",
         summary="One summary",
         responses=SummarySerializer,
-        examples=[answered("A summary", examples.SUMMARY)],
+        examples=[response_example("A summary", examples.SUMMARY)],
     )
     def get(self, request: Request, session_id: UUID, summary_metadata_id: UUID) -> Response:
         """Return the summary that a message names as `summaryMetadataId` in its metadata."""

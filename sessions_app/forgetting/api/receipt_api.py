@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.operations import described, response_example
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
@@ -56,7 +56,9 @@ class ReceiptsView(ListView):
     @described(
         operation_id="receipts_list",
         summary="List receipts, the newest first",
-        examples=[answered("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))],
+        examples=[
+            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
+        ],
     )
     def get(self, request: Request) -> Response:
         """Find the receipt of an erasure again, by what was erased or by the person."""
@@ -71,7 +73,9 @@ class ReceiptView(ApiView):
         operation_id="receipts_get",
         summary="The receipt of a forgetting",
         responses=ReceiptSerializer,
-        examples=[answered("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))],
+        examples=[
+            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
+        ],
     )
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """Receipts are kept after the forgotten texts are gone."""

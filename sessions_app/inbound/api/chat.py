@@ -14,7 +14,11 @@ from rest_framework.response import Response
 from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, sent
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    request_example,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.permissions import require_scopes
 from memoryproject.foundation.rest_kit.renderers import EventStream, Json
 from memoryproject.foundation.rest_kit.scopes import WRITE
@@ -100,9 +104,11 @@ class AskView(ApiView):
             (200, "text/event-stream"): EVENT,
         },
         examples=[
-            sent("A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}),
-            answered("The answer", examples.ANSWER, media_type="application/json"),
-            answered("Events", examples.EVENTS, media_type="text/event-stream"),
+            request_example(
+                "A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}
+            ),
+            response_example("The answer", examples.ANSWER, media_type="application/json"),
+            response_example("Events", examples.EVENTS, media_type="text/event-stream"),
         ],
     )
     def post(self, request: Request) -> Any:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from datetime import timedelta
 from typing import Any
 
-from django.db import connections
 from rest_framework.renderers import JSONRenderer
 
+from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
 from sessions_app.inbound.api.chat_serializers import accepted_of, answer_of
-from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk_finish
+from sessions_app.inbound.synchronous_chat import NoAnswerError, talk_finish
 from sessions_app.models import Turn
 from sessions_app.turns.facade import Dependencies
 
@@ -35,9 +34,9 @@ def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta
     ``done``, in the shape of all errors. A client that closes the connection doesn't stop the turn.
     """
     yield _event("accepted", accepted_of(turn))
-    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answer-events")
+    worker = ConnectionClosingExecutor(max_workers=1, thread_name_prefix="answer-events")
     try:
-        future = worker.submit(_finish, turn, dependencies, patience)
+        future = worker.submit(talk_finish, turn=turn, dependencies=dependencies, patience=patience)
         while True:
             try:
                 talk = future.result(timeout=HEARTBEAT_SECONDS)
@@ -66,14 +65,6 @@ def pieces(reply: str) -> Iterator[str]:
         end = found.end()
     if reply[end:]:
         yield reply[end:]
-
-
-def _finish(turn: Turn, dependencies: Dependencies, patience: timedelta) -> Talk:
-    """Finish the turn in a separate thread, which has its own database connection."""
-    try:
-        return talk_finish(turn=turn, dependencies=dependencies, patience=patience)
-    finally:
-        connections.close_all()
 
 
 def _event(name: str, data: Any) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from sessions_app.conversations.facade import called, chat_at
+from sessions_app.conversations.facade import chat_at, with_name
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 
 # Only so many of the newest answers are searched for those that recalled a memory.
@@ -58,7 +58,7 @@ def chats_called(text: str) -> list[UUID]:
         exact = chat_at(address[0])
         return [] if exact is None else [exact.pk]
     number = _NUMBER.search(text)
-    found = Chat.objects.filter(called(number[1] if number else text)).order_by("-updated_at")
+    found = Chat.objects.filter(with_name(number[1] if number else text)).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])
 
 

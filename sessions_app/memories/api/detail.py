@@ -23,10 +23,10 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
-    answered,
     described,
     etag,
-    sent,
+    request_example,
+    response_example,
 )
 from memoryproject.foundation.rest_kit.permissions import require_reading
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -78,7 +78,7 @@ class MemoryView(ApiView):
         summary="One memory, with what it said before",
         parameters=[IF_NONE_MATCH, etag(200, 304)],
         responses={200: MemoryDetailSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[answered("A memory", examples.ONE)],
+        examples=[response_example("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
@@ -100,8 +100,8 @@ class MemoryView(ApiView):
         request=ChangeMemorySerializer,
         responses=MemoryDetailSerializer,
         examples=[
-            sent("Another text", {"content": "TestCorp pays in 30 days"}),
-            answered("Changed", examples.ONE),
+            request_example("Another text", {"content": "TestCorp pays in 30 days"}),
+            response_example("Changed", examples.ONE),
         ],
     )
     def patch(self, request: Request, memory_id: UUID) -> Response:
@@ -138,7 +138,7 @@ class MemoryView(ApiView):
         parameters=[IF_MATCH],
         responses={200: ReceiptSerializer},
         examples=[
-            answered("Forgotten", receipt("memory", MEMORY_ID, memories_app_memory=1)),
+            response_example("Forgotten", receipt("memory", MEMORY_ID, memories_app_memory=1)),
         ],
     )
     @idempotent(atomic=False, holds_texts=False)

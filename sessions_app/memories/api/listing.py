@@ -14,7 +14,13 @@ from memories_app.store.facade import CREATED
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.etags import etag_of
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, etag, location, sent
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    etag,
+    location,
+    request_example,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MemoryFilters
@@ -67,7 +73,7 @@ class MemoriesView(ListView):
     @described(
         operation_id="memories_list",
         summary="List memories, the newest first",
-        examples=[answered("One memory", examples.MEMORY)],
+        examples=[response_example("One memory", examples.MEMORY)],
     )
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
@@ -86,9 +92,9 @@ class MemoriesView(ListView):
         request=NewMemorySerializer,
         responses={201: StoredMemorySerializer, 200: StoredMemorySerializer},
         examples=[
-            sent("A fact of one chat", examples.NEW),
-            answered("Created", examples.STORED, status=201),
-            answered("Known already", examples.KNOWN),
+            request_example("A fact of one chat", examples.NEW),
+            response_example("Created", examples.STORED, status=201),
+            response_example("Known already", examples.KNOWN),
         ],
     )
     # A retry finds its own memory.
@@ -128,8 +134,10 @@ class MemoryBatchView(ApiView):
         request=MemoryBatchSerializer,
         responses={201: MemoryBatchResultSerializer, 200: MemoryBatchResultSerializer},
         examples=[
-            sent("Two memories", {"memories": [examples.NEW, {"content": "We open at 9"}]}),
-            answered(
+            request_example(
+                "Two memories", {"memories": [examples.NEW, {"content": "We open at 9"}]}
+            ),
+            response_example(
                 "One is new",
                 {
                     "memories": [
@@ -143,7 +151,7 @@ class MemoryBatchView(ApiView):
                 },
                 status=201,
             ),
-            answered(
+            response_example(
                 "None is new",
                 {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate", **examples.DONE}]},
             ),

@@ -14,7 +14,11 @@ from memories_app.facts.facade import MAX_LABEL
 from memories_app.models import Visibility
 from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
-from memoryproject.foundation.rest_kit.operations import answered, described, sent
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    request_example,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
@@ -173,8 +177,10 @@ class RecallView(ApiView):
         request=RecallSerializer,
         responses=RecallAnswerSerializer,
         examples=[
-            sent("Within a chat", {"query": "When does TestCorp pay?", "whatsapp_chat": CHAT}),
-            answered(
+            request_example(
+                "Within a chat", {"query": "When does TestCorp pay?", "whatsapp_chat": CHAT}
+            ),
+            response_example(
                 "A memory and a message",
                 {"results": [examples.RECALLED, examples.SAID], "degraded": False},
             ),

@@ -15,7 +15,7 @@ from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.rest_kit.errors import conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import answered, described, header
+from memoryproject.foundation.rest_kit.operations import described, header, response_example
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import ChatGoneError
@@ -130,7 +130,7 @@ class MemoryImportView(ApiView):
         responses=MemoryImportResultSerializer,
         examples=[
             OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
-            answered("One line is wrong", examples.IMPORTED),
+            response_example("One line is wrong", examples.IMPORTED),
         ],
     )
     @idempotent(atomic=False)

@@ -38,7 +38,7 @@ from sessions_app.takeover.reply_errors import (
     WindowClosedError,
 )
 from sessions_app.takeover.reply_turn import HandReply, Writer
-from sessions_app.takeover.staff_reply import MAX_LENGTH, chat_reply
+from sessions_app.takeover.staff_reply import MAX_LENGTH, StaffReply, chat_reply
 from sessions_app.takeover.staff_template import chat_template
 from sessions_app.turns.dependencies import enqueue_chat
 
@@ -55,21 +55,29 @@ def text_posted(request: HttpRequest) -> str:
 def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
     """Send what the form holds. Raises ReplyRefusedError."""
     text = text_posted(request)
-    key = _key_posted(request, text)
+    reply = StaffReply(
+        text=text,
+        key=_key_posted(request, text),
+        quote=request.POST.get("quote", ""),
+        file=_file_posted(request),
+    )
     return chat_reply(
         chat_id=chat.pk,
-        text=text,
-        quote=request.POST.get("quote", ""),
-        key=key,
+        reply=reply,
+        writer=_writer(request),
+        providers=configured_providers(),
+        otherwise=default_number(),
+        storage=configured_media_storage(),
+    )
+
+
+def _writer(request: HttpRequest) -> Writer:
+    return Writer(
         author_id=request.user.pk or 0,
         actor=staff_actor(request),
         rules=build_intake_rules(),
-        providers=configured_providers(),
-        otherwise=default_number(),
         enqueue=enqueue_chat,
         now=timezone.now(),
-        file=_file_posted(request),
-        storage=configured_media_storage(),
     )
 
 
@@ -99,13 +107,7 @@ def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
         template=Template(typed.name, typed.language, tuple(line for line in lines if line)),
         key=key,
         otherwise=default_number(),
-        writer=Writer(
-            author_id=request.user.pk or 0,
-            actor=staff_actor(request),
-            rules=build_intake_rules(),
-            enqueue=enqueue_chat,
-            now=timezone.now(),
-        ),
+        writer=_writer(request),
     )
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt
-from sessions_app.trials.dependencies import has_model_key, sees_pictures, trial_models
+from sessions_app.trials.dependencies import sees_pictures, trial_models
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.trials.facade import TrialWanted
 from sessions_app.trials.given_texts import MAX_CHOSEN, RECALLED_SOURCES, entries_then
@@ -72,9 +72,9 @@ class TrialForm:
 def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None) -> TrialForm:
     """Return the form as it begins, or as it was typed."""
     models = trial_models()
-    wanted = typed or TrialWanted(model=models[0])
+    wanted = typed or TrialWanted(model=next(iter(models), ""))
     try:
-        trial_check(turn=turn, models=models, has_key=has_model_key())
+        trial_check(turn=turn, models=models)
     except TrialRefusedError as refused:
         return TrialForm(uuid.uuid4(), wanted, refused=refused.args[0])
     if not wanted.system_text:

@@ -33,7 +33,7 @@ from sessions_app.trials.admin.trial_form import (
     wanted_posted,
     with_recalled_only,
 )
-from sessions_app.trials.dependencies import enqueue_trial, has_model_key, trial_models
+from sessions_app.trials.dependencies import enqueue_trial, trial_models
 from sessions_app.trials.errors import TrialBusyError, TrialRefusedError
 from sessions_app.trials.facade import MAX_TRIALS, TrialWanted, trial_start
 from sessions_app.turns.presentation import question_of, turn_crumb
@@ -83,7 +83,6 @@ def _start(request: HttpRequest, turn: Turn) -> HttpResponse:
             user=cast("User", request.user),
             actor=staff_actor(request),
             models=trial_models(),
-            has_key=has_model_key(),
             enqueue=enqueue_trial,
             now=timezone.now(),
         )

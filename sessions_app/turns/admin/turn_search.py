@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.conversations.facade import called
+from sessions_app.conversations.facade import with_name
 from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
@@ -133,5 +133,5 @@ def _chats_called(text: str) -> Sequence[UUID]:
     The ids are returned as values so that the query for their turns uses the index. Of more than
     MAX_CHATS chats, those with the newest messages count.
     """
-    found = Chat.objects.filter(called(text)).order_by("-updated_at")
+    found = Chat.objects.filter(with_name(text)).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])

@@ -10,7 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.errors import invalid
-from memoryproject.foundation.rest_kit.operations import answered, described, sent
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    request_example,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models.roles import CLIENT
 from sessions_app.presentation import examples
@@ -37,8 +41,8 @@ class ContextView(ApiView):
         request=ContextQuestionSerializer,
         responses={200: ContextSerializer},
         examples=[
-            sent("A question", {"query": "When does TestCorp pay?", "max_tokens": 2000}),
-            answered("The prompt", examples.CONTEXT),
+            request_example("A question", {"query": "When does TestCorp pay?", "max_tokens": 2000}),
+            response_example("The prompt", examples.CONTEXT),
         ],
     )
     def post(self, request: Request, session_id: UUID) -> Response:

@@ -8,7 +8,7 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.operations import answered, described
+from memoryproject.foundation.rest_kit.operations import described, response_example
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.roles import GODFATHER, reading_role
@@ -24,7 +24,7 @@ class TurnView(ApiView):
         operation_id="turns_get",
         summary="How one answer came about",
         responses=TurnSerializer,
-        examples=[answered("A replay", examples.TURN)],
+        examples=[response_example("A replay", examples.TURN)],
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
         """Return the replay of one answer.

@@ -9,7 +9,7 @@ from django.db.models import Count, Min, Q
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
-from memories_app.search.facade import memories_for_staff, memories_list
+from memories_app.search.facade import memories_for_staff, memories_in_order
 from memoryproject.foundation.audit.audit_events import audit_record
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
@@ -32,7 +32,7 @@ def export_reply(*, turn: Turn) -> Draft:
     """
     language = turn.chat.language
     rest = "export_rest_godfather" if is_owners(turn) else "export_rest_client"
-    memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
+    memories = memories_in_order(visible_to(turn).filter(_own(turn))).defer("terms")
     count = memories.count()
     listed = list(memories[:MAX_COUNT])
     text = text_for(

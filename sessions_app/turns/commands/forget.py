@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from memories_app.facts.facade import fact_key
 from memories_app.models import Memory, Visibility
-from memories_app.search.facade import memories_list
+from memories_app.search.facade import memories_in_order
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.conversations.facade import text_for
 from sessions_app.forgetting.facade import (
@@ -121,7 +121,7 @@ def _matching(memories: QuerySet[Memory], which: str) -> list[Memory]:
     same = list(memories.filter(fact_key=fact_key(which))[: MAX_COUNT + 1])
     if same:
         return same
-    found = memories_list(with_words(memories, which)).defer("terms")
+    found = memories_in_order(with_words(memories, which)).defer("terms")
     return list(found[: MAX_COUNT + 1])
 
 
@@ -131,7 +131,7 @@ def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
         return []
     lowest, highest = digits.ljust(32, "0"), digits.ljust(32, "f")
     of_range = Q(memory_id__gte=lowest, memory_id__lte=highest)
-    return list(memories_list(memories.filter(of_range))[: MAX_COUNT + 1])
+    return list(memories_in_order(memories.filter(of_range))[: MAX_COUNT + 1])
 
 
 def _ask_which(memories: list[Memory], turn: Turn) -> Draft:

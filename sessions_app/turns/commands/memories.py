@@ -7,7 +7,7 @@ import re
 from django.db.models import QuerySet
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_list, memories_visible
+from memories_app.search.facade import memories_in_order, memories_visible
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
 from sessions_app.turns.commands.replies import is_owners, lines_of, say, system_text
@@ -25,7 +25,7 @@ def visible_to(turn: Turn) -> QuerySet[Memory]:
 def memories_reply(*, turn: Turn, page: str) -> Draft:
     """Return a page of what is remembered; the first page where no number is given."""
     language = turn.chat.language
-    memories = memories_list(visible_to(turn)).defer("terms")
+    memories = memories_in_order(visible_to(turn)).defer("terms")
     count = memories.count()
     if not count:
         return say("memories_none", language)

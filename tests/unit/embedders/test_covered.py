@@ -8,8 +8,8 @@ import pytest
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from tests.doubles.hashing_embedder import HashingEmbedder
 
 
 def test_vectors_stand_in_the_order_of_their_texts() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from tests.doubles.hashing_embedder import HashingEmbedder
 
 
 def cosine(left: list[float], right: list[float]) -> float:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from memories_app.memory_document_format.envelope import envelope_read
+from memories_app.memory_document_format.problems import MemoryDocumentInvalidError, Problem
+
 CONTENTS: dict[str, dict[str, Any]] = {
     "context": {
         "decisions": ["Use JWT for auth", "Store sessions in Redis"],
@@ -60,3 +63,12 @@ def document(
         "content": CONTENTS[category] if content is None else content,
         **other,
     }
+
+
+def envelope_problems(raw: bytes | str, *, category: str = "") -> list[Problem]:
+    """All problems of a document; empty if it is valid."""
+    try:
+        envelope_read(raw, category=category)
+    except MemoryDocumentInvalidError as error:
+        return error.problems
+    return []

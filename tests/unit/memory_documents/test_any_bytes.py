@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import (
     content_read,
-    envelope_problems,
     envelope_read,
     envelope_saved,
 )
@@ -28,7 +27,7 @@ from memories_app.memory_document_format.names import (
 from memories_app.memory_document_format.problems import MemoryDocumentNameError
 from memories_app.memory_document_format.strict_json import MAX_VALUES
 from memories_app.memory_document_format.times import MAX_LENGTH, read_duration, read_stamp, stamp
-from tests.unit.memory_documents.examples import CONTENTS, document
+from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems
 from tests.unit.memory_documents.test_envelope import NOW
 
 pytestmark = pytest.mark.slow

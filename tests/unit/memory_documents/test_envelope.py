@@ -11,12 +11,11 @@ import pytest
 from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import (
     content_read,
-    envelope_problems,
     envelope_read,
     envelope_saved,
 )
 from memories_app.memory_document_format.problems import MemoryDocumentInvalidError
-from tests.unit.memory_documents.examples import CONTENTS, document
+from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems
 
 NOW = datetime(2025, 11, 25, 10, 30, tzinfo=timezone.utc)
 

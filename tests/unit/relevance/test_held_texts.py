@@ -40,11 +40,12 @@ def held_by(words: Sequence[str], text: Sequence[str]) -> list[bool]:
     ]
 
 
+@pytest.mark.parametrize("most", [3, 30])
 @pytest.mark.parametrize("asked", [3, 16, 17, 33, 60])
 @given(seed=st.integers(0, 2**32), size=st.integers(0, 200))
 @settings(max_examples=25)
 def test_words_are_counted_and_the_best_found_however_many_there_are(
-    asked: int, seed: int, size: int
+    asked: int, most: int, seed: int, size: int
 ) -> None:
     chance = np.random.default_rng(seed)
     words = WIDE[:asked]
@@ -63,15 +64,15 @@ def test_words_are_counted_and_the_best_found_however_many_there_are(
     index = TextIndex([segment_of(texts[: size // 2]), segment_of(texts[size // 2 :])])
     subquery = QueryPart(" ".join(words), terms_of(words))
 
-    found = HeldTexts(index, mask=mask).search_words([subquery], words_of([subquery]), 30)
+    found = HeldTexts(index, mask=mask).search_words([subquery], words_of([subquery]), most)
 
     held = {row: held_by(words, texts[row].terms) for row in range(size) if mask[row]}
     assert list(found.frequencies[0]) == np.sum([*held.values(), [False] * asked], axis=0).tolist()
     shares = {row: found.queries[0].best_share(own) for row, own in held.items() if any(own[::3])}
     chosen = found.candidates.tolist()
-    assert len(chosen) == len(set(chosen)) == min(len(shares), 30)
+    assert len(chosen) == len(set(chosen)) == min(len(shares), most)
     assert sorted(round(shares[row], 9) for row in chosen) == sorted(
-        round(share, 9) for share in sorted(shares.values(), reverse=True)[:30]
+        round(share, 9) for share in sorted(shares.values(), reverse=True)[:most]
     )
 
 

@@ -69,10 +69,10 @@ def test_all_texts_at_once_match_as_each_by_the_formula(
 
     matches = match_matrix(query, counted(texts))
 
-    assert matches.shape == (len(texts), len(query.terms))
-    for row, text in enumerate(texts):
+    assert matches.shape == (len(query.terms), len(texts))
+    for column, text in enumerate(texts):
         for place in range(len(query.terms)):
-            assert matches[row, place] == pytest.approx(match_by_formula(query, text, place))
+            assert matches[place, column] == pytest.approx(match_by_formula(query, text, place))
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), counted_texts)

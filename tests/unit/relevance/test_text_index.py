@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories_app.ranking.ranking import CODES, HeldTexts
+from memoryproject.foundation.retrieval.segment_merging import merged
 from memoryproject.foundation.retrieval.text_index import (
     MAX_COUNT,
     Segment,
@@ -20,7 +21,6 @@ from memoryproject.foundation.retrieval.text_index import (
     Vectors,
     codes_of,
     hashes_of,
-    merged,
     ranges,
 )
 from tests.embedding.clusters import Clusters
@@ -133,6 +133,31 @@ def test_each_text_has_the_bits_of_its_terms(
         expected.append(found)
 
     assert index.bits(bits).tolist() == expected
+
+
+@pytest.mark.parametrize("asked", [5, 500, 5_000])
+def test_of_frequent_and_rare_terms_some_texts_have_the_same_bits(asked: int) -> None:
+    """They are looked up in other ways for few texts and for many."""
+    chance, size = np.random.default_rng(7), 3_000
+    shares = {f"w{place}": share for place, share in enumerate((0.0005, 0.02, 0.03, 0.04, 0.9))}
+    texts = [
+        Text(
+            (row, row),
+            [term for term in shares if chance.random() < shares[term]],
+            1,
+            (0, False),
+            None,
+        )
+        for row in range(size)
+    ]
+    bits = {term: 1 << place for place, term in enumerate(shares)}
+    segment, rows = segment_of(texts), chance.integers(0, size, asked)
+    hashes, values = hashes_of(list(bits)), np.array(list(bits.values()), np.uint16)
+
+    found = [segment.bits_of(rows, hashes, values) for _ in range(2)]
+
+    expected = [sum(bits[term] for term in texts[row].terms) for row in rows]
+    assert [each.tolist() for each in found] == [expected, expected]
 
 
 @given(INDEXES, st.lists(TERMS | st.just("unknown"), unique=True), st.data())

@@ -70,6 +70,11 @@ def test_long_texts_are_bounded(piece: str) -> None:
         ("invoices", "one invoice"),
         ("cafe", "Café Noir"),
         ("03-1234567", "call 031234567"),
+        ("+972501234567", "my number is +972 50-123-4567"),
+        ("050-1234567", "my number is +972 50-123-4567"),
+        ("+972501234567", "my number is 050-1234567"),
+        ("0501234567", "my number is +972 50 123 4567"),
+        ("+15550100123", "call (555) 555-010-0123, room 12"),
         ("dana@shop.example", "write to Dana@shop.example!"),
         ("טסטקורפ", "כתבתי לטסטקורפ"),
         ("לטסטקורפ", "דיברתי עם מטסטקורפ"),
@@ -97,6 +102,8 @@ def test_a_word_is_found_in_another_form(question: str, text: str) -> None:
     ("question", "text"),
     [
         ("INV-001", "INV-014"),
+        ("+972501234567", "my number is 050-1234568"),
+        ("501234567", "see 1234567"),
         ("accountant", "bank account"),
         ("5000", "50000"),
         ("Test", "Best"),
@@ -123,6 +130,38 @@ def test_names_and_identifiers_tell_most_and_grammar_least() -> None:
         "and": Kind.FUNCTION,
         "it": Kind.FUNCTION,
         "invoic": Kind.COMMON,
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "topics"),
+    [
+        ("¿Dónde está la oficina?", {"oficina"}),
+        ("Où se trouve le bureau ?", {"trouv", "bureau"}),
+        ("Wo ist das Büro?", {"buro"}),
+        ("Dove si trova l'ufficio?", {"trova", "lufficio"}),
+        ("Onde fica o escritório?", {"fica", "escritorio"}),
+        ("Какой адрес офиса?", {"адрес", "офиса"}),
+        ("Яка адреса офісу?", {"адреса", "офісу"}),
+        ("ما هو عنوان المكتب؟", {"عنوان", "المكتب"}),
+        ("办公室在哪里？", {"办公", "公室", "室在"}),
+    ],
+)
+def test_grammar_of_other_languages_names_no_topic(question: str, topics: set[str]) -> None:
+    assert {word for word, kind in kinds(question).items() if kind is not Kind.FUNCTION} == {
+        fold(word) for word in topics
+    }
+
+
+def test_a_name_that_is_grammar_elsewhere_stays_a_name() -> None:
+    assert kinds("Did Ella and Mia study at MIT?") == {
+        "did": Kind.FUNCTION,
+        "ella": Kind.NAME,
+        "and": Kind.FUNCTION,
+        "mia": Kind.NAME,
+        "studi": Kind.COMMON,
+        "at": Kind.FUNCTION,
+        "mit": Kind.NAME,
     }
 
 

@@ -9,7 +9,7 @@ from sessions_app.transcript_files.continuity import (
     Kind,
     Signs,
     Standing,
-    standing,
+    batch_position,
     standing_as_given,
 )
 
@@ -23,7 +23,7 @@ def signs(exact: list[bytes], loose: list[bytes] | None = None) -> Signs:
 def place(stored: str, told: str, *, follows: bool = False) -> Standing:
     """Each letter is a message; capitals differ from small ones in form only."""
     there, batch = ([letter.encode() for letter in text] for text in (stored, told))
-    return standing(
+    return batch_position(
         stored=signs(there, [sign.lower() for sign in there]),
         batch=signs(batch, [sign.lower() for sign in batch]),
         follows=follows,
@@ -105,7 +105,7 @@ def test_it_never_says_that_something_is_stored_that_is_not(
     stored: list[bytes], told: list[bytes]
 ) -> None:
     for follows in (False, True):
-        found = standing(stored=signs(stored), batch=signs(told), follows=follows)
+        found = batch_position(stored=signs(stored), batch=signs(told), follows=follows)
         if found.kind in (Kind.STORED, Kind.AMBIGUOUS, Kind.OVERLAP):
             assert stored[found.stored : found.stored + found.position] == told[: found.position]
         if found.kind is Kind.OVERLAP:
@@ -119,6 +119,6 @@ def test_it_never_says_that_something_is_stored_that_is_not(
 def test_what_follows_the_stored_is_told_whatever_is_repeated(
     stored: list[bytes], new: list[bytes]
 ) -> None:
-    found = standing(stored=signs(stored), batch=signs([*stored, *new]), follows=False)
+    found = batch_position(stored=signs(stored), batch=signs([*stored, *new]), follows=False)
     assert found.position == len(stored)
     assert found.kind in (Kind.OVERLAP, Kind.AMBIGUOUS, Kind.NEW)

@@ -10,7 +10,7 @@ from django.db.backends.postgresql import client
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgresError
 from memoryproject.foundation.embedded_postgres.backend.options import server_of
-from memoryproject.foundation.embedded_postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.binaries import postgres_program
 
 
 class DatabaseClient(client.DatabaseClient):
@@ -25,7 +25,7 @@ class DatabaseClient(client.DatabaseClient):
         arguments, environment = super().settings_to_cmd_args_env(
             {**settings_dict, "PASSWORD": password}, parameters
         )
-        return [str(binary("psql")), *arguments[1:]], environment
+        return [str(postgres_program("psql")), *arguments[1:]], environment
 
     def runshell(self, parameters: Iterable[str]) -> None:
         """Open psql. Raises django.db.OperationalError when the server can't be started."""

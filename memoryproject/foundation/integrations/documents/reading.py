@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from memoryproject.foundation.integrations.documents.base import (
     DOCX,
@@ -42,23 +41,6 @@ def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
         raise DocumentError("too_long")
     title = " ".join(_storable(found.title).split())[:_MAX_TITLE_LENGTH]
     return replace(found, sections=sections, title=title)
-
-
-class DirectExtractor:
-    """A TextExtractor without a sandbox, for files from a trusted source."""
-
-    def __init__(self, limits: DocumentLimits | None = None) -> None:
-        self.limits = limits or DocumentLimits()
-
-    def extract(self, path: Path) -> ExtractedText:
-        """See TextExtractor.extract. A file that makes its library fail counts as damaged."""
-        content = path.read_bytes()
-        try:
-            return read_document(content, self.limits)
-        except DocumentError:
-            raise
-        except Exception as error:
-            raise DocumentError("damaged") from error
 
 
 def _read_plain(content: bytes, limits: DocumentLimits) -> ExtractedText:

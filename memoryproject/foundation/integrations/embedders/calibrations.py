@@ -9,7 +9,6 @@ from __future__ import annotations
 from memoryproject.foundation.integrations.embedders.base import Calibration
 
 WORDLLAMA_256 = Calibration(midpoint=0.31, slope=10.0)
-HASHING = Calibration(midpoint=0.30, slope=12.0)
 
 # For the potion models. Staff can correct each model's row in the admin.
 MODEL2VEC = Calibration(midpoint=0.35, slope=10.0)

@@ -23,7 +23,7 @@ import numpy as np
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.hashing import unit
+from memoryproject.foundation.integrations.embedders.unit_vector import unit_vector
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Model2VecEmbedder:
         if model.weights is not None:
             vectors = vectors * model.weights[ids][:, None]
         mean: list[float] = vectors.mean(axis=0).tolist()
-        return unit(mean)
+        return unit_vector(mean)
 
     @property
     def _model(self) -> Any:

@@ -13,7 +13,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.batching import group_texts, split_text
-from memoryproject.foundation.integrations.embedders.hashing import unit
+from memoryproject.foundation.integrations.embedders.unit_vector import unit_vector
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
 from memoryproject.foundation.outside_services.guards import Guard
@@ -114,7 +114,7 @@ class OpenAIEmbedder:
         if wrong is not None:
             raise WrongDimensionsError(self._model, given=wrong, known=size)
         self._dimensions = size
-        return [unit(vector) for vector in vectors]
+        return [unit_vector(vector) for vector in vectors]
 
     def _request(self, client: OpenAI, texts: list[str]) -> CreateEmbeddingResponse:
         if self._requested is None:
@@ -145,7 +145,7 @@ def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
     if len(pieces) == 1:
         return next(vectors)
     weighted = [[len(piece) * value for value in next(vectors)] for piece in pieces]
-    return unit([math.fsum(column) for column in zip(*weighted, strict=True)])
+    return unit_vector([math.fsum(column) for column in zip(*weighted, strict=True)])
 
 
 def _read_vectors(answer: CreateEmbeddingResponse, count: int) -> list[list[float]]:

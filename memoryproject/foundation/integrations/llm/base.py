@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from memoryproject.foundation.integrations.overflow import Overflow
@@ -44,7 +45,7 @@ class ChatMessage:
     name: str = ""
     pictures: Sequence[Picture] = ()
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         return message_tokens(self.content, self.tool_calls, self.pictures)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import cut_at_word
 
 Reason = Literal["not_configured", "unavailable"]
@@ -57,7 +57,7 @@ class OfflineChatModel:
     name = "offline"
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete. Never fails by itself."""
         before_attempt()

@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.overflow import read_overflow
-from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
+from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
 from memoryproject.foundation.outside_services.guards import Guard
 
 
@@ -82,7 +82,7 @@ class OpenAIChatModel:
         self._room_to_think = 1
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete."""
         try:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 
 Answer = str | Completion
 Script = Callable[[ChatRequest], Answer] | Iterable[Answer | Exception]
@@ -28,7 +28,7 @@ class ScriptedChatModel:
         self._answers = iter(()) if callable(script) else iter(script)
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete.
 

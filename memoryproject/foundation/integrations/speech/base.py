@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 
 # The maximum size that the transcription endpoint accepts.
 MAX_BYTES = 20 * 1024 * 1024
@@ -36,7 +36,7 @@ class Transcriber(Protocol):
         audio: bytes,
         *,
         mime_type: str,
-        before_attempt: Callable[[], None] = nothing,
+        before_attempt: Callable[[], None] = do_nothing,
     ) -> Transcript:
         """Return the transcript of the recording.
 

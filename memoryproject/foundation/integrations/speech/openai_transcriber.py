@@ -9,7 +9,7 @@ import openai
 
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
-from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
+from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
 from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
 from memoryproject.foundation.outside_services.guards import Guard
 
@@ -54,7 +54,7 @@ class OpenAITranscriber:
         audio: bytes,
         *,
         mime_type: str,
-        before_attempt: Callable[[], None] = nothing,
+        before_attempt: Callable[[], None] = do_nothing,
     ) -> Transcript:
         """See Transcriber.transcribe."""
         bare = mime_type.partition(";")[0].strip().lower()

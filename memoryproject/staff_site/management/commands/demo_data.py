@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.process.progress import ProgressBar
-from memoryproject.staff_site.demo.around import after, before
+from memoryproject.staff_site.demo.around import create_setup, create_staff_actions
 from memoryproject.staff_site.demo.no_queue import without_jobs
 from memoryproject.staff_site.demo.replay_command import recorded_chats
 from memoryproject.staff_site.demo.story import DAYS, Story
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             )
         story = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=options["days"])
         with without_jobs():
-            before(story)
+            create_setup(story)
             story.tell(ProgressBar(sys.stderr))
-            after(story)
+            create_staff_actions(story)
         self.stdout.write(f"{Chat.objects.count()} chats. Read them: /admin/sessions_app/chat/")

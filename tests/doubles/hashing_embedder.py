@@ -1,18 +1,17 @@
 """An embedder without a model: texts that share words get similar vectors.
 
-It is for tests, demos and the loopback server, and deterministic on every platform.
+It is deterministic on every platform.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import threading
 from collections.abc import Sequence
 
-from memoryproject.foundation.integrations.embedders import calibrations
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
+from memoryproject.foundation.integrations.embedders.unit_vector import unit_vector
 
 WORD = re.compile(r"\w+")
 
@@ -24,7 +23,7 @@ class HashingEmbedder:
     calls: the texts of every call, oldest first, including failed calls.
     """
 
-    calibration = calibrations.HASHING
+    calibration = Calibration(midpoint=0.30, slope=12.0)
 
     def __init__(self, dimensions: int = 256, *, failure: EmbedderError | None = None) -> None:
         self.dimensions = dimensions
@@ -56,10 +55,4 @@ def hashed_words(text: str, dimensions: int) -> list[float]:
         digest = hashlib.blake2b(word.encode("utf-8", errors="replace"), digest_size=8).digest()
         number = int.from_bytes(digest, "big")
         vector[(number >> 1) % dimensions] += 1.0 if number & 1 else -1.0
-    return unit(vector)
-
-
-def unit(vector: Sequence[float]) -> list[float]:
-    """Return the vector scaled to length 1; the zero vector stays unchanged."""
-    length = math.hypot(*vector)
-    return [value / length for value in vector] if length else list(vector)
+    return unit_vector(vector)

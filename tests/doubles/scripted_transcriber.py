@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
 
 
@@ -23,7 +23,7 @@ class ScriptedTranscriber:
         audio: bytes,
         *,
         mime_type: str,
-        before_attempt: Callable[[], None] = nothing,
+        before_attempt: Callable[[], None] = do_nothing,
     ) -> Transcript:
         """See Transcriber.transcribe; nothing is retried."""
         before_attempt()

@@ -1,0 +1,1 @@
+"""Second implementations of integrations, which only tests use."""
