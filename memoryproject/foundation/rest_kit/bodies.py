@@ -22,7 +22,7 @@ PASSED_ON_BYTES = 4_000_000
 
 # Escapes that may represent a NUL or a lone surrogate. Most bodies contain none.
 SUSPECT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-MOST_DIGITS = 4_000
+MAX_DIGITS = 4_000
 INFINITE = (float("inf"), float("-inf"))
 
 
@@ -165,8 +165,8 @@ def _finite(word: str) -> float:
 
 def _readable(word: str) -> int:
     # Of somewhat more digits Python's own error gives advice for whoever runs the server.
-    if len(word) > MOST_DIGITS:
-        raise ValueError(f"the number {word[:20]}… has more than {MOST_DIGITS:,} digits")
+    if len(word) > MAX_DIGITS:
+        raise ValueError(f"the number {word[:20]}… has more than {MAX_DIGITS:,} digits")
     return int(word)
 
 
