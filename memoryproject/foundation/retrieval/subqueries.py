@@ -129,7 +129,7 @@ def _states(clause: tuple[str, bool]) -> bool:
 
 
 _KNOWS_NOTHING = re.compile(
-    r"\b(?:do|did)(?:n['’]?t|\s+not)\s+(?:know|have\s+(?:that|this|the|any|enough)?\s*information)\b"
+    r"\b(?:do|did)(?:n['’]?t|\s+not)\s+(?:know|have(?:\s+(?:that|this|the|any|enough))?\s+information)\b"
     r"|\bno idea\b"
     r"|\b(?:let me|i['’]?ll|i will)\s+(?:check|look|find out|get back)\b"
     r"|(?:לא|אינני|איני)\s+(?:יודע|יודעת|בטוח|בטוחה)(?!\w)|אין לי (?:מושג|מידע)|(?<!\w)אבדוק(?!\w)",
