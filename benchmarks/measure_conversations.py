@@ -147,7 +147,7 @@ def without(*names: str) -> Search:
         found = search_words(asked, texts)
         topics = topics_of(asked, found)
         prepared, vectors, _ = prepare_query(asked, EMBEDDER, topics=topics)
-        last = Message.objects.filter(chat=chat).latest("timestamp").timestamp.date()
+        last = Message.objects.filter(chat=chat).latest("timestamp").timestamp
         to_said = MessageQuestion(prepared, vectors, found, last)
         lines = rank_messages(to_said, texts, judges=judges)
         best = texts.ordered(lines.rows, lines.scores, max(FIRST))

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.facts.facade import NewMemory, problems_of
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
-from memoryproject.foundation.text.iso_times import iso_utc
+from memoryproject.foundation.text.iso_times import is_storable, iso_utc
 
 logger = logging.getLogger(__name__)
 
@@ -250,15 +250,14 @@ class _Fields:
             return None
         try:
             found = parse_datetime(value)
-            if found is not None and found.tzinfo is not None:
-                # OverflowError: in UTC, it is after the year 9999, or before the first.
-                return found.astimezone(timezone.utc)
-        except (ValueError, OverflowError):
+        except ValueError:
             found = None
-        if found is None:
+        if found is not None and found.tzinfo is None:
+            logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
+            found = found.replace(tzinfo=timezone.utc)
+        if found is None or not is_storable(found):
             raise self._refuse(name, _("is not an ISO-8601 time"))
-        logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
-        return found.replace(tzinfo=timezone.utc)
+        return found.astimezone(timezone.utc)
 
     def number(self, name: str) -> float | None:
         value = self._values.get(name)

@@ -25,7 +25,8 @@ from memoryproject.foundation.audit.chain import removal_allowed
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.archived_media import media_put_back
-from sessions_app.backup.checks import (
+from sessions_app.backup.manifest import ArchiveAccess, Manifest
+from sessions_app.backup.restore_checks import (
     DATA_WHERE,
     OF_A_FRESH_DATABASE,
     RestoreError,
@@ -35,7 +36,6 @@ from sessions_app.backup.checks import (
     check_no_jobs,
     migrations_of_this_version,
 )
-from sessions_app.backup.manifest import ArchiveAccess, Manifest
 from sessions_app.backup.tables import Table, all_tables, rows_of, use_fixed_form
 from sessions_app.backup.write import Report, RowCount, migrations_applied, report_of
 

@@ -20,11 +20,11 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.backup.checks import RestoreError, others_connected
 from sessions_app.backup.dependencies import access_of, add_access_arguments
 from sessions_app.backup.keys import keys_write
 from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore import backup_restore
+from sessions_app.backup.restore_checks import RestoreError, others_connected
 
 NOT_SIGNED = (
     "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you let "

@@ -8,11 +8,16 @@ from datetime import datetime
 from functools import cache
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import QuerySet, Subquery, TextField, UUIDField, Value
 from pgvector import Vector
 
-from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
+from memoryproject.foundation.compiled_sql import (
+    Given,
+    compiled,
+    read_prepared,
+    run_prepared,
+    sent_ids,
+)
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding
@@ -34,8 +39,9 @@ MAX_SWEPT = 1_000
 # messages would deadlock.
 _ADD = f"""
 INSERT INTO {MessageEmbedding._meta.db_table} (model, message_id, vector)
-SELECT %s, message.message_id, made.vector::vector
-FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS made (id, content, vector)
+SELECT %(model)s, message.message_id, made.vector::vector
+FROM unnest(%(ids)s::uuid[], %(contents)s::text[], %(vectors)s::text[])
+    AS made (id, content, vector)
 JOIN {Message._meta.db_table} AS message
     ON message.message_id = made.id AND message.content = made.content
 ORDER BY message.order_num, message.message_id FOR NO KEY UPDATE OF message
@@ -142,6 +148,6 @@ def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
     ]
     if not made:
         return 0
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD, [embedder.model_id, *map(list, zip(*made, strict=True))])
-        return cursor.rowcount
+    ids, contents, texts = map(list, zip(*made, strict=True))
+    given = {"model": embedder.model_id, "contents": contents, "vectors": texts}
+    return run_prepared(_ADD, {**given, "ids": sent_ids(ids)})

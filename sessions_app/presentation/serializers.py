@@ -18,6 +18,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     Items,
     Moment,
     Object,
+    StoredMoment,
     Strict,
     Text,
 )
@@ -211,7 +212,7 @@ class NewMessageSerializer(Strict):
             "tool_calls."
         ),
     )
-    timestamp = Moment(required=False, help_text="Default: now.")
+    timestamp = StoredMoment(required=False, help_text="Default: now.")
     metadata = Object(
         required=False,
         help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes.",

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 from uuid import UUID
 from weakref import WeakKeyDictionary
+from zoneinfo import ZoneInfo
 
 import numpy as np
+from django.conf import settings
 from django.db.models import (
     Aggregate,
     BigIntegerField,
@@ -63,14 +65,15 @@ LINE = np.dtype(
         ("quoted", np.int64),
     ]
 )
-_DAY = 24 * 60 * 60 * 10**6
+# No zone is behind UTC by anything but whole quarters of an hour.
+_QUARTER = 15 * 60 * 10**6
 
 
 def _read(rows: Sequence[Sequence[Any]]) -> NDArray[np.void]:
     lines = np.zeros(len(rows), LINE)
     for place, row in enumerate(rows):
         session, line_place, order_num, answers, said_at, content, sender = row
-        speaker, first_name = speaker_hashes(speaker_named(content) or sender or "")
+        speaker, first_name = speaker_hashes(sender or speaker_named(content))
         lines[place] = (
             half_of(session),
             line_place,
@@ -254,11 +257,20 @@ def answers_to(
     return newest
 
 
-def days_of(said_at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct days, as ordinals of dates in UTC, and for each line that of its day."""
-    epoch = 719_163
-    days, number = np.unique(said_at // _DAY + epoch, return_inverse=True)
-    return days, number
+def business_now() -> datetime:
+    """Return the time in the zone of the business: people there say "yesterday"."""
+    return datetime.now(ZoneInfo(settings.BUSINESS_TIME_ZONE))
+
+
+def days_of(
+    said_at: NDArray[np.int64], zone: tzinfo
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct days, as ordinals of dates there, and for each line that of its day."""
+    quarters, quarter = np.unique(said_at // _QUARTER, return_inverse=True)
+    seconds = (quarters * (_QUARTER // 10**6)).tolist()
+    dates = [datetime.fromtimestamp(second, zone).toordinal() for second in seconds]
+    days, number = np.unique(np.array(dates, np.int64), return_inverse=True)
+    return days, number[quarter]
 
 
 def left_out_mask(index: TextIndex, left_out: LeftOut) -> Mask:

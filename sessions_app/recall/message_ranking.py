@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timezone
 from uuid import UUID
 
 import numpy as np
@@ -41,13 +41,13 @@ class MessageQuestion:
     """A question to a conversation.
 
     ``topics``: its texts without the words that are frequent in the conversation, with a vector
-    for each.
+    for each. ``now``: in the time zone whose days the question names.
     """
 
     question: Question
     topics: Sequence[Sequence[float] | None]
     found: WordSearch
-    today: date
+    now: datetime
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,10 @@ def _spread(rows: Rows, scores: Floats, similarities: Floats) -> Rows:
 
 def _period_fits(text: str, said_at: Rows, message_question: MessageQuestion) -> Floats:
     """Return how well the date of each line fits the periods that the text names."""
-    periods = periods_asked(text, today=message_question.today)
+    periods = periods_asked(text, today=message_question.now.date())
     if not periods:
         return np.zeros(len(said_at))
-    days, number = days_of(said_at)
+    days, number = days_of(said_at, message_question.now.tzinfo or timezone.utc)
     fits = np.array([best_fit(periods, date.fromordinal(int(day))) for day in days])
     found: Floats = fits[number]
     return found

@@ -52,6 +52,7 @@ from sessions_app.recall.conversation_lines import (
     LINES,
     adjacent_lines,
     answers_to,
+    business_now,
     left_out_mask,
     mask_of,
     messages_held,
@@ -301,7 +302,7 @@ class _Lines:
         Those that can't be among the best because of the memories ``beside`` them aren't read.
         """
         search = self._search
-        message_question = MessageQuestion(question, topics, self.found, timezone.now().date())
+        message_question = MessageQuestion(question, topics, self.found, business_now())
         lines = rank_messages(message_question, self._texts)
         if search.repeats:
             order = self._texts.ordered(lines.rows, lines.scores, search.top_k)

@@ -133,6 +133,8 @@ WRONG_MESSAGES: list[tuple[dict[str, Any], str]] = [
     ({"role": "user", "content": "x", "timestamp": 1768046400}, "timestamp"),
     ({"role": "user", "content": "x", "timestamp": "2026-02-31T00:00:00Z"}, "timestamp"),
     ({"role": "user", "content": "x", "timestamp": "9999-12-31T23:59:59-12:00"}, "timestamp"),
+    ({"role": "user", "content": "x", "timestamp": "9999-12-31T23:59:59Z"}, "timestamp"),
+    ({"role": "user", "content": "x", "timestamp": "0001-01-01T00:00:00Z"}, "timestamp"),
     ({"role": "user", "content": "x", "metadata": []}, "metadata"),
     ({"role": "user", "content": "x", "metadata": "x"}, "metadata"),
     ({"role": "user", "content": "x", "sender": "x" * 256}, "sender"),

@@ -91,6 +91,7 @@ def test_the_same_key_stores_once_and_answers_the_same(api: Api) -> None:
         ({"content": "x", "whatsapp_chat": "no body"}, "whatsapp_chat"),
         ({"content": "x", "pinned": "yes"}, "pinned"),
         ({"content": "x", "expires_at": "soon"}, "expires_at"),
+        ({"content": "x", "expires_at": "9999-12-31T23:59:59Z"}, "expires_at"),
         ({"content": "x", "colour": "red"}, "colour"),
         ([], "non_field_errors"),
     ],

@@ -24,7 +24,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.retrying import DELAYS, RetryingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.backup.checks import RestoreError, check_empty
+from sessions_app.backup.restore_checks import RestoreError, check_empty
 from sessions_app.embedding.choice import embedder
 from sessions_app.embedding.exclusive import LOCK
 from sessions_app.embedding.maintenance import embeddings_tend

@@ -24,6 +24,7 @@ from memories_app.store.change import memory_pin, memory_update
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.text.iso_times import EARLIEST, LATEST
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 from sessions_app.models import Chat
 from tests import remembering
@@ -157,6 +158,8 @@ def test_err_integration_004_an_imported_time_without_a_zone_counts_as_utc(
         ({"created_at": "2026-13-01T00:00:00Z"}, "created_at: is not an ISO-8601 time"),
         ({"created_at": "9999-12-31T23:59:59-23:59"}, "created_at: is not an ISO-8601 time"),
         ({"expires_at": "0001-01-01T00:00:00+23:59"}, "expires_at: is not an ISO-8601 time"),
+        ({"created_at": "9999-12-31T23:59:59Z"}, "created_at: is not an ISO-8601 time"),
+        ({"expires_at": "0001-12-31T23:59:59Z"}, "expires_at: is not an ISO-8601 time"),
         ({"told_count": 0}, "told_count: is not a number from 1 on"),
         ({"pinned": "yes"}, "pinned: is neither true nor false"),
         ({"status": "lost"}, "status: is one of active, superseded, proposed"),
@@ -212,6 +215,9 @@ TEXT = st.text(
     max_size=30,
 )  # fmt: skip
 LABEL = TEXT.filter(str.strip)
+TIMES = st.datetimes(
+    EARLIEST.replace(tzinfo=None), LATEST.replace(tzinfo=None), timezones=st.just(timezone.utc)
+)
 MEMORIES = st.lists(
     st.builds(
         NewMemory,
@@ -225,7 +231,7 @@ MEMORIES = st.lists(
         metadata=st.dictionaries(TEXT, st.none() | st.integers() | st.lists(TEXT), max_size=3),
         confidence=st.none() | st.floats(0, 1),
         pinned=st.booleans(),
-        expires_at=st.none() | st.datetimes(timezones=st.just(timezone.utc)),
+        expires_at=st.none() | TIMES,
         proposed=st.booleans(),
     ),
     max_size=6,

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from memories_app.models import Memory
 from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.archive_writer import ArchiveWriter
-from sessions_app.backup.checks import RestoreError
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.manifest import Member
 from sessions_app.backup.restore import backup_restore
+from sessions_app.backup.restore_checks import RestoreError
 from tests.processes.waiting import wait_until
 from tests.recovery.contents import everything, wipe
 from tests.world import CLIENT, World

@@ -6,10 +6,13 @@ Where two lines say the same, nothing but that evidence tells one from the other
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.recall.facade import MESSAGES, Hit, Viewer, recall
@@ -80,6 +83,16 @@ def invoices(world: World) -> World:
 )
 def test_what_somebody_said_in_a_month(invoices: World, question: str, answer: str) -> None:
     assert first(ask(invoices, question)) == answer
+
+
+def test_a_day_is_one_of_the_business(world: World, settings: Any) -> None:
+    """After midnight there, it is still the day before in UTC."""
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
+    night = MAY.replace(day=12, hour=22, minute=30)
+    said(world, "Dana Levi", night, "The invoices go to Liora")
+    said(world, "Dana Levi", night + timedelta(days=1), "The invoices go to Noa")
+    question = "What did Dana say about the invoices on 13 May 2024?"
+    assert first(ask(world, question)) == "The invoices go to Liora"
 
 
 def test_a_month_in_which_nothing_was_said_of_it_prefers_none(invoices: World) -> None:
@@ -170,6 +183,20 @@ def test_a_line_is_better_than_its_neighbours_before_it_has_a_vector(world: Worl
         sources=[MESSAGES],
     ).hits
     assert first(hits) == newest
+
+
+@pytest.mark.parametrize("chat", [CLIENT, GROUP])
+def test_a_label_is_no_speaker(world: World, chat: str) -> None:
+    texts = ["Rent: 4500", "The rent is due on the first of each month", "I bought a lamp", "ok"]
+    if chat == GROUP:
+        said(world, "Dana Levi", MAY, *texts)
+    else:
+        model = ScriptedChatModel(lambda request: "Thank you.")
+        world.dependencies = replace(world.dependencies, chat_model=model)
+        for text in texts:
+            world.say(CLIENT, text)
+    hits = {hit.content: hit.score for hit in ask(world, "What about the rent?", chat)}
+    assert hits[texts[1]] > 0.7
 
 
 def test_in_a_group_who_is_named_counts(world: World) -> None:

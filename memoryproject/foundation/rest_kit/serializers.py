@@ -13,6 +13,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memoryproject.foundation.text.iso_times import EARLIEST, LATEST, is_storable, iso_utc
+
 logger = logging.getLogger(__name__)
 
 
@@ -179,6 +181,23 @@ class Moment(serializers.DateTimeField):
             return found.astimezone(timezone.utc)
         except OverflowError:
             self.fail("range")
+
+
+class StoredMoment(Moment):
+    """A time that is stored, so that it must be showable in every time zone."""
+
+    default_error_messages = {
+        "range": (
+            "The time is out of range: it must lie between "
+            f"{iso_utc(EARLIEST)} and {iso_utc(LATEST)}."
+        ),
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        found = super().to_internal_value(value)
+        if not is_storable(found):
+            self.fail("range")
+        return found
 
 
 class ApiErrorSerializer(serializers.Serializer[Any]):

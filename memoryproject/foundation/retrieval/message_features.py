@@ -190,6 +190,9 @@ BY_WORDS = Scorer(
 EVERYDAY_SHARE = 0.15
 FEW_LINES = 60
 
+# In a group the assistant's lines have no speaker, and so up to half of all.
+SPEAKING_SHARE = 0.3
+
 NAMES = tuple(Weights.__dataclass_fields__)
 
 
@@ -305,9 +308,9 @@ def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
     """Return 1.0 for the lines whose speaker the question may ask about.
 
     The question names the line's speaker and no other one, or it doesn't ask for one speaker at
-    all.
+    all. Where few lines have a speaker, those are labels, such as "Rent: 4500".
     """
-    if not speakers.any():
+    if np.count_nonzero(speakers[:, 0]) <= SPEAKING_SHARE * len(speakers):
         return np.ones(len(speakers))
     words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
     names, first = np.ascontiguousarray(speakers.T)

@@ -272,7 +272,7 @@ def _limits(to: Places, now: datetime) -> Tile:
 
 def _now(to: Places, now: datetime) -> Iterator[Tile]:
     if to.may("sessions_app.view_turn"):
-        found = health.waiting()
+        found = health.waiting_turns()
         notes = []
         if found.since:
             oldest = since_shown(found.since, now=now)
@@ -288,7 +288,7 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
         yield Tile("unprocessed", _("Events not processed"), number, address, hint, "bad")
     if to.may("dashboard.operate_server"):
         yield from _alerts(to)
-        yield from _machine(health.machine(now=now), to, now)
+        yield from _machine(health.server_state(now=now), to, now)
 
 
 def _alerts(to: Places) -> Iterator[Tile]:

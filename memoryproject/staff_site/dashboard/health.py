@@ -49,13 +49,13 @@ class Machine:
         return self.free_bytes < MIN_FREE_BYTES
 
 
-def waiting() -> Waiting:
+def waiting_turns() -> Waiting:
     turns = Turn.objects.filter(state__in=WAITING_STATES).order_by()
     found = turns.aggregate(number=Count("id"), since=Min("created_at"))
     return Waiting(found["number"], found["since"])
 
 
-def machine(*, now: datetime) -> Machine:
+def server_state(*, now: datetime) -> Machine:
     due = Schedule.objects.exclude(repeats=0).order_by()
     schedules = due.aggregate(
         all=Count("id"),

@@ -1,5 +1,5 @@
-"""What is newest in the database: it differs after each change that the inbox and the open
-conversations show."""
+"""Read a state of the database that differs after each change shown by the inbox and by open
+conversations."""
 
 from __future__ import annotations
 

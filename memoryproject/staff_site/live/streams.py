@@ -16,12 +16,12 @@ ASK_SECONDS = 1.0
 
 
 class FullError(Exception):
-    """There are as many streams as there may be."""
+    """The limit of streams is reached."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many streams there may be.
+    """The limits on the number of streams.
 
     ``of_session``: a browser opens six connections to a server and needs some for its pages.
     """
@@ -33,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who listens: the key of a session and the account that is logged in by it."""
+    """The reader of a stream: the key of a session, and the account that is logged in by it."""
 
     session: str
     account: int

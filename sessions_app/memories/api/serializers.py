@@ -23,6 +23,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     Items,
     Moment,
     Object,
+    StoredMoment,
     Strict,
     Text,
     Truth,
@@ -60,7 +61,7 @@ def tags_field(**options: Any) -> serializers.ListField:
     return Items(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
 
 
-class LaterMoment(Moment):
+class LaterMoment(StoredMoment):
     """A time that hasn't passed."""
 
     default_error_messages = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import MAXYEAR, date
 
 from memoryproject.foundation.text.characters import fold
 
@@ -78,7 +78,8 @@ def date_in(text: str) -> date | None:
         day, month, year = (int(each) for each in found.groups())
         year += 2000 if year < 100 else 0
     try:
-        return date(year, month, day)
+        # A memory of the last year's last day would end after all dates.
+        return date(year, month, day) if year < MAXYEAR else None
     except ValueError:
         return None
 

@@ -228,6 +228,7 @@ def test_a_date_is_an_exception_that_ends_after_its_day() -> None:
         ("Someday,9,17,", "Column “day”: “Someday” is no weekday and no date"),
         ("24/12/2025,9,17,", "This day is over"),
         ("31/02/2027,9,17,", "no weekday and no date"),
+        ("31/12/9999,9,17,", "no weekday and no date"),
         ("Sunday,9,25:00,", "Column “closes”: “25:00” is no time"),
         ("Sunday,9,,", "Column “closes” is empty"),
         ("Sunday,9,9,", "opens and closes at the same time"),
