@@ -258,6 +258,7 @@ def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
         ("À quelle heure ouvrez-vous ?", "à quelle heure ouvrez-vous", False),
         ("Когда вы открываетесь?", "когда вы открываетесь", False),
         ("متى تفتحون؟", "متى تفتحون", False),
+        ("إلى أين التوصيل؟", "إلى أين التوصيل", False),
         ("你们几点开门？", "你们几点开门", False),
         ("¿Abren a las nueve?", "Abren a las nueve", True),
         ("מה הסטטוס של ההזמנה?", "מה הסטטוס של ההזמנה", False),

@@ -73,7 +73,7 @@ _SMALL_TALK = re.compile(
 # Questions in other languages, which are often written without a question mark. Only the beginning
 # of a sentence shows one: "when" also joins clauses.
 _OTHER_ASKING = re.compile(
-    r"(?:^|[.!?…\n])\W{0,8}(?:(?:a|à|de|por|en|con|para|in|per|da)\s+)?(?:"
+    r"(?:^|[.!?…\n])\W{0,8}(?:(?:a|à|de|por|en|con|para|in|per|da|إلى|الى|من|في|على)\s+)?(?:"
     r"qué|que|cuál|cual|cuándo|cuando|dónde|donde|quién|quien|cómo|cuánto|cuánta|cuántos|cuántas|"
     r"wann|wo|wer|wie|warum|wieso|weshalb|welche[mnrs]?|wohin|woher|womit|wieviel|"
     r"quand|où|qui|quoi|quel|quelle|quels|quelles|pourquoi|"
