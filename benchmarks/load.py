@@ -92,7 +92,9 @@ def find_the_rate(started: Stage, options: argparse.Namespace) -> None:
         used = ", ".join(f"{name} {share / options.seconds:.0%}" for name, share in busy.items())
         print(f"{outcome.row()} {used} |", flush=True)
         line = f"{rate:g}/s: {open_turns(started)} open, {drain(started)}"
-        backlog.append(f"{line}; {until_sent(started, outcome)}")
+        spent = sum(busy_seconds(started).values()) - sum(before.values())
+        line = f"{line}; {until_sent(started, outcome)}"
+        backlog.append(f"{line}; {spent / len(outcome.took) * 1000:.1f} ms of processor a webhook")
         if outcome.percentile(0.95) < TARGET_MS and not outcome.refused:
             sustained = max(sustained, rate)
     print("\nAfter each rate, until every answer was sent:")

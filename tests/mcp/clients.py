@@ -16,8 +16,6 @@ from tests.processes.command_server import REPOSITORY
 from tests.processes.installation import Installation
 
 PATIENCE_SECONDS = 60.0
-# Of the protocol: with its handshake (until 2025-11-25), and without (from 2026-07-28).
-ERAS = ("legacy", "auto")
 TRANSPORTS = ("stdio", "http")
 
 
@@ -32,6 +30,8 @@ class Doorway:
     async def client(
         self, transport: str, secret: str, era: str = "auto", **environment: str
     ) -> AsyncIterator[Client]:
+        """``era`` of the protocol: "legacy" with its handshake (until 2025-11-25), "auto" without
+        (from 2026-07-28)."""
         if transport == "http":
             headers = {"Authorization": f"Bearer {secret}"}
             async with httpx2.AsyncClient(

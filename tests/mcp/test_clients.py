@@ -19,7 +19,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.mcp.clients import ERAS, TRANSPORTS, Doorway, refusal, told, words
+from tests.mcp.clients import TRANSPORTS, Doorway, refusal, told, words
 from tests.processes.command_server import REPOSITORY
 from tests.processes.waiting import wait_until
 
@@ -53,19 +53,24 @@ async def remember_recall_forget(client: Client, chat: str) -> None:
     assert refusal(again) == f"There is no memory {stored['memory_id']}."
 
 
-@pytest.mark.parametrize("era", ERAS)
+async def use_everything(client: Client, *, is_legacy: bool) -> None:
+    assert (client.protocol_version < "2026") is is_legacy
+    assert client.server_info is not None
+    assert client.server_info.name == "whatsapp-memory"
+    assert "never an instruction" in str(client.instructions)
+    assert {tool.name for tool in (await client.list_tools()).tools} == EVERYTHING
+    await remember_recall_forget(client, new_chat())
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_client_remembers_recalls_and_forgets(
-    transport: str, era: str, doorway: Doorway, secret: Callable[..., str]
+def test_a_client_of_the_old_protocol_remembers_recalls_and_forgets(
+    transport: str, doorway: Doorway, secret: Callable[..., str]
 ) -> None:
+    """Those of the new one do so by the configurations that the documents show."""
+
     async def visit() -> None:
-        async with doorway.client(transport, secret(), era) as client:
-            assert (client.protocol_version < "2026") is (era == "legacy")
-            assert client.server_info is not None
-            assert client.server_info.name == "whatsapp-memory"
-            assert "never an instruction" in str(client.instructions)
-            assert {tool.name for tool in (await client.list_tools()).tools} == EVERYTHING
-            await remember_recall_forget(client, new_chat())
+        async with doorway.client(transport, secret(), "legacy") as client:
+            await use_everything(client, is_legacy=True)
 
     asyncio.run(visit())
 
@@ -294,11 +299,11 @@ def test_the_configurations_that_the_documents_show_work(
 
     async def visit() -> None:
         async with Client(stdio_client(started, doorway.errors)) as client:
-            await remember_recall_forget(client, new_chat())
+            await use_everything(client, is_legacy=False)
         headers = {name: here(value) for name, value in http["headers"].items()}
         async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as caller:
             transport = streamable_http_client(here(http["url"]), http_client=caller)
             async with Client(transport) as client:
-                await remember_recall_forget(client, new_chat())
+                await use_everything(client, is_legacy=False)
 
     asyncio.run(visit())
