@@ -33,7 +33,6 @@ from memories_app.ranking.facade import (
     prepare_query,
     rank,
     search_words,
-    with_ids,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
@@ -120,7 +119,7 @@ def by_itself(question: str, chat: Chat) -> list[UUID]:
     """Each message by its own words and vector, as memories are ranked."""
     texts = held(chat)
     asked, _, _ = prepare_query(query_parts(question), EMBEDDER)
-    return [item.key for item in with_ids(rank(asked, texts, top_k=max(FIRST)), texts)]
+    return texts.ids(rank(asked, texts, top_k=max(FIRST)).texts)
 
 
 def held(chat: Chat) -> HeldTexts:

@@ -5,12 +5,10 @@ from memories_app.ranking.ranking import (
     prepare_query,
     rank,
     search_words,
-    with_ids,
 )
 from memories_app.ranking.scope_cache import SCOPES, Columns, HeldScope, ids_of, vectors_from
 from memories_app.ranking.searched_texts import (
     Question,
-    Ranked,
     RankedTexts,
     SearchedTexts,
     Vector,
@@ -23,7 +21,6 @@ __all__ = [
     "HeldScope",
     "HeldTexts",
     "Question",
-    "Ranked",
     "RankedTexts",
     "SCOPES",
     "SearchedTexts",
@@ -35,5 +32,4 @@ __all__ = [
     "rank",
     "search_words",
     "vectors_from",
-    "with_ids",
 ]

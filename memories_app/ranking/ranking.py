@@ -22,7 +22,6 @@ from memories_app.ranking.equal_numbers import numbered
 from memories_app.ranking.scope_cache import ids_of
 from memories_app.ranking.searched_texts import (
     Question,
-    Ranked,
     RankedTexts,
     SearchedTexts,
     Vector,
@@ -112,15 +111,6 @@ def rank(
     scores = best_scores(found.queries, counted, near)
     best = texts.ordered(candidates, scores, top_k)
     return RankedTexts(texts.taken(candidates, best), scores[best], cosines[best, 0])
-
-
-def with_ids(ranked: RankedTexts, texts: SearchedTexts) -> list[Ranked]:
-    """Return the ranked texts by their ids."""
-    rows = zip(
-        texts.ids(ranked.texts), ranked.scores.tolist(), ranked.similarities.tolist(), strict=True
-    )
-    # NaN is the only number that differs from itself.
-    return [Ranked(key, score, near if near == near else None) for key, score, near in rows]
 
 
 class HeldTexts:
@@ -256,8 +246,9 @@ class HeldTexts:
         for number in np.flatnonzero(matches.sizes[chosen] > MAX_SIMILAR):
             start, end = ends[number] - matches.sizes[chosen[number]], ends[number]
             kept[start:end] = False
-            kept[start + _smallest(lengths[start:end], MAX_SIMILAR)] = True
-        best: Rows = rows[kept][np.lexsort((lengths[kept], place[kept]))][:most]
+            kept[start + self._smallest(lengths[start:end], MAX_SIMILAR, rows[start:end])] = True
+        rows = rows[kept]
+        best: Rows = rows[np.lexsort((self._order_of(rows), lengths[kept], place[kept]))][:most]
         return best
 
     def holding(self, texts: Rows, terms: Sequence[QueryTerm], *, lacking: float) -> Rows:
@@ -279,7 +270,7 @@ class HeldTexts:
         if len(rows) <= most:
             return rows
         cosines = self.index.cosines(rows, vectors).max(axis=1)
-        chosen: Rows = rows[np.argpartition(-cosines, most)[:most]]
+        chosen: Rows = rows[self._smallest(-cosines, most, rows)]
         return chosen
 
     def nearest_codes(self, vector: Vector, most: int) -> Rows:
@@ -287,8 +278,29 @@ class HeldTexts:
         near = self.index.distances(vector)
         if self.mask is not None:
             np.copyto(near, NO_VECTOR, where=~self.mask)
-        rows = _smallest(near, most)
+        rows = self._smallest(near, most)
         return rows[near[rows] < NO_VECTOR]
+
+    def _smallest(self, values: NDArray[Any], most: int, texts: Rows | None = None) -> Rows:
+        """Return the places of the ``most`` smallest values, in no order.
+
+        Of equal ones those with the lowest ids, because rows are in another order in each process.
+        ``texts``: those that have the values, all by default.
+        """
+        if not 0 < most < len(values):
+            return np.arange(min(most, len(values)))
+        limit = np.partition(values, most - 1)[most - 1]
+        less, equal = np.flatnonzero(values < limit), np.flatnonzero(values == limit)
+        wanted = most - len(less)
+        if wanted < len(equal):
+            order = self._order_of(equal if texts is None else texts[equal])
+            equal = equal[np.argpartition(order, wanted)[:wanted]]
+        return np.concatenate([less, equal])
+
+    def _order_of(self, texts: Rows) -> NDArray[np.uint64]:
+        """Return numbers in the order of the texts' ids: their first halves, which differ."""
+        order: NDArray[np.uint64] = self.index.keys_of(texts)[:, 0]
+        return order
 
     def joined(self, one: Rows, other: Rows) -> Rows:
         rows: Rows = np.union1d(one, other).astype(np.int64)
@@ -344,15 +356,6 @@ def _lacking(held: NDArray[Any], wanted: int) -> NDArray[np.uint8]:
     """Return how many of the wanted bits each number lacks."""
     lacked: NDArray[np.uint8] = np.bitwise_count(~held & held.dtype.type(wanted))
     return lacked
-
-
-def _smallest(values: NDArray[Any], most: int) -> Rows:
-    """Return the places of the ``most`` smallest values, in no order; of equal ones the first."""
-    if not 0 < most < len(values):
-        return np.arange(min(most, len(values)))
-    limit = np.partition(values, most - 1)[most - 1]
-    less = np.flatnonzero(values < limit)
-    return np.concatenate([less, np.flatnonzero(values == limit)[: most - len(less)]])
 
 
 @dataclass(frozen=True)

@@ -32,18 +32,6 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A text's key with its fused score and its raw cosine to the whole query.
-
-    The cosine is None for a text without a vector.
-    """
-
-    key: UUID
-    score: float
-    similarity: float | None
-
-
-@dataclass(frozen=True)
 class WordSearch:
     """The lexical matches of a query in a scope.
 

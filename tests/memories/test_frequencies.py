@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory
 from memories_app.ranking.corpus_stats import Effort
-from memories_app.ranking.facade import StoredTexts, prepare_query, rank, with_ids
+from memories_app.ranking.facade import StoredTexts, prepare_query, rank
 from memories_app.search.visibility import memories_visible
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.retrieval.subqueries import query_parts
@@ -132,7 +132,7 @@ def test_nothing_is_found_in_a_filter_that_excludes_everything() -> None:
     question, _, _ = prepare_query(query_parts("what about the hydrangea?"), WordLlamaEmbedder())
     nothing = StoredTexts(owners().filter(pk__in=[]), model=question.model, near=0.3)
 
-    assert with_ids(rank(question, nothing, top_k=5), nothing) == []
+    assert nothing.ids(rank(question, nothing, top_k=5).texts) == []
 
 
 def test_where_most_texts_are_wanted_all_are_read(wordy: Wordy) -> None:

@@ -21,7 +21,7 @@ from memories_app.ranking.lexical_search import (
     matches_find,
     terms_fetch,
 )
-from memories_app.ranking.ranking import MATCHING, rank, with_ids
+from memories_app.ranking.ranking import MATCHING, rank
 from memories_app.ranking.searched_texts import Question, SearchedTexts, WordSearch
 from memories_app.ranking.stored_texts import StoredTexts
 from memoryproject.foundation.integrations.embedders.base import Calibration
@@ -132,7 +132,7 @@ def best_keys(question: str, texts: SearchedTexts, found: WordSearch | None = No
     asked = query_parts(question)
     calibration = Calibration(midpoint=0.3, slope=10.0)
     by_words = Question(asked, [None] * len(asked), "none", calibration)
-    return [item.key for item in with_ids(rank(by_words, texts, top_k=FIRST, found=found), texts)]
+    return texts.ids(rank(by_words, texts, top_k=FIRST, found=found).texts)
 
 
 def stored(scope: QuerySet[Any]) -> StoredTexts:

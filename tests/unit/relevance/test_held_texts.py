@@ -14,7 +14,7 @@ from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.subqueries import MAX_SIMILAR, QueryPart, words_of
 from memoryproject.foundation.retrieval.text_index import TextIndex
 from memoryproject.foundation.text.tokenizer import Kind
-from tests.unit.relevance.test_text_index import Text, segment_of
+from tests.unit.relevance.test_text_index import Text, segment_of, vector_of
 
 WIDE = [f"w{number}" for number in range(60)]
 
@@ -96,3 +96,34 @@ def test_of_texts_with_the_same_words_the_shortest_are_candidates() -> None:
         group = chosen[place * MAX_SIMILAR : (place + 1) * MAX_SIMILAR]
         assert {row % 2 for row in group} == {holds_more}
         assert [lengths[row] for row in group] == sorted(lengths[holds_more::2])[:MAX_SIMILAR]
+
+
+@given(seed=st.integers(0, 2**32), most=st.integers(1, 40))
+@settings(max_examples=25)
+def test_equal_texts_are_chosen_by_their_ids_in_whatever_order_they_are_held(
+    seed: int, most: int
+) -> None:
+    """Each process holds the texts in the order in which it read them."""
+    chance = np.random.default_rng(seed)
+    vectors = [vector_of(number) for number in range(3)]
+    texts = [
+        Text(
+            (int(chance.integers(2**63)), row),
+            chance.choice(WIDE[:5], 2).tolist(),
+            int(chance.integers(1, 4)),
+            (0, False),
+            vectors[chance.integers(3)],
+        )
+        for row in range(4 * MAX_SIMILAR)
+    ]
+    subquery = QueryPart(" ".join(WIDE[:5]), terms_of(WIDE[:5]))
+    found = []
+    for _ in range(2):
+        cut = int(chance.integers(1, len(texts)))
+        held = HeldTexts(TextIndex([segment_of(texts[:cut]), segment_of(texts[cut:])]))
+        by_words = held.search_words([subquery], words_of([subquery]), most).candidates
+        near = [held.nearest_codes(vectors[0], most), held.nearest(vectors[:2], most)]
+        found.append([held.ids(by_words), *(sorted(held.ids(each)) for each in near)])
+        chance.shuffle(texts)
+
+    assert found[0] == found[1]
