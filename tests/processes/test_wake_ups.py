@@ -16,6 +16,7 @@ from django_q.signing import SignedPackage
 
 from memoryproject.foundation.process.brokers import DatabaseBroker, WakeUps, lane_wake_ups
 from memoryproject.foundation.process.job_queue import STOP, JobSource
+from memoryproject.foundation.process.lanes import BACKGROUND
 from tests.processes.test_job_queue import fork, pipe
 from tests.processes.waiting import wait_until
 
@@ -77,6 +78,14 @@ def test_a_job_wakes_once_it_is_committed() -> None:
         transaction.set_rollback(True)
     assert not waiting.wait(0)
     assert OrmQ.objects.filter(key=LANE).count() == 1
+
+
+def test_nobody_is_woken_for_background_work() -> None:
+    waiting, broker = lane_wake_ups(BACKGROUND), DatabaseBroker(BACKGROUND)
+    assert not waiting.wait(0)
+    broker.enqueue("a job")
+    assert not waiting.wait(0)
+    assert OrmQ.objects.filter(key=BACKGROUND).count() == 1
 
 
 def test_a_worker_that_waits_takes_the_job_at_once(data_dir: Path) -> None:

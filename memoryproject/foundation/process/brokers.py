@@ -22,6 +22,7 @@ from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ, Task
 
+from memoryproject.foundation.process.lanes import BACKGROUND
 from memoryproject.foundation.process.private_folders import FILE_MODE, folder_make
 from memoryproject.foundation.unawaited_commits import UNAWAITED
 
@@ -116,9 +117,14 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         self._checked_at = float("-inf")
 
     def enqueue(self, task: str) -> int:
-        """Store a job, and wake a worker of this machine once it is committed."""
+        """Store a job, and wake a worker of this machine once it is committed.
+
+        Nobody waits for background work. Its workers look for jobs by themselves, so that one job
+        makes the vectors of many messages and doesn't run beside the storing of the next one.
+        """
         key: int = super().enqueue(task)
-        transaction.on_commit(self._wake_ups.send, using=Conf.ORM, robust=True)
+        if self.list_key != BACKGROUND:
+            transaction.on_commit(self._wake_ups.send, using=Conf.ORM, robust=True)
         return key
 
     def dequeue(self) -> list[tuple[int, str]] | None:
