@@ -260,7 +260,7 @@ class HeldTexts:
         rare = wanted & ~reduce(or_, self._common.values(), 0)
         # Few texts are left for the common words.
         texts = texts[_lacking(self._bits.take(texts), rare) <= lacking]
-        return texts[_lacking(self._bits_of(texts), wanted) <= lacking]
+        return texts if rare == wanted else texts[_lacking(self._bits_of(texts), wanted) <= lacking]
 
     def nearest(self, vectors: Sequence[Vector], most: int) -> Rows:
         if not vectors:

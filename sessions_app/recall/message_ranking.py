@@ -82,6 +82,8 @@ class Scorers:
 
     def chances(self, features: Floats, *, compared: Mask | bool) -> Floats:
         """Return the probability of each line; ``compared``: its vector, with the question's."""
+        if np.all(compared):
+            return self.with_vectors.chances(features)
         chances: Floats = np.where(
             compared, self.with_vectors.chances(features), self.by_words.chances(features)
         )

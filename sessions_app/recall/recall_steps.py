@@ -277,9 +277,9 @@ class _Lines:
         """
         if not len(rows):
             return rows
+        rows = rows[self._index.lengths_of(rows) <= self._longest]
         likely = self._texts.holding(rows, self._words, lacking=self._distinct.most_lacking)
         rows = np.union1d(likely, self._texts.holding(rows, self._topic, lacking=0))
-        rows = rows[self._index.lengths_of(rows) <= self._longest]
         rows = rows[self._index.counts_of(rows, [ASKING])[:, 0] > 0]
         hashes = self._index.columns_of(rows)["text"]
         texts, first = np.unique(hashes, return_index=True)
