@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,9 +14,8 @@ from memories_app.facts.facade import fact_key
 from memories_app.memory_documents.facade import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
 from memories_app.store.facade import with_older
-from memoryproject.foundation.retrieval.fragments import Fragments, is_single_informative_word
 from sessions_app.conversations.facade import exposure_of
-from sessions_app.models import Chat, ChatSession, Message, TurnReplay
+from sessions_app.models import Chat, ChatSession, Message
 
 # Clock skew and transactions: a derived record may have a slightly earlier time.
 MARGIN = timedelta(minutes=1)
@@ -25,8 +25,12 @@ MARGIN = timedelta(minutes=1)
 class DeletionPlan:
     """The rows, texts and scopes that a forgetting concerns.
 
-    It holds the rows to delete, the texts to redact everywhere else, and the facts that get
-    tombstones (scope and text). ``chats`` may have repeated the texts since ``since``.
+    It holds the rows to delete and the facts that get tombstones (scope and text). ``chats`` may
+    have repeated the texts since ``since``.
+
+    ``texts`` are all that is erased. ``stated`` maps the id of each memory and message to its
+    texts, and ``told`` each chat to the texts that were said or shown there: a record can only
+    derive from a text that it was given.
 
     ``memory_documents`` hold texts of programs, which are never in chats.
 
@@ -39,6 +43,8 @@ class DeletionPlan:
     documents: set[UUID] = field(default_factory=set)
     memory_documents: set[UUID] = field(default_factory=set)
     texts: dict[str, None] = field(default_factory=dict)
+    stated: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    told: defaultdict[UUID, set[str]] = field(default_factory=lambda: defaultdict(set))
     facts: set[tuple[str, str]] = field(default_factory=set)
     chats: set[UUID] = field(default_factory=set)
     since: datetime | None = None
@@ -51,12 +57,6 @@ class DeletionPlan:
         objects = self.memories | self.messages | self.documents | self.memory_documents
         return {str(key) for key in objects} | self.erased
 
-    def words(self) -> Fragments:
-        """Return the one-word texts; they are searched only in what had the fact in reach."""
-        return Fragments(
-            (text for text in self.texts if is_single_informative_word(text)), fewest_words=1
-        )
-
     def add_memories(self, memory_ids: Collection[UUID]) -> None:
         """Add memories, the memories they superseded, and messages that state nothing else."""
         found = Memory.objects.filter(pk__in=with_older(list(memory_ids))).defer("terms")
@@ -65,13 +65,13 @@ class DeletionPlan:
             return
         self.memories |= {memory.pk for memory in fresh}
         self._add_wordings(fresh)
-        self.chats |= set(exposure_of(memory.pk for memory in fresh))
+        self._add_exposure(exposure_of(memory.pk for memory in fresh))
         self._add_sources(fresh, {memory.fact_key for memory in fresh})
 
-    def add_messages(self, message_ids: Collection[UUID], *, texts: bool = True) -> None:
+    def add_messages(self, message_ids: Collection[UUID]) -> None:
         """Add messages, the memories learned only from them, and the documents attached to them.
 
-        Without ``texts`` only their recalled texts are searched elsewhere.
+        More than ``MAX_TEXTS`` are searched only in the answers that were given them.
         """
         found = Message.objects.filter(pk__in=list(message_ids)).defer("terms")
         fresh = [message for message in found if message.pk not in self.messages]
@@ -81,8 +81,12 @@ class DeletionPlan:
         self.messages |= set(ids)
         for message in fresh:
             wordings = [message.content, *(entry["content"] for entry in message.history)]
-            for text in wordings if texts else []:
-                self._add_text(text, message.received_at, [message.chat_id])
+            self.stated[str(message.pk)].update(wordings)
+            self.chats.add(message.chat_id)
+            self._reach_back(message.received_at)
+            for text in wordings if len(fresh) <= MAX_TEXTS else []:
+                self.texts.setdefault(text)
+                self.told[message.chat_id].add(text)
         mentioned_there = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
         memories = Memory.objects.filter(mentioned_there).distinct()
         elsewhere = MemorySource.objects.exclude(source_message_id__in=ids)
@@ -104,60 +108,73 @@ class DeletionPlan:
         self.memories |= set(scopes)
         self.facts |= set(scopes.values())
         where = exposure_of(scopes)
-        self.chats |= set(where)
         shown = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
         self._add_wordings(list(passages.filter(pk__in=shown)))
+        self._add_exposure(where)
         self.add_memories(set(with_older(list(scopes))) - set(scopes))
 
     def _add_wordings(self, memories: Sequence[Memory]) -> None:
         """Add the memories' current, earlier and proposed texts."""
-        ids = [memory.pk for memory in memories]
-        for memory in memories:
-            self._add_text(memory.content, memory.created_at, [memory.chat_id])
-            self.facts.add((memory.scope, memory.content))
-        for revision in MemoryRevision.objects.filter(memory__in=ids).select_related("memory"):
-            self._add_text(revision.content, revision.memory.created_at, [])
-            self.facts.add((revision.memory.scope, revision.content))
-        for content in MergeProposal.objects.filter(parts__memory__in=ids).values_list("content"):
-            self.texts.setdefault(content[0])
+        by_id = {memory.pk: memory for memory in memories}
+        wordings = [(memory, memory.content) for memory in memories]
+        revisions = MemoryRevision.objects.filter(memory__in=by_id)
+        wordings += [
+            (by_id[key], content) for key, content in revisions.values_list("memory", "content")
+        ]
+        self.facts |= {(memory.scope, content) for memory, content in wordings}
+        proposals = MergeProposal.objects.filter(parts__memory__in=by_id)
+        wordings += [
+            (by_id[key], content)
+            for key, content in proposals.values_list("parts__memory", "content")
+            if key in by_id
+        ]
+        for memory, content in wordings:
+            self.texts.setdefault(content)
+            self.stated[str(memory.pk)].add(content)
+            self._reach_back(memory.created_at)
+            if memory.chat_id is not None:
+                self.chats.add(memory.chat_id)
+                self.told[memory.chat_id].add(content)
+
+    def _add_exposure(self, where: dict[UUID, set[UUID]]) -> None:
+        """Add the chats in which answers were given these memories, or listed them."""
+        self.chats |= set(where)
+        for chat_id, memory_ids in where.items():
+            for memory_id in memory_ids:
+                self.told[chat_id] |= self.stated[str(memory_id)]
 
     def _add_sources(self, memories: Sequence[Memory], keys: Collection[str]) -> None:
         """Add the messages that stated these memories.
 
         A message that states only the fact is deleted with its confirmation.
         """
-        ids = [memory.pk for memory in memories]
-        recorded = MemorySource.objects.filter(memory__in=ids)
-        sources = {*recorded.values_list("source_message_id", flat=True)}
-        sources |= {memory.source_message_id for memory in memories}
-        messages = Message.objects.filter(pk__in=[key for key in sources if key is not None])
+        by_source: defaultdict[UUID, set[str]] = defaultdict(set)
+        recorded = MemorySource.objects.filter(memory__in=[memory.pk for memory in memories])
+        pairs = [*recorded.values_list("source_message_id", "memory")]
+        pairs += [(memory.source_message_id, memory.pk) for memory in memories]
+        for source, memory_id in pairs:
+            if source is not None:
+                by_source[source] |= self.stated[str(memory_id)]
         nothing_else = []
-        for message in messages.defer("terms"):
+        for message in Message.objects.filter(pk__in=by_source).defer("terms"):
             self.chats.add(message.chat_id)
             self._reach_back(message.received_at)
             is_command = message.metadata.get("command") == "remember"
             if is_command or fact_key(message.content) in keys:
                 nothing_else.append(message.pk)
+                self.stated[str(message.pk)] |= {message.content, *by_source[message.pk]}
         confirmations = Message.objects.filter(
             answers__in=nothing_else, metadata__has_key="system_text"
         )
+        for key, content in confirmations.values_list("pk", "content"):
+            self.stated[str(key)].add(content)
         self.messages |= {*nothing_else, *confirmations.values_list("pk", flat=True)}
-        if any(is_single_informative_word(memory.content) for memory in memories):
-            # The single word is searched in few places, so the texts around it are searched
-            # separately.
-            deleted = Message.objects.filter(pk__in=self.messages)
-            self.texts.update(dict.fromkeys(deleted.values_list("content", flat=True)))
-
-    def _add_text(self, text: str, at: datetime, chats: Iterable[UUID | None]) -> None:
-        self.texts.setdefault(text)
-        self.chats |= {chat for chat in chats if chat is not None}
-        self._reach_back(at)
 
     def _reach_back(self, at: datetime) -> None:
         self.since = min(self.since or at, at - MARGIN)
 
 
-# The texts of a longer session are searched elsewhere only if they were recalled.
+# The texts of a longer session are searched only in the answers that were given them.
 MAX_TEXTS = 2_000
 
 
@@ -207,9 +224,7 @@ def session_plan(session_id: UUID) -> DeletionPlan:
         raise NothingToForgetError(f"There is no session {session_id}.")
     messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
     plan = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
-    plan.add_messages(messages, texts=len(messages) <= MAX_TEXTS)
-    if len(messages) > MAX_TEXTS:
-        _add_recalled(plan, session_id)
+    plan.add_messages(messages)
     return plan
 
 
@@ -256,22 +271,3 @@ def _names(chat: Chat) -> set[str]:
     names |= set(chat.addresses.values_list("address", flat=True))
     numbers = {name.partition("@")[0] for name in names if "@" in name}
     return (names | numbers) - {""}
-
-
-def _add_recalled(plan: DeletionPlan, session_id: UUID) -> None:
-    """Add the texts of a long session that answers outside of it had in reach."""
-    others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
-    others = others.exclude(turn__session=session_id)
-    others = others.filter(recalled__contains=[{"session_id": str(session_id)}])
-    for recalled in others.values_list("recalled", flat=True).iterator():
-        for entry in recalled:
-            if entry.get("session_id") == str(session_id):
-                beside = [entry[name]["content"] for name in BESIDE if name in entry]
-                plan.texts.update(dict.fromkeys([entry["content"], *beside]))
-    session = ChatSession.objects.get(pk=session_id)
-    plan.chats.add(session.chat_id)
-    plan.since = min(plan.since or session.created_at, session.created_at)
-
-
-# The neighbours of a recalled message, by their names in the replay record.
-BESIDE = ("before", "after")

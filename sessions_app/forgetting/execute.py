@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import logging
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,9 +26,9 @@ from memories_app.models import (
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import memories_delete, scopes_lock, tombstones_add
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered, hooks_raise
+from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.conversations.facade import (
     ChangeKind,
     Held,
@@ -39,12 +40,9 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.forgetting.delete_messages import messages_delete
 from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.redact_chats import (
-    chats_redact,
-    notes_redact,
-    own_command_redact,
-)
+from sessions_app.forgetting.probe import Prober, ProbeRecord
+from sessions_app.forgetting.redact_answers import Lineage
+from sessions_app.forgetting.redact_chats import chats_redact, own_command_redact
 from sessions_app.forgetting.redact_unscoped import statistics_renew, unscoped_redact
 from sessions_app.forgetting.sweep import Sweep
 from sessions_app.forgetting.write_receipt import ReceiptHead, receipt_write
@@ -52,8 +50,12 @@ from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn
 from sessions_app.transcript_files.facade import Backups
 
+logger = logging.getLogger(__name__)
+
 # A receipt counts files under this name, next to the tables' rows.
 BACKUP_FILES = "transcript backups"
+# What a receipt calls a backup that could not be cleaned.
+BACKUP = "transcript backup"
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ def execute_plan(
 ) -> ForgetReceipt:
     """Forget everything in the plan. ``check`` is called with the memories locked.
 
-    Call it in a transaction that began with ``forgetting_begin``. Raises StillFoundError if the
-    probe finds any of it, and ScopesGrewError; then nothing is changed.
+    Call it in a transaction that began with ``forgetting_begin``. What the probe still finds is
+    named in the receipt. Raises ScopesGrewError; then nothing is changed.
     """
     sweep = Sweep(
         chat_memory=dependencies.chat_memory,
@@ -98,16 +100,19 @@ def execute_plan(
         keep_turn=keep_turn,
         now=timezone.now(),
     )
+    # Before the messages go, by which it knows what an answer was given.
+    lineage = Lineage(sweep)
     _delete(sweep, dependencies, actor, head, check)
-    _redact_and_probe(sweep, prober)
+    _redact_and_probe(sweep, lineage, prober)
     # This is the last step that can fail: a rollback doesn't bring files back.
-    _sweep_backups(sweep, dependencies)
+    _sweep_backups(sweep, dependencies, prober.record)
     held.count()
     return receipt_write(
         head=head,
         texts=list(plan.texts),
         swept=dict(sorted(sweep.swept.items())),
         probe_details=prober.record.as_dict(),
+        left=prober.record.left,
         actor=actor,
         now=sweep.now,
     )
@@ -129,22 +134,18 @@ def _delete(
     tombstones_add(facts=sweep.plan.facts)
 
 
-def _redact_and_probe(sweep: Sweep, prober: Prober) -> None:
-    """Redact the texts everywhere, and search for them there. Raises StillFoundError."""
-    plan = sweep.plan
-    if sweep.texts and plan.since is not None:
-        chats_redact(sweep, plan.chats, since=plan.since)
-    notes_redact(sweep)
+def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
+    """Redact what derives from the texts, and look for it there."""
+    redactions = chats_redact(sweep, lineage)
     own_command_redact(sweep)
-    prober.probe_chats(plan=plan, texts=sweep.texts)
-    prober.probe_memory_documents(plan.memory_documents)
-    prober.probe_answers(answers=sweep.reached, words=sweep.words)
+    prober.probe_chats(sweep, redactions)
+    prober.probe_memory_documents(sweep.plan.memory_documents)
     # This step comes after every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
     unscoped_begin()
     unscoped_redact(sweep)
     statistics_renew(sweep.texts)
-    prober.probe_unscoped(texts=sweep.texts, since=plan.since)
+    prober.probe_unscoped(sweep)
 
 
 def _remove_files(plan: DeletionPlan, dependencies: ForgetDependencies) -> None:
@@ -168,29 +169,38 @@ def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
         recorder.record(ChangeKind.DOCUMENT, key, name)
 
 
-def _sweep_backups(sweep: Sweep, dependencies: ForgetDependencies) -> None:
+def _sweep_backups(sweep: Sweep, dependencies: ForgetDependencies, record: ProbeRecord) -> None:
     if dependencies.transcripts is None or not sweep.texts:
         return
-    batches = TranscriptBatch.objects.filter(chat__in=sweep.plan.chats)
-    try:
-        files = dependencies.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
-    except OSError as error:
-        raise StillFoundError(ErrorText("backup_not_swept", why=error)) from error
-    if files:
-        sweep.swept[BACKUP_FILES] += files
+    for chat_id in sweep.plan.chats:
+        told = Fragments(sweep.plan.told[chat_id])
+        names = backup_names(TranscriptBatch.objects.filter(chat=chat_id))
+        try:
+            files = dependencies.transcripts.sweep(names, holds=told.are_in)
+        except OSError as error:
+            logger.error("Transcript backups were not swept: %s", error)
+            for name in sorted(names):
+                record.found(BACKUP, name)
+            continue
+        if files:
+            sweep.swept[BACKUP_FILES] += files
 
 
-def backups_remove(*, names: Iterable[str], dependencies: ForgetDependencies) -> dict[str, int]:
+def backups_remove(
+    *, names: Collection[str], dependencies: ForgetDependencies, left: list[dict[str, str]]
+) -> dict[str, int]:
     """Remove whole backups of transcripts at the very end, and count the files.
 
-    Raises StillFoundError.
+    Those that can't be removed are added to ``left``.
     """
-    if dependencies.transcripts is None:
+    if dependencies.transcripts is None or not names:
         return {}
     try:
         return {BACKUP_FILES: dependencies.transcripts.remove(names)}
     except OSError as error:
-        raise StillFoundError(ErrorText("backup_not_removed", why=error)) from error
+        logger.error("Transcript backups were not removed: %s", error)
+        left += [{"what": BACKUP, "id": name} for name in sorted(names)]
+        return {}
 
 
 def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:

@@ -2,17 +2,13 @@
 
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.forget_objects import object_forget, object_forget_within
-from sessions_app.forgetting.probe import StillFoundError
 from sessions_app.forgetting.runs import drafts_drop, run_work, runs_abandoned
 from sessions_app.forgetting.write_receipt import receipts_of
 
 __all__ = [
     "ForgetDependencies",
     "NothingToForgetError",
-    "StillFoundError",
-    "attempt_record",
     "drafts_drop",
     "object_forget",
     "object_forget_within",

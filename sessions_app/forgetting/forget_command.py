@@ -20,7 +20,6 @@ from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import memories_forget, object_forget
 from sessions_app.forgetting.person_export import person_export
-from sessions_app.forgetting.probe import StillFoundError
 from sessions_app.forgetting.purge import purge
 from sessions_app.models import Chat, ForgetReceipt
 
@@ -58,7 +57,7 @@ class Command(BaseCommand):
             if not what:
                 raise CommandError(f"Say which {kind}: forget {kind} …", returncode=2)
             receipts = self._forget(kind, what, options)
-        except (NothingToForgetError, StillFoundError) as error:
+        except NothingToForgetError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
             raise CommandError(f"Nothing was forgotten: {error}") from error

@@ -7,8 +7,8 @@ receipt.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.apps import apps
@@ -52,8 +52,7 @@ from sessions_app.forgetting.execute import (
     execute_plan,
     scopes_of,
 )
-from sessions_app.forgetting.failed_attempts import attempt_record
-from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
+from sessions_app.forgetting.probe import FOUND, Prober, build_prober
 from sessions_app.forgetting.write_receipt import receipt_begin
 from sessions_app.history.facade import session_empty
 from sessions_app.models import (
@@ -74,12 +73,22 @@ from sessions_app.models import (
 
 @dataclass(frozen=True)
 class StepInput:
-    """The input of a step; ``swept`` counts the rows removed in addition to the sweep."""
+    """The input of a step.
+
+    ``swept`` counts the rows removed in addition to the sweep, ``left`` names what could not be.
+    """
 
     object_id: UUID
     plan: DeletionPlan
     dependencies: ForgetDependencies
-    swept: Counter[str]
+    swept: Counter[str] = field(default_factory=Counter)
+    left: list[dict[str, str]] = field(default_factory=list)
+
+    def remove_backups(self, names: Collection[str]) -> None:
+        """Remove backups of transcripts with all their files."""
+        self.swept.update(
+            backups_remove(names=names, dependencies=self.dependencies, left=self.left)
+        )
 
 
 def _do_nothing(*_: object) -> None:
@@ -118,22 +127,17 @@ def object_forget(
     ``check`` is called with the object locked, before it is deleted; its errors propagate.
     ``call_key``: see ForgetReceipt.
 
-    Raises NothingToForgetError if the object doesn't exist (any more), and StillFoundError if the
-    probe finds any of it. Then nothing was changed, and the attempt is on record.
+    Raises NothingToForgetError if the object doesn't exist (any more).
     """
-    try:
-        return object_forget_within(
-            kind=kind,
-            object_id=object_id,
-            dependencies=dependencies,
-            actor=actor,
-            prober=prober,
-            check_object=check,
-            call_key=call_key,
-        )
-    except StillFoundError as error:
-        attempt_record(kind=kind, object_id=object_id, error=error, actor=actor)
-        raise
+    return object_forget_within(
+        kind=kind,
+        object_id=object_id,
+        dependencies=dependencies,
+        actor=actor,
+        prober=prober,
+        check_object=check,
+        call_key=call_key,
+    )
 
 
 def object_forget_within(
@@ -151,8 +155,7 @@ def object_forget_within(
 ) -> ForgetReceipt:
     """Forget an object within the caller's transaction; see ``object_forget``.
 
-    The caller holds no lock that a forgetting takes, passes its own ``prober``, and records an
-    attempt that fails.
+    The caller holds no lock that a forgetting takes, and passes its own ``prober``.
 
     ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
     under the locks that ``begin`` takes; its errors propagate. ``check_object`` is called later,
@@ -167,7 +170,7 @@ def object_forget_within(
                 held = begin(scopes)
                 check()
                 steps.lock(object_id)
-                step = StepInput(object_id, steps.plan(object_id), dependencies, Counter())
+                step = StepInput(object_id, steps.plan(object_id), dependencies)
                 held.require(scopes_of(step.plan, keep_turn=keep_turn))
                 return _forget_locked(
                     kind=kind,
@@ -218,7 +221,7 @@ def _forget_locked(
         check=check_object if steps.is_locked_late else None,
     )
     steps.after(step, receipt)
-    return _add_swept(receipt, step.swept)
+    return _complete(receipt, step)
 
 
 def memories_forget(
@@ -281,7 +284,7 @@ def _session_after(step: StepInput, _receipt: ForgetReceipt) -> None:
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     ChatSession.objects.filter(pk=session.pk).delete()
     step.swept[ChatSession._meta.db_table] += 1
-    step.swept.update(backups_remove(names=backups, dependencies=step.dependencies))
+    step.remove_backups(backups)
 
 
 def _messages_after(step: StepInput, receipt: ForgetReceipt) -> None:
@@ -289,7 +292,7 @@ def _messages_after(step: StepInput, receipt: ForgetReceipt) -> None:
     backups = backup_names(TranscriptBatch.objects.filter(session=session))
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     session_empty(session=session, now=receipt.forgotten_at)
-    step.swept.update(backups_remove(names=backups, dependencies=step.dependencies))
+    step.remove_backups(backups)
 
 
 def _chat_after(step: StepInput, _receipt: ForgetReceipt) -> None:
@@ -298,7 +301,7 @@ def _chat_after(step: StepInput, _receipt: ForgetReceipt) -> None:
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
     person_detach(chat_id=chat_id)
     step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
-    step.swept.update(backups_remove(names=step.plan.backups, dependencies=step.dependencies))
+    step.remove_backups(step.plan.backups)
 
 
 _KIND_STEPS = {
@@ -357,11 +360,12 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
     return counts
 
 
-def _add_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt:
-    swept = dict(receipt.swept)
-    for table, rows in counts.items():
-        if rows:
-            swept[table] = swept.get(table, 0) + rows
-    receipt.swept = dict(sorted(swept.items()))
-    receipt.save(update_fields=["swept"])
+def _complete(receipt: ForgetReceipt, step: StepInput) -> ForgetReceipt:
+    """Add to the receipt what the steps removed after it was written, and what they could not."""
+    swept = Counter(receipt.swept)
+    swept.update(step.swept)
+    receipt.swept = {table: rows for table, rows in sorted(swept.items()) if rows}
+    if step.left:
+        receipt.left, receipt.probe = [*receipt.left, *step.left], FOUND
+    receipt.save(update_fields=["swept", "left", "probe"])
     return receipt

@@ -30,7 +30,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget_within
-from sessions_app.forgetting.probe import Prober, StillFoundError
+from sessions_app.forgetting.probe import Prober
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.facade import Backups, UntouchedBackups
 
@@ -52,15 +52,13 @@ class Preview:
     """The result of a preview.
 
     ``tables`` counts the rows that are deleted or changed, by table, as the receipts will count
-    them. ``recorder`` holds the texts. ``there`` is the number of chosen objects that exist;
-    ``found`` is the number that the probe would still find, so that they stay unchanged. ``tried``
-    is False if only the objects themselves were counted.
+    them. ``recorder`` holds the texts. ``there`` is the number of chosen objects that exist.
+    ``tried`` is False if only the objects themselves were counted.
     """
 
     tables: Counter[str] = field(default_factory=Counter)
     recorder: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
     there: int = 0
-    found: int = 0
     tried: bool = True
 
 
@@ -119,10 +117,6 @@ def _try_object(kind: str, key: UUID, dependencies: ForgetDependencies, preview:
             begin=_lock_in_time,
         )
     except NothingToForgetError:
-        return
-    except StillFoundError:
-        preview.there += 1
-        preview.found += 1
         return
     preview.there += 1
     preview.tables.update(receipt.swept)

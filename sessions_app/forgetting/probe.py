@@ -1,40 +1,88 @@
-"""Look for what was forgotten by its own text, and record what was asked."""
+"""Look for what was erased by its own text and in what derived from it, and record both.
+
+The sweep and the probe share one definition of a trace: the probe reads again what the sweep read.
+What is left is named in the receipt, for staff to finish.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.contrib.admin.models import LogEntry
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django_q.models import OrmQ, Task
 
 from memories_app.memory_documents.facade import document_rows_left
 from memories_app.models import Memory, MemoryDocument, MemoryDocumentVersion
-from memoryproject.foundation.errors.stored_errors import ErrorText
+from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,
     EmbedderError,
 )
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.retrieval.fragments import MARK, Fragments
+from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.probe_sources import (
-    RECALLED_TABLES,
-    Column,
-    chat_columns,
-    indexes_of,
-    memories_found,
-    messages_found,
-    unscoped_columns,
+from sessions_app.forgetting.redact_answers import AnswerRedaction
+from sessions_app.forgetting.redact_chats import kept_texts
+from sessions_app.forgetting.redact_unscoped import (
+    UnscopedTraces,
+    statistics_stale,
+    statistics_values,
 )
-from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
-from sessions_app.models import ForgottenKind, Message
-from sessions_app.models.messages import Role
-from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, recall
+from sessions_app.forgetting.registry import swept_columns
+from sessions_app.forgetting.sweep import Sweep
+from sessions_app.models import ForgottenKind, InboundDelivery, Message
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messages_found, recall
+
+# What the probe found, beside the word in the receipt.
+ABSENT, FOUND = "absent", "found"
+
+RECALLED_TABLES = (
+    "memories_app_memory",
+    "memories_app_memoryembedding",
+    "sessions_app_message",
+    "sessions_app_messageembedding",
+)
+# The tables whose swept columns are read row by row.
+READ_TABLES = (
+    "sessions_app_message",
+    "sessions_app_turn",
+    "sessions_app_turnreplay",
+    "sessions_app_outboundpart",
+    "sessions_app_note",
+    "sessions_app_inbounddelivery",
+    "django_q_task",
+    "django_q_ormq",
+    "django_admin_log",
+    "django_session",
+    "api_idempotentanswer",
+)
+
+_KINDS: dict[type[Model], str] = {
+    Task: "task",
+    OrmQ: "job",
+    LogEntry: "log entry",
+    Session: "login",
+    IdempotentAnswer: "answer",
+    InboundDelivery: "delivery",
+}
+
+# This many texts are searched by their own words, as any user could. A larger number is sampled
+# evenly, because a query takes a tenth of a second and blocks all writes in these chats. The
+# derived records are compared with every text.
+MAX_PROBES = 20
+
+TOP_K = 10
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -51,10 +99,11 @@ class ProbeStep:
 
 
 class ProbeRecord:
-    """The steps of a probe, by what they searched."""
+    """The steps of a probe, by what they searched, and what it found: kinds and ids."""
 
     def __init__(self) -> None:
         self._steps: defaultdict[str, ProbeStep] = defaultdict(ProbeStep)
+        self.left: list[dict[str, str]] = []
 
     def count(
         self, name: str, *, queries: int = 0, rows: int = 0, names: Iterable[str] = ()
@@ -65,40 +114,25 @@ class ProbeRecord:
         step.rows += rows
         step.names.update(names)
 
+    def found(self, what: str, key: object) -> None:
+        """Record that a trace is left in this row."""
+        entry = {"what": what, "id": str(key)}
+        if entry not in self.left:
+            self.left.append(entry)
+
     def as_dict(self) -> dict[str, object]:
-        """Return the record in the form that the receipt stores."""
+        """Return the steps in the form that the receipt stores."""
         return {
             name: {"queries": step.queries, "rows": step.rows, "looked_at": sorted(step.names)}
             for name, step in sorted(self._steps.items())
         }
 
 
-T = TypeVar("T")
-
-# This many texts are searched by their own words, as any user could. A larger number is sampled
-# evenly, because a query takes a tenth of a second and blocks all writes in these chats. The
-# derived records are compared with every text.
-MAX_PROBES = 20
-
-TOP_K = 10
-
-
-class StillFoundError(Exception):
-    """The probe found a text that should be forgotten.
-
-    The error says where, not what; ``details`` is the record of the probe until then.
-    """
-
-    def __init__(self, text: str, details: Mapping[str, object] | None = None) -> None:
-        super().__init__(text)
-        self.details = dict(details or {})
-
-
 class Prober:
     """The probe of one forgetting.
 
     It is built before the transaction, so that no provider is asked for a vector while it is open.
-    Every step raises StillFoundError; ``record`` counts what was searched.
+    ``record`` has what was searched, and what was found.
     """
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
@@ -106,55 +140,56 @@ class Prober:
         self._embedder = _Prepared(self._queries, embedder)
         self.record = ProbeRecord()
 
-    def probe_chats(self, *, plan: DeletionPlan, texts: Fragments) -> None:
-        """Read everything derived in these chats since then, and search for the texts."""
-        self.record = ProbeRecord()
-        if plan.since is not None:
-            self._search_columns(chat_columns(list(plan.chats), plan.since), texts)
+    def probe_chats(self, sweep: Sweep, redactions: Iterable[AnswerRedaction]) -> None:
+        """Search for what was erased, and read again what derived from it in its chats."""
+        plan, self.record = sweep.plan, ProbeRecord()
         deleted = plan.memories | plan.messages
         for text in self._queries:
             for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
-                self._recall(text, viewer, deleted, texts)
-            self._search(text, plan, texts)
+                self._recall(text, viewer, deleted)
+            self._search(text, plan)
         if self._queries:
-            self.record.count("recall", names=indexes_of(RECALLED_TABLES))
+            self.record.count("recall", names=_indexes_of(RECALLED_TABLES))
+        names = {".".join(each) for each in swept_columns() if each[0] in READ_TABLES}
+        self.record.count("columns", names=names)
+        for redaction in redactions:
+            for what, key, is_left in redaction.left():
+                self._read(what, key, is_left=is_left)
+        for chat_id in plan.chats:
+            for kept in kept_texts(sweep, chat_id):
+                self._read(kept.what, kept.key, is_left=True)
 
     def probe_memory_documents(self, document_ids: Collection[UUID]) -> None:
         """Check that no row of these memory documents and their versions is left."""
+        names = [
+            f"{model._meta.db_table}.{column}"
+            for model, column in ((MemoryDocument, "id"), (MemoryDocumentVersion, "document_id"))
+        ]
         for key in document_ids:
-            names = [
-                f"{model._meta.db_table}.{column}"
-                for model, column in (
-                    (MemoryDocument, "id"),
-                    (MemoryDocumentVersion, "document_id"),
-                )
-            ]
-            rows = document_rows_left(key)
-            self.record.count("columns", queries=len(names), rows=rows, names=names)
-            if rows:
-                raise self._found(_still("found", "memory document", key))
+            self.record.count("columns", queries=len(names), names=names)
+            if document_rows_left(key):
+                self._read("memory document", key, is_left=True)
 
-    def probe_answers(self, *, answers: Collection[UUID], words: Fragments) -> None:
-        """Search for one-word facts in the answers that had them in reach."""
-        if not words:
-            return
-        messages = Message.objects.filter(pk__in=list(answers))
-        self._search_columns([Column("message", messages, "content")], words)
-
-    def probe_unscoped(self, *, texts: Fragments, since: datetime | None) -> None:
+    def probe_unscoped(self, sweep: Sweep) -> None:
         """Search the records that belong to no chat, and PostgreSQL's statistics."""
-        if not texts:
+        traces = UnscopedTraces(sweep)
+        for trace in traces.find():
+            self.record.found(_KINDS[trace.model], trace.key)
+        self.record.count("columns", queries=5, rows=traces.read)
+        if not sweep.texts:
             return
-        self._search_columns(unscoped_columns(since), texts)
         values = statistics_values()
         names = {f"{table}.{column}" for table, column, _ in values}
         self.record.count("statistics", queries=1, rows=len(values), names=names)
-        for table, column in sorted(statistics_stale(values, texts)):
-            raise self._found(ErrorText("still_told_in_statistics", table=table, column=column))
+        for table, column in sorted(statistics_stale(values, sweep.texts)):
+            self.record.found("statistics", f"{table}.{column}")
 
-    def _recall(
-        self, text: str, viewer: Viewer, deleted: Collection[UUID], texts: Fragments
-    ) -> None:
+    def _read(self, what: str, key: object, *, is_left: bool) -> None:
+        self.record.count("columns", queries=1, rows=1)
+        if is_left:
+            self.record.found(what, key)
+
+    def _recall(self, text: str, viewer: Viewer, deleted: Collection[UUID]) -> None:
         found = recall(
             query=text,
             viewer=viewer,
@@ -166,38 +201,33 @@ class Prober:
         )
         self.record.count("recall", queries=1, rows=len(found.hits))
         for hit in found.hits:
-            if hit.id in deleted or _answer_holds(hit, texts):
-                raise self._found(_still("found", hit.source, hit.id))
+            if hit.id in deleted:
+                self.record.found(hit.source, hit.id)
 
-    def _search(self, text: str, plan: DeletionPlan, texts: Fragments) -> None:
+    def _search(self, text: str, plan: DeletionPlan) -> None:
         """Search by words, as staff do."""
-        memories = memories_found(text, most=TOP_K)
-        messages = messages_found(text, plan.chats, most=TOP_K)
-        self.record.count("staff search", queries=2, rows=len(memories) + len(messages))
-        for key in memories:
-            if key in plan.memories:
-                raise self._found(_still("found", "memory", key))
-        for message in messages:
-            repeats = message.role != Role.USER and _holds_text(texts, message.content)
-            if repeats or message.pk in plan.messages:
-                raise self._found(_still("found", "message", message.pk))
-
-    def _search_columns(self, columns: Iterable[Column], texts: Fragments) -> None:
-        """Compare every row with all texts at once."""
-        for column in columns:
-            self.record.count("columns", queries=1, names=[column.name])
-            for key, value in column.rows():
-                self.record.count("columns", rows=1)
-                if _holds_text(texts, value):
-                    raise self._found(_still("told", column.what, key))
-
-    def _found(self, text: str) -> StillFoundError:
-        return StillFoundError(text, self.record.as_dict())
+        memories = with_words(memories_for_staff(), text).order_by("-created_at", "memory_id")
+        keys = set(memories.values_list("pk", flat=True)[:TOP_K])
+        in_chats = Message.objects.filter(chat__in=plan.chats)
+        messages = {each.pk for each in newest_messages_found(in_chats, text, 0, TOP_K)}
+        self.record.count("staff search", queries=2, rows=len(keys) + len(messages))
+        for what, found in (
+            ("memory", keys & plan.memories),
+            ("message", messages & plan.messages),
+        ):
+            for key in found:
+                self.record.found(what, key)
 
 
-def _still(how: str, what: str, key: object) -> ErrorText:
-    kind = ErrorText(f"kind_{what.replace(' ', '_')}")
-    return ErrorText(f"still_{how}", what=kind, id=key)
+def _indexes_of(tables: Sequence[str]) -> list[str]:
+    """Return the indexes of words and vectors on these tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()"
+            " AND tablename = ANY(%s) AND indexdef ~ 'USING (gin|hnsw|ivfflat)'",
+            [list(tables)],
+        )
+        return [name for (name,) in cursor.fetchall()]
 
 
 def spread(all_of_them: Sequence[T]) -> list[T]:
@@ -205,22 +235,6 @@ def spread(all_of_them: Sequence[T]) -> list[T]:
     if len(all_of_them) <= MAX_PROBES:
         return list(all_of_them)
     return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
-
-
-def _holds_text(texts: Fragments, value: Any) -> bool:
-    """Return whether any text occurs outside of the redaction marks."""
-    if isinstance(value, dict):
-        return any(_holds_text(texts, part) for pair in value.items() for part in pair)
-    if isinstance(value, list | tuple):
-        return any(_holds_text(texts, part) for part in value)
-    return isinstance(value, str) and any(texts.are_in(part) for part in value.split(MARK))
-
-
-def _answer_holds(hit: Hit, texts: Fragments) -> bool:
-    """Return whether an answer of ours still repeats a text; people's own messages stay."""
-    if hit.source != "message" or hit.metadata.get("role") == str(Role.USER):
-        return False
-    return _holds_text(texts, hit.content)
 
 
 class _Prepared:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db import connection
-from django.db.models import Model, Q, TextField
-from django.db.models.functions import Cast
+from django.db.models import Model, Q
 from django_q.models import OrmQ, Task
 from psycopg import sql
 
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
-from sessions_app.forgetting.redact_chats import deliveries_redact
 from sessions_app.forgetting.registry import statistics_columns
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
 from sessions_app.models import ForgetReceipt, InboundDelivery
@@ -98,129 +97,128 @@ OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
+@dataclass(frozen=True)
+class Trace:
+    """A row that belongs to no chat and holds an erased text or names what was erased."""
+
+    model: type[Model]
+    key: object
+    remove: Callable[[], object]
+
+
 def unscoped_redact(sweep: Sweep) -> None:
     """Redact the texts in records that belong to no chat. Call it after ``unscoped_begin``."""
     for provider, subject in sorted(sweep.deleted_messages):
         about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
         sweep.empty_deliveries(about)
-    plan = sweep.plan
-    if sweep.texts and plan.since is not None:
-        deliveries_redact(sweep, InboundDelivery.objects.filter(chat__isnull=True), plan.since)
-    redaction = UnscopedRedaction(
-        texts=sweep.texts,
-        ids=sweep.ids,
-        erased=plan.erased,
-        names=plan.names,
-        card_sessions=sweep.card_sessions,
-    )
-    redaction.redact()
-    sweep.swept.update(redaction.swept)
+    # The response of a call in progress isn't known yet.
+    answers = IdempotentAnswer.objects.filter(withheld=False, status__isnull=True)
+    answers.update(withheld=True)
+    for trace in UnscopedTraces(sweep).find():
+        trace.remove()
+        sweep.count(trace.model, 1)
 
 
-class UnscopedRedaction:
-    """Redact the records that belong to no chat.
+class UnscopedTraces:
+    """Find the traces in records that belong to no chat, once for the sweep and once for the probe.
 
-    ``texts`` are the texts to find and ``ids`` the objects that go. ``erased`` are those ids that
-    are whole sessions and chats with their contents. ``names`` are the person's names.
-    ``card_sessions`` are the sessions whose cards were deleted.
+    ``read`` counts the rows that were read.
     """
 
-    def __init__(
-        self,
-        *,
-        texts: Fragments,
-        ids: Collection[str],
-        erased: Collection[str],
-        names: Collection[str],
-        card_sessions: Collection[str],
-    ) -> None:
-        self.swept: Counter[str] = Counter()
-        self._texts = texts
-        self._ids = set(ids)
-        self._erased = {_bare(key) for key in erased}
-        self._names = sorted(name for name in names if len(name) >= MIN_NAME_LENGTH)
-        self._card_sessions = set(card_sessions)
+    def __init__(self, sweep: Sweep) -> None:
+        self.read = 0
+        self._texts = sweep.texts
+        self._since = sweep.plan.since or sweep.now
+        # Also the answers that were rewritten: a stored response may hold their old text.
+        self._ids = {_bare(key) for key in sweep.ids | sweep.rewritten}
+        self._erased = {_bare(key) for key in sweep.plan.erased}
+        self._names = sorted(name for name in sweep.plan.names if len(name) >= MIN_NAME_LENGTH)
+        self._card_sessions = set(sweep.card_sessions)
 
-    def redact(self) -> None:
-        """Redact all of these records."""
-        self._tasks()
-        self._admin_log()
-        self._logins()
-        self._api_answers()
-        self._deliveries_without_chat()
+    def find(self) -> Iterator[Trace]:
+        """Yield the traces of all tables."""
+        yield from self._tasks()
+        yield from self._admin_log()
+        yield from self._logins()
+        yield from self._api_answers()
+        yield from self._deliveries_without_chat()
 
-    def _tasks(self) -> None:
-        """Redact results and errors of finished tasks, and tasks that wait in the queue."""
-        fields = ("id", "name", "args", "kwargs", "result")
+    def _tasks(self) -> Iterator[Trace]:
+        """Yield finished tasks, and tasks that wait in the queue."""
+        fields = ("id", "name", "args", "kwargs", "result", "started")
         for task in Task.objects.only(*fields).iterator(ROWS_AT_ONCE):
+            self.read += 1
             values = [task.args, task.kwargs, task.result]
-            if self._repeats(values) or self._is_about([task.name, *values]):
-                Task.objects.filter(pk=task.pk).delete()
-                self._count(Task)
+            quotes = task.started >= self._since and self._quotes(values)
+            if quotes or self._is_about([task.name, *values]):
+                yield Trace(Task, task.pk, task.delete)
         for queued in OrmQ.objects.iterator(ROWS_AT_ONCE):
-            if self._repeats(queued.task) or self._is_about(queued.task):
-                queued.delete()
-                self._count(OrmQ)
+            self.read += 1
+            if self._quotes(queued.task) or self._is_about(queued.task):
+                yield Trace(OrmQ, queued.pk, queued.delete)
 
-    def _admin_log(self) -> None:
-        entries = LogEntry.objects.only("object_id", "object_repr", "change_message")
-        for entry in entries.iterator():
+    def _admin_log(self) -> Iterator[Trace]:
+        """Yield the admin's entries about what was erased; another object's own words stay."""
+        entries = LogEntry.objects.only("object_id", "object_repr", "change_message", "action_time")
+        for entry in entries.iterator(ROWS_AT_ONCE):
+            self.read += 1
             texts = [entry.object_repr, entry.change_message]
-            about = entry.object_id in self._ids or self._is_about([entry.object_id, *texts])
-            if about or self._repeats(texts):
-                LogEntry.objects.filter(pk=entry.pk).update(object_repr=MARK, change_message="")
-                self._count(LogEntry)
+            key = entry.object_id or ""
+            is_younger = entry.action_time >= self._since
+            quotes = is_younger and not _UUID.fullmatch(key) and self._quotes(texts)
+            if _bare(key) in self._ids or quotes or self._is_about([key, *texts]):
+                row = LogEntry.objects.filter(pk=entry.pk)
+                if entry.object_repr != MARK:
+                    change = partial(row.update, object_repr=MARK, change_message="")
+                    yield Trace(LogEntry, entry.pk, change)
 
-    def _logins(self) -> None:
-        """Redact the admin's notices ("… was changed"), which may wait in a login session."""
+    def _logins(self) -> Iterator[Trace]:
+        """Yield logins with notices of the admin ("… was changed") that wait to be shown."""
         for session in Session.objects.iterator():
+            self.read += 1
             data = session.get_decoded()
             notices = data.get("_messages")
-            if notices is not None and (self._repeats(notices) or self._is_about(notices)):
+            if notices is not None and (self._quotes(notices) or self._is_about(notices)):
                 del data["_messages"]
                 session.session_data = SessionStore().encode(data)
-                session.save(update_fields=["session_data"])
-                self._count(Session)
+                save = partial(session.save, update_fields=["session_data"])
+                yield Trace(Session, session.pk, save)
 
-    def _api_answers(self) -> None:
-        """Redact responses that are stored for repeated calls.
-
-        A call in progress is withheld, because its response isn't known yet.
-        """
-        rows = IdempotentAnswer.objects.filter(withheld=False)
-        rows.filter(status__isnull=True).update(withheld=True)
-        for row in rows.exclude(body="").only("body", "headers").iterator(ROWS_AT_ONCE):
+    def _api_answers(self) -> Iterator[Trace]:
+        """Yield responses that are stored for repeated calls."""
+        rows = IdempotentAnswer.objects.filter(withheld=False).exclude(body="")
+        for row in rows.only("body", "headers", "created_at").iterator(ROWS_AT_ONCE):
+            self.read += 1
             if is_receipt(row.body):
                 continue
-            about = self._is_about([row.body, row.headers]) or self._is_card(row.body)
-            # A document's texts are JSON: only the whole body repeats them.
-            repeats = self._texts.are_in(row.body) or self._repeats(_parse_body(row.body))
-            if about or repeats:
-                IdempotentAnswer.objects.filter(pk=row.pk).update(
-                    body="", headers={}, withheld=True
-                )
-                self._count(IdempotentAnswer)
+            text = f"{row.body} {row.headers}"
+            is_named = any(_bare(key) in self._ids for key in _UUID.findall(text))
+            quotes = row.created_at >= self._since and self._quotes(_without_id(row.body))
+            if is_named or quotes or self._is_about(text) or self._is_card(row.body):
+                changed = IdempotentAnswer.objects.filter(pk=row.pk)
+                empty = partial(changed.update, body="", headers={}, withheld=True)
+                yield Trace(IdempotentAnswer, row.pk, empty)
 
-    def _deliveries_without_chat(self) -> None:
-        """Remove deliveries about the person that matched no chat.
+    def _deliveries_without_chat(self) -> Iterator[Trace]:
+        """Yield deliveries that matched no chat, and quote a text or name the person.
 
         These are statuses, deliveries that couldn't be processed, and changes whose message never
         arrived.
         """
-        if not self._names:
-            return
-        without_chat = InboundDelivery.objects.filter(chat__isnull=True).filter(
+        rows = InboundDelivery.objects.filter(chat__isnull=True, message__isnull=True).filter(
             Q(raw__isnull=False) | Q(change__isnull=False)
         )
-        names_person = Q()
-        for name in self._names:
-            names_person |= Q(raw_text__icontains=name) | Q(change_text__icontains=name)
-        texts = {"raw_text": Cast("raw", TextField()), "change_text": Cast("change", TextField())}
-        rows = without_chat.annotate(**texts).filter(names_person).values_list("pk", flat=True)
-        emptied = InboundDelivery.objects.filter(pk__in=list(rows)).update(raw=None, change=None)
-        self._count(InboundDelivery, emptied)
+        for row in rows.only("raw", "change", "received_at").iterator(ROWS_AT_ONCE):
+            self.read += 1
+            values = [row.raw, row.change]
+            quotes = row.received_at >= self._since and self._quotes(values)
+            if quotes or self._names_person(values):
+                changed = InboundDelivery.objects.filter(pk=row.pk)
+                yield Trace(InboundDelivery, row.pk, partial(changed.update, raw=None, change=None))
 
-    def _repeats(self, value: Any) -> bool:
+    def _quotes(self, value: Any) -> bool:
+        if not self._texts:
+            return False
         plain = json.loads(json.dumps(value, default=str, ensure_ascii=False))
         return bool(self._texts.cleaned(plain) != plain)
 
@@ -231,8 +229,13 @@ class UnscopedRedaction:
         text = json.dumps(value, default=str, ensure_ascii=False)
         if any(_bare(key) in self._erased for key in _UUID.findall(text)):
             return True
-        folded = text.casefold()
-        return any(name.casefold() in folded for name in self._names)
+        return self._names_person(value)
+
+    def _names_person(self, value: Any) -> bool:
+        if not self._names:
+            return False
+        text = json.dumps(value, default=str, ensure_ascii=False).casefold()
+        return any(name.casefold() in text for name in self._names)
 
     def _is_card(self, body: str) -> bool:
         """Return whether the body is the card of a session whose messages change.
@@ -243,15 +246,31 @@ class UnscopedRedaction:
             return False
         return any(session_id in body for session_id in self._card_sessions)
 
-    def _count(self, model: type[Model], rows: int = 1) -> None:
-        if rows:
-            self.swept[model._meta.db_table] += rows
+
+def _without_id(body: str) -> Any:
+    """Return the parts of a response that state no id of their own, which would tell what they are.
+
+    A message, memory or answer in it is judged by its id: others may have said the same.
+    """
+
+    def strays(value: Any) -> Any:
+        if isinstance(value, dict):
+            own = any(key in value for key in ("message_id", "memory_id", "turn_id"))
+            return [
+                strays(part) for part in value.values() if not own or isinstance(part, list | dict)
+            ]
+        return [strays(part) for part in value] if isinstance(value, list) else value
+
+    return strays(_parse_body(body))
 
 
 def is_receipt(body: str) -> bool:
     """Return whether a stored response is a receipt, which holds nothing that was forgotten."""
     found = _parse_body(body) if body.startswith('{"receipt_id"') else None
-    return isinstance(found, dict) and set(found) == set(ForgetReceipt().as_dict())
+    # A receipt of an earlier version has fewer fields.
+    return isinstance(found, dict) and {"swept", "probe"} <= set(found) <= set(
+        ForgetReceipt().as_dict()
+    )
 
 
 def _bare(key: str) -> str:

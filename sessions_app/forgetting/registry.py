@@ -217,9 +217,9 @@ _table(
 )
 _table(
     "sessions_app_forgetreceipt",
-    safe="kind actor_kind actor content_hash swept probe probe_details person_keys call_key "
-    "requester request_number",
-    why="keyed hashes, counts, and the number of a request, without blanks: it holds no content",
+    safe="kind actor_kind actor content_hash swept probe probe_details left person_keys "
+    "call_key requester request_number",
+    why="keyed hashes, counts, ids, and the number of a request, without blanks: no content",
 )
 _table(
     "sessions_app_forgetepoch", safe="scope", why="an id of a chat, or which memories: a counter's"

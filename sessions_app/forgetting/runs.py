@@ -19,13 +19,12 @@ from django.utils import timezone
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.forget_objects import object_forget_within
-from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
+from sessions_app.forgetting.probe import Prober, build_prober
 from sessions_app.models import (
     ChatAddress,
     ChatSession,
@@ -203,14 +202,6 @@ def _forget_item(
             _finish_item(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
     except NothingToForgetError:
         _record_absence(item, lease)
-    except StillFoundError as error:
-        attempt_record(
-            kind=item.kind,
-            object_id=item.object_id,
-            error=error,
-            actor=Actor("staff", name=item.run.asked_by),
-        )
-        _record_outcome(item, lease, str(ItemState.FOUND), error=error_text(error))
     except LeaseLostError:
         raise
     except (DatabaseError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:

@@ -1,8 +1,9 @@
-"""The sweep of one forgetting: the texts to search for, and the edits that its steps share."""
+"""The sweep of one forgetting: what is erased, and the edits that its steps share."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -24,13 +25,14 @@ ROWS_AT_ONCE = 200
 class Sweep:
     """The state of one forgetting, within its transaction.
 
-    ``texts`` are searched everywhere. ``words`` are searched only in ``reached``, the answers that
-    had any of the objects in reach. ``ids`` are the objects that go. ``keep_turn`` is the turn
-    that asks for the forgetting and isn't cancelled.
+    ``texts`` are searched in what belongs to no chat. ``ids`` are the objects that go.
+    ``keep_turn`` is the turn that asks for the forgetting and isn't cancelled.
 
     ``swept`` counts rows by table; ``recorder`` records the changes for the preview.
     ``emptied_chats`` are the chats in which messages were deleted, ``deleted_messages`` the
-    providers' ids of these messages. ``card_sessions`` are the sessions whose cards were deleted.
+    providers' ids of these messages. ``rewritten`` are the ids of answers and turns that stay with
+    less text. ``card_sessions`` are the sessions whose cards were deleted,
+    ``summaries`` the texts of the retracted summaries of each session.
     """
 
     def __init__(
@@ -46,18 +48,18 @@ class Sweep:
     ) -> None:
         self.plan = plan
         self.texts = Fragments(plan.texts)
-        self.words = plan.words()
         self.ids = {*plan.ids(), str(object_id)}
         self.chat_memory = chat_memory
         self.recorder = recorder
         self.held = held
         self.keep_turn = keep_turn
         self.now = now
-        self.reached: set[UUID] = set()
         self.swept: Counter[str] = Counter()
         self.emptied_chats: set[UUID] = set()
         self.deleted_messages: set[tuple[str, str]] = set()
+        self.rewritten: set[str] = set()
         self.card_sessions: set[str] = set()
+        self.summaries: defaultdict[UUID, set[str]] = defaultdict(set)
         self._counted: set[tuple[str, Any]] = set()
 
     def count(self, model: type[Model], rows: int) -> None:
@@ -71,14 +73,6 @@ class Sweep:
         if row not in self._counted:
             self._counted.add(row)
             self.count(model, 1)
-
-    def cut(self, text: str, *, in_reach: bool) -> tuple[str, list[str]]:
-        """Cut the texts; if they were in reach, also cut single words. See Fragments.cut."""
-        kept, removed = self.texts.cut(text)
-        if in_reach and self.words:
-            kept, removed_words = self.words.cut(kept)
-            removed = removed + removed_words
-        return kept, removed
 
     def empty_deliveries(self, deliveries: QuerySet[InboundDelivery]) -> None:
         """Empty the providers' raw bodies."""
@@ -97,13 +91,33 @@ class Sweep:
         self.empty_deliveries(InboundDelivery.objects.filter(message=message))
         self.count_once(Message, message.pk)
 
-    def retract_summaries(self, session: ChatSession, order_num: int) -> None:
-        """Retract the summaries that cover a message; their texts are searched, too."""
+    def retract_summaries(self, session: ChatSession, order_num: int) -> bool:
+        """Retract the summaries that cover a message; return whether there were any."""
         before = session.summarizations.count()
         for text in summaries_retract(session=session, order_num=order_num):
             self.recorder.record(ChangeKind.SUMMARY, text, text)
-            self.texts.add_quoted(text)
-        self.count(SummarizationMetadata, before - session.summarizations.count())
+            self.summaries[session.pk].add(text)
+        gone = before - session.summarizations.count()
+        self.count(SummarizationMetadata, gone)
+        return gone > 0
+
+    def retext(self, message: Message, kind: ChangeKind, content: str) -> None:
+        """Replace the text of a message that stays, and retract what was made of the old one."""
+        self.recorder.record(kind, message.pk, message.content, left=content)
+        self.delete_card(message.session)
+        session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
+        if self.retract_summaries(session, message.order_num):
+            # They are made again from the rest.
+            self.chat_memory.manage_after_commit(session)
+        self.chat_memory.retext(message=message, content=content)
+        self.rewritten.add(str(message.pk))
+        self.count_once(Message, message.pk)
+
+    def retold(self, chat_id: UUID, texts: Iterable[str]) -> None:
+        """Search also for what an answer made of the texts: it may be quoted in its chat."""
+        for text in texts:
+            self.plan.told[chat_id].add(text)
+            self.texts.add(text)
 
     def delete_card(self, session: ChatSession) -> None:
         """Delete the card of a session whose messages change, and remove it from replays.

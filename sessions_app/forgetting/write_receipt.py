@@ -24,6 +24,7 @@ from memoryproject.foundation.outgoing_webhooks.kinds import (
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent
 from sessions_app.conversations.facade import chat_at, stored_names
 from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.forgetting.probe import ABSENT, FOUND
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -34,8 +35,6 @@ from sessions_app.models import (
 )
 
 logger = logging.getLogger(__name__)
-
-ABSENT = "absent"
 
 
 @dataclass(frozen=True)
@@ -158,10 +157,11 @@ def receipt_write(
     texts: Sequence[str],
     swept: dict[str, int],
     probe_details: dict[str, object],
+    left: Sequence[dict[str, str]],
     actor: Actor,
     now: datetime,
 ) -> ForgetReceipt:
-    """Store the receipt and its audit event."""
+    """Store the receipt and its audit event. ``left``: what the probe still found."""
     receipt = ForgetReceipt.objects.create(
         receipt_id=head.receipt_id,
         kind=head.kind,
@@ -171,13 +171,14 @@ def receipt_write(
         actor=actor_name(actor),
         content_hash=keyed_hash("\0".join(texts), purpose="receipt"),
         swept=swept,
-        probe=ABSENT,
+        probe=FOUND if left else ABSENT,
+        left=list(left),
         probe_details=probe_details,
         chat_id=head.chat_id,
         person_keys=list(head.person_keys),
         call_key=head.call_key,
     )
-    details = {"kind": head.kind, "swept": swept, "probe": receipt.probe}
+    details = {"kind": head.kind, "swept": swept, "probe": receipt.probe, "left": receipt.left}
     if head.kind != str(ForgottenKind.CHAT):
         # The id of an erased chat would lead to its person.
         details["object_id"] = str(head.object_id)

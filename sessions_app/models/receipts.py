@@ -82,6 +82,10 @@ class ForgetReceipt(Requested):
     probe = models.CharField(_("check"), max_length=16)
     # The queries and reads of the probe: counts and names, never content.
     probe_details = models.JSONField(_("check details"), default=dict)
+    # What the check still found: {"what", "id"}, never content.
+    left = models.JSONField(
+        _("still there"), default=list, db_default=models.Value([], models.JSONField()), blank=True
+    )
     chat_id = models.UUIDField(_("chat id"), null=True, blank=True)
     person_keys = ArrayField(
         models.CharField(max_length=64), verbose_name=_("person keys"), default=list, blank=True
@@ -132,6 +136,7 @@ class ForgetReceipt(Requested):
             "swept": self.swept,
             "probe": self.probe,
             "probe_details": self.probe_details,
+            "left": self.left,
         }
 
 

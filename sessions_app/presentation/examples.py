@@ -169,4 +169,5 @@ def receipt(kind: str, object_id: str, **swept: int) -> dict[str, Any]:
         "probe_details": {
             "columns": {"queries": 18, "rows": 42, "looked_at": ["sessions_app_message.content"]}
         },
+        "left": [],
     }

@@ -298,12 +298,21 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     swept = serializers.DictField(
         child=serializers.IntegerField(), help_text="How many rows of which table."
     )
-    probe = serializers.CharField(help_text="absent: it was looked for and not found.")
+    probe = serializers.CharField(
+        help_text="absent: it was looked for and not found. found: `left` says what is still there."
+    )
     probe_details = serializers.DictField(
         child=serializers.DictField(),
         help_text=(
             "What the probe did, by where it looked: queries, rows examined, and the columns, "
             "indexes and statistics looked_at. Empty for older receipts."
+        ),
+    )
+    left = serializers.ListField(
+        child=serializers.DictField(child=serializers.CharField()),
+        help_text=(
+            "What could not be removed, such as a file of a backup on a full disk: what it is, and "
+            "its id. Staff remove it by hand. Empty if nothing is left."
         ),
     )
 

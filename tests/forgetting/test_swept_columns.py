@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
 from psycopg import sql
+from sessions_app.forgetting.probe_sources import Column, chat_columns, unscoped_columns
 
 from memories_app.models import Memory, MergeProposal, SourceDocument
 from memories_app.store.change import memory_update
@@ -28,7 +29,6 @@ from sessions_app.cards.make_cards import card_make
 from sessions_app.forgetting.deletion_plan import MARGIN
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe_sources import Column, chat_columns, unscoped_columns
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import (
     AnswerTrial,

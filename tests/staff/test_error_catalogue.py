@@ -16,6 +16,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from django.utils import timezone, translation
+from sessions_app.forgetting.probe_sources import chat_columns, unscoped_columns
 
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.catalogue import CATALOGUE
@@ -27,7 +28,6 @@ from memoryproject.foundation.errors.stored_errors import (
     named_error_text,
 )
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.forgetting.probe_sources import chat_columns, unscoped_columns
 from sessions_app.models import Turn
 from tests.world import CLIENT, World
 

@@ -1,14 +1,17 @@
-"""Find copies and parts of texts to forget, and remove them.
+"""Recognise quotations and paraphrases of texts to forget, and cut them out of other texts.
 
-A fragment is a run of ``RUN`` words of a text; of a shorter text all its words. Words are compared
-without case; in scripts without spaces each character counts as a word.
+A text is compared as a whole and by its sentences. Words are compared without case; in scripts
+without spaces each character counts as a word. Only content words decide: a text of grammar words
+alone ("how are you") is found nowhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from memoryproject.foundation.retrieval.query import query_terms
@@ -16,112 +19,123 @@ from memoryproject.foundation.text.terms import index_terms
 from memoryproject.foundation.text.tokenizer import Kind
 
 MARK = "[forgotten]"
-RUN = 4
-# A text of fewer words than this is too common to search for inside other texts.
+# So many words in a row are a quotation of a longer text.
+RUN = 8
+# A shorter quotation is the whole text or sentence. A single word is in too many texts.
 MIN_WORDS = 2
 
+_CONTENT = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
+# Forms with these prefixes are synonyms, roots and sounds of a word, not the word itself.
+_OTHER_WORDS = ("=", "*", "@", "?")
 _WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_]+")
 # The borders of sentences and lines. Text indented below a line belongs to it, like the lines of a
 # list.
-_BETWEEN = re.compile(r"(?<=[.!?…])(?=\s)(?!\n {4})|(?<=\n)(?! {4})")
+_BETWEEN = re.compile(r"(?<=[.!?…。！？؟])(?=\s)(?!\n {4})|(?<=[。！？])|(?<=\n)(?! {4})")
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A text to forget, or a sentence of one.
+
+    ``words`` are joined by spaces, with a space at either end. ``content`` maps the forms of each
+    content word to the word. ``numbers`` are the content words with a digit, such as a code.
+    """
+
+    words: str
+    length: int
+    forms: dict[str, str]
+    content: frozenset[str]
+    numbers: frozenset[str]
+
+
+# The index terms of a sentence that stays.
+Kept = frozenset[str]
 
 
 class Fragments:
-    """The fragments of some texts.
+    """Texts to forget, and how they are recognised in other texts."""
 
-    ``fewest_words``: a text of fewer words is found only if it is the entire text.
-    """
-
-    def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = MIN_WORDS) -> None:
-        self._fewest_words = fewest_words
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts: set[str] = set()
+        self._by_first_word: defaultdict[str, list[_Unit]] = defaultdict(list)
+        self._by_form: defaultdict[str, list[_Unit]] = defaultdict(list)
         self._runs: set[tuple[str, ...]] = set()
-        self._lengths: set[int] = set()
-        self._whole: set[tuple[str, ...]] = set()
-        # Informative words of texts and their sentences, and an index from words to them.
-        self._informative: list[frozenset[str]] = []
-        self._holding: defaultdict[str, list[int]] = defaultdict(list)
-        self._quoted: list[str] = []
         for text in texts:
             self.add(text)
 
-    def add(self, text: str) -> bool:
-        """Add this text to the search; return whether it adds anything new."""
-        words = _words(text)
-        if not words or tuple(words) in self._whole:
-            return False
-        self._whole.add(tuple(words))
-        if len(words) >= self._fewest_words:
-            self._runs.update(_runs(words))
-            self._lengths.add(_run_length(words))
-        for informative in {_informative_words(part) for part in [text, *_pieces(text)]}:
-            if len(informative) > 1:
-                for word in informative:
-                    self._holding[word].append(len(self._informative))
-                self._informative.append(informative)
-        return True
-
-    def add_quoted(self, text: str) -> None:
-        """Let ``cleaned`` also search for this text as a whole."""
-        words = " ".join(_words(text))
-        if words:
-            self._quoted.append(words)
+    def add(self, text: str) -> None:
+        """Add this text to the search."""
+        if text in self._texts:
+            return
+        self._texts.add(text)
+        self._runs.update(_runs(_words(text)))
+        for unit in _units(text):
+            self._by_first_word[unit.words.split(" ", 2)[1]].append(unit)
+            for form in unit.forms:
+                self._by_form[form].append(unit)
 
     def __bool__(self) -> bool:
-        return bool(self._whole)
+        return bool(self._by_first_word)
 
     def are_in(self, text: str) -> bool:
-        """Return whether the text is one of the added texts, or holds a fragment of one."""
-        words = _words(text)
-        if tuple(words) in self._whole:
-            return True
-        return any(
-            tuple(words[start : start + length]) in self._runs
-            for length in self._lengths
-            for start in range(len(words) - length + 1)
-        )
+        """Return whether the text quotes one: the whole of it, a sentence, or ``RUN`` words."""
+        return self._quotes(text, MIN_WORDS)
 
-    def repeated_in(self, text: str) -> bool:
-        """Return whether the text holds a fragment, or repeats an added text in other words.
+    def words_are_in(self, text: str) -> bool:
+        """Return whether the text quotes one, also a text of a single word."""
+        return self._quotes(text, 1)
 
-        It repeats a text if it holds half, and at least two, of the informative words of an added
-        text or of a sentence in it.
+    def repeated_in(self, text: str, kept: Callable[[], Sequence[Kept]] = list) -> bool:
+        """Return whether the text quotes one of the texts, or says the same in other words.
+
+        It does if it holds all content words of a text or sentence, or half of them and at least
+        two (any two, if it also quotes ``RUN`` words), or one of its numbers.
+
+        ``kept`` returns the terms of each sentence that stays and that the text may have its words
+        from: where it doesn't quote a whole sentence, words that one of them holds together tell
+        nothing.
         """
-        if self.are_in(text):
-            return True
-        held = Counter(
-            place for word in set(index_terms(text)) for place in self._holding.get(word, ())
-        )
-        return any(
-            shared >= max(2, len(self._informative[place]) / 2) for place, shared in held.items()
-        )
+        joined, terms = _joined(text), set(index_terms(text))
+        shared: defaultdict[str, set[str]] = defaultdict(set)
+        units: dict[str, _Unit] = {}
+        for form in terms & self._by_form.keys():
+            for unit in self._by_form[form]:
+                units[unit.words] = unit
+                shared[unit.words].add(unit.forms[form])
+        half = 0.0 if shared and self._runs_in(text) else 0.5
+        for key, words in shared.items():
+            unit = units[key]
+            is_enough = words == unit.content or len(words) >= max(2, len(unit.content) * half)
+            telling = words if is_enough else words & unit.numbers
+            is_verbatim = unit.length >= MIN_WORDS and unit.words in joined
+            if is_verbatim or telling and not _explained(telling, unit, kept()):
+                return True
+        return False
 
-    def cut(self, text: str) -> tuple[str, list[str]]:
-        """Return the text without its matching sentences and lines, and the removed parts.
+    def cut(self, text: str, kept: Callable[[], Sequence[Kept]] = list) -> tuple[str, list[str]]:
+        """Return the text without the sentences and lines that repeat a text, and these.
 
-        Each removed part is replaced by ``MARK``. The text is unchanged if nothing matches.
+        Each is replaced by ``MARK``. The text is unchanged if nothing repeats. ``kept``: see
+        ``repeated_in``.
         """
-        if not self.repeated_in(text):
-            return text, []
-        kept: list[str] = []
-        gone: list[str] = []
-        for piece in _pieces(text):
-            if not self.repeated_in(piece):
-                kept.append(piece)
-                continue
-            gone.append(piece.strip())
-            if not kept or kept[-1].strip() != MARK:
-                blank = piece[: len(piece) - len(piece.lstrip())]
-                kept.append(blank + MARK + ("\n" if piece.endswith("\n") else ""))
-        cleaned = "".join(kept).strip()
-        if not gone or self.are_in(cleaned):
-            # The match extends over several sentences.
-            return MARK, [text]
-        return cleaned, gone
+        return _cut(
+            text,
+            lambda piece: self.repeated_in(piece, kept),
+            lambda left: self.are_in(left) and self.repeated_in(left, kept),
+        )
+
+    def quotes_cut(self, text: str, *, single_words: bool = False) -> str:
+        """Return the text without the sentences and lines that quote one of the texts.
+
+        ``single_words``: also without those that hold a text of a single word.
+        """
+        quotes = self.words_are_in if single_words else self.are_in
+        return _cut(text, quotes, quotes)[0] if quotes(text) else text
 
     def cleaned(self, value: Any) -> Any:
-        """Return a JSON value with every string that holds a fragment replaced by ``MARK``."""
+        """Return a JSON value with every string that quotes a text replaced by ``MARK``."""
         if isinstance(value, str):
-            return MARK if self.are_in(value) or self._quotes(value) else value
+            return MARK if self.are_in(value) else value
         if isinstance(value, list):
             return [self.cleaned(item) for item in value]
         if isinstance(value, dict):
@@ -131,40 +145,87 @@ class Fragments:
             }
         return value
 
-    def _quotes(self, text: str) -> bool:
-        if not self._quoted:
-            return False
-        words = " ".join(_words(text))
-        return any(quoted in words for quoted in self._quoted)
+    def _quotes(self, text: str, fewest_words: int) -> bool:
+        joined = _joined(text)
+        return any(
+            unit.words in joined
+            for word in self._by_first_word.keys() & set(joined.split())
+            for unit in self._by_first_word[word]
+            if unit.length >= fewest_words
+        ) or self._runs_in(text)
+
+    def _runs_in(self, text: str) -> bool:
+        return bool(self._runs) and not self._runs.isdisjoint(_runs(_words(text)))
 
 
-def is_single_informative_word(text: str) -> bool:
-    """Return whether a text is a single informative word, such as a number or a name.
+def kept_sentences(texts: Iterable[str]) -> list[Kept]:
+    """Return the terms of each sentence of texts that stay; see ``Fragments.repeated_in``."""
+    pieces = (piece for text in texts for piece in _pieces(text) if piece.strip())
+    return [frozenset(index_terms(piece)) for piece in pieces]
 
-    Such a word is too common to search for everywhere, but it can be an entire fact.
-    """
-    return len(_words(text)) < MIN_WORDS and bool(_informative_words(text))
+
+def _explained(words: set[str], unit: _Unit, kept: Sequence[Kept]) -> bool:
+    """Return whether a sentence that stays holds these words of a unit."""
+    forms: defaultdict[str, set[str]] = defaultdict(set)
+    for form, word in unit.forms.items():
+        forms[word].add(form)
+    return any(all(not forms[word].isdisjoint(sentence) for word in words) for sentence in kept)
+
+
+def _cut(
+    text: str, is_trace: Callable[[str], bool], is_left: Callable[[str], bool]
+) -> tuple[str, list[str]]:
+    """Cut the traces; ``is_left`` says whether one extends over several of the kept sentences."""
+    kept: list[str] = []
+    gone: list[str] = []
+    for piece in _pieces(text):
+        if not is_trace(piece):
+            kept.append(piece)
+            continue
+        gone.append(piece.strip())
+        if not kept or kept[-1].strip() != MARK:
+            blank = piece[: len(piece) - len(piece.lstrip())]
+            kept.append(blank + MARK + ("\n" if piece.endswith("\n") else ""))
+    cleaned = "".join(kept).strip()
+    if is_left(cleaned.replace(MARK, " ")):
+        return MARK, [text]
+    return (cleaned, gone) if gone else (text, [])
+
+
+@lru_cache(maxsize=4_096)
+def _units(text: str) -> tuple[_Unit, ...]:
+    pieces = _pieces(text)
+    units = (_unit(part) for part in dict.fromkeys([text, *(pieces if len(pieces) > 1 else ())]))
+    return tuple(unit for unit in units if unit.content)
+
+
+def _unit(text: str) -> _Unit:
+    joined = _joined(text)
+    terms = [term for term in query_terms(text) if term.kind in _CONTENT]
+    forms = {
+        form: term.word
+        for term in terms
+        for form, _weight in term.alternatives
+        if not form.startswith(_OTHER_WORDS)
+    }
+    content = frozenset(term.word for term in terms) if joined.strip() else frozenset()
+    numbers = frozenset(
+        word for word in content if len(word) > MIN_WORDS and any(map(str.isdigit, word))
+    )
+    return _Unit(joined, len(joined.split()), forms, content, numbers)
+
+
+def _joined(text: str) -> str:
+    return f" {' '.join(_words(text))} "
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _informative_words(text: str) -> frozenset[str]:
-    """Return the words that say what the text is about."""
-    return frozenset(
-        term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)
-    )
-
-
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
-    length = _run_length(words)
-    for start in range(len(words) - length + 1):
-        yield tuple(words[start : start + length])
-
-
-def _run_length(words: list[str]) -> int:
-    return min(RUN, len(words))
+    for start in range(len(words) - RUN + 1):
+        yield tuple(words[start : start + RUN])
 
 
 def _pieces(text: str) -> list[str]:

@@ -30,6 +30,7 @@ from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.forgetting.receipts.receipt_labels import (
     actor_short,
     actor_words,
+    left_words,
     looked_at,
     looks_words,
     probe_words,
@@ -99,7 +100,10 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     fieldsets = (
         (None, {"fields": ("documents", "receipt_id", "shown_kind", "object_id", "shown_run")}),
         (gettext_lazy("When"), {"fields": ("shown_times",)}),
-        (gettext_lazy("Check"), {"fields": ("shown_probe", "shown_looks", "shown_names")}),
+        (
+            gettext_lazy("Check"),
+            {"fields": ("shown_probe", "shown_left", "shown_looks", "shown_names")},
+        ),
         (gettext_lazy("What was removed"), {"fields": ("shown_swept",)}),
         (
             gettext_lazy("By whom"),
@@ -113,6 +117,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "shown_run",
         "shown_times",
         "shown_probe",
+        "shown_left",
         "shown_looks",
         "shown_names",
         "shown_swept",
@@ -195,6 +200,12 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("check"), ordering="probe")
     def shown_probe(self, receipt: ForgetReceipt) -> str:
         return probe_words(receipt.probe)
+
+    @admin.display(description=gettext_lazy("still there"))
+    def shown_left(self, receipt: ForgetReceipt) -> str:
+        if not receipt.left:
+            return _("Nothing.")
+        return shown_table((_("what"), _("id"), _("what to do")), left_words(receipt.left))
 
     @admin.display(description=gettext_lazy("searches and reads"))
     def shown_looks(self, receipt: ForgetReceipt) -> str:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.forgetting.receipts.receipt_labels import (
     actor_words,
+    left_words,
     looks_words,
     probe_words,
     swept_words,
@@ -89,6 +90,7 @@ def receipt_document(receipt: ForgetReceipt) -> Document:
         parts=[
             Part(_("Action"), facts=receipt_facts(receipt)),
             _swept(receipt.swept),
+            *_left(receipt),
             *_looks(receipt),
         ],
         notes=_notes(),
@@ -133,6 +135,13 @@ def _item(item: ForgetItem) -> Part:
 def _swept(swept: dict[str, int]) -> Part:
     rows = [(name, str(count)) for name, count in swept_words(swept)]
     return Part(_("What was removed"), columns=(_("where"), _("rows")), rows=rows)
+
+
+def _left(receipt: ForgetReceipt) -> list[Part]:
+    if not receipt.left:
+        return []
+    columns = (_("what"), _("id"), _("what to do"))
+    return [Part(_("What is still there"), columns=columns, rows=left_words(receipt.left))]
 
 
 def _looks(receipt: ForgetReceipt) -> list[Part]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.apps import apps
@@ -10,8 +10,11 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.forgetting.delete_messages import MEDIA_FILES
-from sessions_app.forgetting.execute import BACKUP_FILES
+from sessions_app.forgetting.execute import BACKUP, BACKUP_FILES
+from sessions_app.forgetting.probe import ABSENT
 
 # Labels for models whose own names say too little.
 WORDS = {
@@ -48,6 +51,19 @@ WORDS = {
     MEDIA_FILES: gettext_lazy("Files of messages"),
 }
 
+# Labels of what is still there; those of rows are in the catalogue of errors.
+LEFT = {
+    "statistics": gettext_lazy("Values that PostgreSQL keeps for its statistics"),
+    BACKUP: gettext_lazy("Backup of transcripts"),
+    MEDIA_FILES: gettext_lazy("Files of messages"),
+}
+# What staff do about it.
+FINISH = {
+    "statistics": gettext_lazy("Have the owner of the table run ANALYZE on it."),
+    BACKUP: gettext_lazy("Delete this folder in the folder of transcripts' backups."),
+}
+FINISH_ROW = gettext_lazy("Open it in the admin and erase it there.")
+
 # Labels of the probe's steps.
 LOOKS = {
     "columns": gettext_lazy("Columns that may hold the text, read through"),
@@ -76,9 +92,26 @@ def swept_words(swept: Mapping[str, int]) -> list[tuple[str, int]]:
 
 def probe_words(probe: str) -> str:
     """Return the label of the probe's result."""
-    if probe == "absent":
+    if probe == ABSENT:
         return _("Searched afterwards, not found.")
-    return probe
+    return _("Searched afterwards: something is still there, see below.")
+
+
+def row_kind(what: str) -> str:
+    """Return the code of a kind of row in the catalogue of errors."""
+    return f"kind_{what.replace(' ', '_')}"
+
+
+def left_words(left: Iterable[Mapping[str, str]]) -> list[tuple[str, str, str]]:
+    """Return what is still there, its id, and what staff do about it."""
+    return [
+        (
+            str(LEFT.get(each["what"]) or translate_error(ErrorText(row_kind(each["what"])))),
+            each["id"],
+            str(FINISH.get(each["what"], FINISH_ROW)),
+        )
+        for each in left
+    ]
 
 
 def looks_words(details: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, int, int]]:

@@ -16,8 +16,6 @@ from sessions_app.conversations.facade import text_for
 from sessions_app.forgetting.facade import (
     ForgetDependencies,
     NothingToForgetError,
-    StillFoundError,
-    attempt_record,
     object_forget_within,
 )
 from sessions_app.models import ForgottenKind, Turn
@@ -67,10 +65,6 @@ def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft
         _forget(memory, shown, turn, dependencies, check_permission)
     except NothingToForgetError:
         return say("forget_none", language)
-    except StillFoundError as error:
-        kind, actor = str(ForgottenKind.MEMORY), person(turn)
-        attempt_record(kind=kind, object_id=memory.pk, error=error, actor=actor)
-        raise
     return _done(shown, language)
 
 

@@ -7,7 +7,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
 from sessions_app.models.roles import reading_role
-from sessions_app.recall.facade import Hit, Viewer, recall
+from sessions_app.recall.facade import Hit, Viewer, hit_record, recall
 from sessions_app.turns.commands.replies import numbered, say, short_ids, system_text
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.turn_dependencies import AnswerRules
@@ -35,7 +35,10 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
         text = text_for("search_none", language)
     if found.degraded:
         text += "\n\n" + text_for("search_degraded", language)
-    return system_text(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
+    draft = system_text(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
+    # An erasure finds the messages that it lists by this record.
+    draft.recalled = [hit_record(hit) for hit in found.hits if hit.source != "memory"]
+    return draft
 
 
 def _lines(hits: list[Hit], turn: Turn) -> str:
