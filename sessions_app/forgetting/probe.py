@@ -66,7 +66,7 @@ READ_TABLES = (
     "api_idempotentanswer",
 )
 
-_KINDS: dict[type[Model], str] = {
+KINDS: dict[type[Model], str] = {
     Task: "task",
     OrmQ: "job",
     LogEntry: "log entry",
@@ -174,7 +174,7 @@ class Prober:
         """Search the records that belong to no chat, and PostgreSQL's statistics."""
         traces = UnscopedTraces(sweep)
         for trace in traces.find():
-            self.record.found(_KINDS[trace.model], trace.key)
+            self.record.found(KINDS[trace.model], trace.key)
         self.record.count("columns", queries=5, rows=traces.read)
         if not sweep.texts:
             return

@@ -79,7 +79,7 @@ def test_an_answer_that_retold_a_memory_leaves_the_card(world: World) -> None:
     world.remember(CLIENT, SAID)
     told_in_an_earlier_session(world)
     memory = Memory.objects.get()
-    # What the client says on his own stays; the answers that repeat it don't.
+    # What the client says on his own stays; the answers that were given it and repeat it don't.
     answers = Message.objects.filter(role="assistant", content__contains=SAID)
     assert answers.exists()
     dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)

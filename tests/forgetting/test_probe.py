@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.foundation.retrieval.fragments import MARK, Fragments
+from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.embedding.message_vectors import messages_embed
-from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.forgetting.deletion_plan import MAX_TEXTS
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe import MAX_PROBES, Prober, StillFoundError, spread
-from sessions_app.models import ChatSession, ForgetReceipt, Message, OutboundPart, Turn
+from sessions_app.forgetting.probe import MAX_PROBES, spread
+from sessions_app.models import ForgetReceipt, Message, Turn, TurnReplay
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
 
@@ -43,14 +42,15 @@ def told(world: World, texts: list[str]) -> UUID:
     world.say(CLIENT, "Good morning")
     session = world.session(CLIENT)
     now = timezone.now()
-    world.rules.chat_memory.add_messages(
-        conversation_id=session.pk,
-        messages=[
-            ConversationMessage(role=role, content=text, timestamp=now)
-            for text in texts
-            for role in ("user", "assistant")
-        ],
-    )
+    messages = [
+        ConversationMessage(role=role, content=text, timestamp=now)
+        for text in texts
+        for role in ("user", "assistant")
+    ]
+    for start in range(0, len(messages), 1_000):
+        world.rules.chat_memory.add_messages(
+            conversation_id=session.pk, messages=messages[start : start + 1_000]
+        )
     messages_embed(session_id=session.pk, embedder=world.dependencies.embedder)
     world.say(CLIENT, "/reset")
     return session.pk
@@ -61,100 +61,59 @@ def forget(world: World, session_id: UUID) -> ForgetReceipt:
     return object_forget(kind="session", object_id=session_id, dependencies=dependencies)
 
 
-def answer_later(world: World, text: str) -> Message:
-    """An answer in the chat's next session that says this."""
+def answer_later(world: World, number: int, text: str) -> Message:
+    """An answer in the chat's next session that was given one of the facts and says this."""
+    said = Message.objects.get(content=FACTS[number], role="user")
     world.say(CLIENT, "And now?")
-    answer = Message.objects.filter(role="assistant").latest("received_at")
-    Message.objects.filter(pk=answer.pk).update(content=text)
-    return answer
+    turn = Turn.objects.latest("id")
+    recalled = [{"source": "message", "id": str(said.pk), "role": "user", "content": said.content}]
+    TurnReplay.objects.filter(turn=turn).update(recalled=recalled)
+    Message.objects.filter(pk=turn.reply_id).update(content=text)
+    return Message.objects.get(pk=turn.reply_id)
 
 
 @pytest.mark.parametrize("number", [0, 138, 199])
 def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number: int) -> None:
     session_id = told(world, FACTS)
-    answer = answer_later(world, f"As you said. {FACTS[number]}. Good bye.")
+    answer = answer_later(world, number, f"As you said. {FACTS[number]}. Good bye.")
 
     receipt = forget(world, session_id)
 
     answer.refresh_from_db()
     assert answer.content == f"As you said. {MARK} Good bye."
-    assert receipt.probe == "absent"
+    assert (receipt.probe, receipt.left) == ("absent", [])
     assert receipt.swept["sessions_app_message"] >= 401
     assert left_of([FACTS[number]]) == []
 
 
-def all_swept(world: World) -> tuple[Prober, DeletionPlan, Fragments]:
-    """Everything that was said in a session is gone. In the next one people say much like it,
-    so that who asks for one text isn't shown whatever there is."""
+def test_an_answer_that_was_not_given_it_stays(world: World) -> None:
     session_id = told(world, FACTS)
-    chat = world.chat(CLIENT)
-    since = timezone.now() - timedelta(minutes=5)
-    prober = Prober(FACTS, world.dependencies.embedder)
-    plan = DeletionPlan(texts=dict.fromkeys(FACTS), chats={chat.pk}, since=since)
-    ChatSession.objects.get(pk=session_id).delete()
-    world.say(CLIENT, "Good evening")
-    alike = [
-        ConversationMessage(role="user", content=fact(number), timestamp=timezone.now())
-        for number in range(300, 340)
-    ]
-    session_id = world.session(CLIENT).pk
-    world.rules.chat_memory.add_messages(conversation_id=session_id, messages=alike)
-    return prober, plan, Fragments(FACTS)
+    answer = answer_later(world, 3, f"As you said. {FACTS[3]}. Good bye.")
+    TurnReplay.objects.update(recalled=[])
+    forget(world, session_id)
+    answer.refresh_from_db()
+    assert FACTS[3] in answer.content
 
 
-@pytest.mark.parametrize("number", [3, 138])
-def test_an_answer_that_was_overlooked_is_found_whichever_text_it_tells(
-    world: World, number: int
+def test_more_texts_than_are_searched_everywhere_are_cut_where_they_were_given(
+    world: World,
 ) -> None:
-    prober, plan, texts = all_swept(world)
-    prober.probe_chats(plan=plan, texts=texts)
-    answer = answer_later(world, f"You said that {FACTS[number]}, I think")
-    with pytest.raises(StillFoundError, match=str(answer.pk)):
-        prober.probe_chats(plan=plan, texts=texts)
-    Message.objects.filter(pk=answer.pk).update(content=f"You said. {MARK} I think")
-    prober.probe_chats(plan=plan, texts=texts)
-
-
-def test_so_is_what_was_sent_and_what_was_summed_up(world: World) -> None:
-    prober, plan, texts = all_swept(world)
-    world.say(CLIENT, "And now?")
-    part = OutboundPart.objects.filter(turn=Turn.objects.latest("id"))
-    kept = part.get().content
-    part.update(content=FACTS[138])
-    with pytest.raises(StillFoundError, match="part"):
-        prober.probe_chats(plan=plan, texts=texts)
-    part.update(content=kept)
-    world.summarizing(every=2)
-    world.say(CLIENT, "Thank you")
-    assert world.sum_up(CLIENT)
-    session = world.session(CLIENT)
-    session.summarizations.update(digest=f"They said that {FACTS[138]}")
-    with pytest.raises(StillFoundError, match="summary"):
-        prober.probe_chats(plan=plan, texts=texts)
-
-
-def test_what_people_say_again_on_their_own_is_no_find(world: World) -> None:
-    prober, plan, texts = all_swept(world)
-    world.say(CLIENT, "And now?")
-    message = Message.objects.filter(role="user").latest("received_at")
-    Message.objects.filter(pk=message.pk).update(content=FACTS[5])
-    prober.probe_chats(plan=plan, texts=texts)
+    session_id = told(world, [*FACTS, *(f"Nothing new {number}" for number in range(900))])
+    answer = answer_later(world, 138, f"As you said. {FACTS[138]}. Good bye.")
+    receipt = forget(world, session_id)
+    answer.refresh_from_db()
+    assert answer.content == f"As you said. {MARK} Good bye."
+    assert receipt.swept["sessions_app_message"] > MAX_TEXTS
 
 
 def test_two_hundred_texts_cost_hardly_more_queries_than_twenty(world: World) -> None:
+    """Nor do the answers that were given none of them."""
     counts = []
-    prober, plan, _ = all_swept(world)
     for texts in (FACTS[:MAX_PROBES], FACTS):
-        prober = Prober(texts, world.dependencies.embedder)
-        with (
-            CaptureQueriesContext(
-                connection,
-            ) as queries,
-            transaction.atomic(),
-        ):
-            prober.probe_chats(plan=plan, texts=Fragments(texts))
+        session_id = told(world, texts)
+        with CaptureQueriesContext(connection) as queries:
+            forget(world, session_id)
         counts.append(len(queries))
-    # Where nothing is found, nothing is read.
     assert counts[1] < 1.1 * counts[0]
 
 

@@ -1,4 +1,4 @@
-"""The probe can find something, says where, and leaves a record of what it looked at."""
+"""The probe can find something, the receipt names it, and says what was looked at."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 from django_q.models import Task
+from psycopg import sql
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
-from sessions_app.forgetting.deletion_plan import MARGIN, DeletionPlan
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe import Prober, StillFoundError
+from sessions_app.forgetting.receipts.receipt_labels import left_words
 from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
 from sessions_app.forgetting.registry import swept_columns
-from sessions_app.models import ForgetReceipt, Message, TurnReplay
+from sessions_app.models import ForgetReceipt, Message, Note, Turn
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,22 +34,13 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     return World(rules=rules, dependencies=dependencies)
 
 
-class Watchful(Prober):
-    """It looks for a text that nobody has forgotten, as if the sweep had left it out."""
-
-    def probe_unscoped(self, *, texts: Fragments, since: Any) -> None:
-        super().probe_unscoped(texts=Fragments(["Good morning to all of you"]), since=since)
-
-
 def dependencies_of(world: World) -> ForgetDependencies:
     return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
-def forget(world: World, prober: Prober | None = None) -> ForgetReceipt:
+def forget(world: World) -> ForgetReceipt:
     key = Memory.objects.get().pk
-    return object_forget(
-        kind="memory", object_id=key, dependencies=dependencies_of(world), prober=prober
-    )
+    return object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world))
 
 
 def test_the_receipt_tells_what_was_asked_and_read(world: World) -> None:
@@ -73,49 +64,63 @@ def test_each_column_that_is_read_through_is_registered_as_swept(world: World) -
     assert {tuple(name.split(".")) for name in names} <= swept_columns()
 
 
-def test_a_find_takes_the_forgetting_back_and_is_on_record(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    user = User.objects.create_user("dana")
-    LogEntry.objects.create(
-        user=user, action_flag=2, object_repr="Good morning to all of you", object_id="1"
-    )
-    entry = LogEntry.objects.get()
-    with pytest.raises(StillFoundError, match=f"log entry {entry.pk}"):
-        forget(world, Watchful([FACT], world.dependencies.embedder))
-    assert Memory.objects.get().content == FACT
-    assert not ForgetReceipt.objects.exists()
-    event = AuditEvent.objects.get(action="forget.still_found")
-    assert event.object_id == str(Memory.objects.get().pk)
-    assert event.details["probe"] == "found"
-    assert event.details["where"] == f"It is still told in log entry {entry.pk}."
-    assert event.details["probe_details"]["columns"]["rows"] > 0
-    assert FACT not in str(event.details)
+REFUSE = """
+CREATE FUNCTION keep_it() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$;
+CREATE TRIGGER keep_it BEFORE UPDATE OR DELETE ON {} FOR EACH ROW EXECUTE FUNCTION keep_it()
+"""
+ALLOW = "DROP TRIGGER keep_it ON {}; DROP FUNCTION keep_it"
 
 
-@pytest.mark.parametrize("place", ["replay", "task", "log"])
-def test_whatever_the_sweep_overlooked_is_found(world: World, place: str) -> None:
-    world.say(CLIENT, "Good morning")
-    if place == "replay":
-        TurnReplay.objects.update(prompt=[{"role": "user", "content": f"They said: {FACT}"}])
-    elif place == "task":
+def place(world: World, where: str) -> object:
+    """Put the fact into a record that derives from it, and return the record's key."""
+    if where == "turn":
+        return Turn.objects.filter(message__content="How do I get into the yard?").get().pk
+    if where == "note":
+        chat, now = world.chat(CLIENT), timezone.now()
+        return Note.objects.create(chat=chat, author_name="dana", created_at=now, text=FACT).pk
+    if where == "task":
         now = timezone.now()
-        Task.objects.create(
+        return Task.objects.create(
             id="a", name="a", func="a", started=now, stopped=now, result={"said": [FACT]}
-        )
-    else:
-        LogEntry.objects.create(
-            user=User.objects.create_user("dana"), action_flag=2, object_repr=FACT, object_id="1"
-        )
-    prober, texts = Prober([], world.dependencies.embedder), Fragments([FACT])
-    since = Message.objects.earliest("received_at").received_at - MARGIN
-    plan = DeletionPlan(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
+        ).pk
+    user = User.objects.create_user("dana")
+    return LogEntry.objects.create(user=user, action_flag=2, object_repr=FACT, object_id="1").pk
 
-    def look() -> None:
-        prober.probe_chats(plan=plan, texts=texts)
-        prober.probe_unscoped(texts=texts, since=since)
 
-    with pytest.raises(StillFoundError, match="It is still told in"):
-        look()
+@pytest.mark.parametrize(
+    ("where", "table"),
+    [
+        ("turn", "sessions_app_turnreplay"),
+        ("note", "sessions_app_note"),
+        ("task", "django_q_task"),
+        ("log entry", "django_admin_log"),
+    ],
+)
+def test_what_can_not_be_removed_is_named_and_refuses_nothing(
+    world: World, where: str, table: str
+) -> None:
+    """A rule of the database keeps the row as it is."""
+    world.remember(CLIENT, FACT)
+    world.say(CLIENT, "How do I get into the yard?")
+    key = place(world, where)
+    name = sql.Identifier(table)
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL(REFUSE).format(name))
+    try:
+        receipt = forget(world)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(sql.SQL(ALLOW).format(name))
+    assert not Memory.objects.exists()
+    assert receipt.probe == "found"
+    assert receipt.left == [{"what": where, "id": str(key)}]
+    event = AuditEvent.objects.get(action="memory.forgotten")
+    assert event.details["left"] == receipt.left
+    assert FACT not in str(event.details)
+    (label, shown, todo) = left_words(receipt.left)[0]
+    assert shown == str(key)
+    assert label
+    assert todo.endswith("there.")
 
 
 def test_values_of_statistics_go_too(world: World) -> None:

@@ -36,7 +36,7 @@ from sessions_app.forgetting.runs import (
     runs_abandoned,
 )
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, TurnReplay
+from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
 from tests.forgetting.dump import left_of
 from tests.forgetting.forgetting_tools import dependencies_of
 from tests.threads import at_once, begin_blocked, elsewhere
@@ -176,26 +176,6 @@ def test_a_thing_over_which_workers_die_is_left(world: World) -> None:
     assert states(run) == ["forgotten", "failed", "forgotten"]
     run.refresh_from_db()
     assert (run.state, run.done, run.failed) == ("done", 3, 1)
-    assert Memory.objects.get().content == FACTS[1]
-
-
-def test_what_is_still_found_is_told_and_unchanged(world: World) -> None:
-    memories = remembered(world)
-    run = confirmed(*memories)
-    world.say(CLIENT, "Good morning")
-
-    answer = Message.objects.get(role="assistant")
-    Message.objects.filter(pk=answer.pk).update(content=f"I heard: {FACTS[1]}")
-    TurnReplay.objects.update(
-        recalled=[{"source": "memory", "id": str(memories[1].pk), "content": FACTS[1]}]
-    )
-    broken = replace(world.dependencies.chat_memory)
-    object.__setattr__(broken, "retext", lambda **_: [])
-    dependencies = replace(dependencies_of(world), chat_memory=broken)
-    run_work(run_id=run.pk, dependencies=dependencies, enqueue=lambda _: None)
-    assert states(run) == ["forgotten", "found", "forgotten"]
-    item = run.items.get(number=2)
-    assert item.error == f"It is still told in message {answer.pk}."
     assert Memory.objects.get().content == FACTS[1]
 
 

@@ -253,6 +253,7 @@ def test_a_receipt_holds_no_content_and_is_audited(world: World) -> None:
         "swept",
         "probe",
         "probe_details",
+        "left",
     }
     (event,) = AuditEvent.objects.filter(action="memory.forgotten")
     assert event.object_id == str(receipt.receipt_id)

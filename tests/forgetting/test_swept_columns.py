@@ -14,21 +14,20 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db import connection
-from django.db.models import JSONField
+from django.db.models import JSONField, Model, QuerySet
 from django.utils import timezone
 from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
 from psycopg import sql
-from sessions_app.forgetting.probe_sources import Column, chat_columns, unscoped_columns
 
 from memories_app.models import Memory, MergeProposal, SourceDocument
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.cards.make_cards import card_make
-from sessions_app.forgetting.deletion_plan import MARGIN
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
+from sessions_app.forgetting.redact_answers import TRIAL_TEXTS, TURN_TEXTS
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import (
     AnswerTrial,
@@ -37,7 +36,10 @@ from sessions_app.models import (
     InboundDelivery,
     Message,
     Note,
+    OutboundPart,
+    SummarizationMetadata,
     Turn,
+    TurnReplay,
 )
 from tests.world import CLIENT, World
 
@@ -63,11 +65,11 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     """A chat with a row in every table from which texts are swept."""
     world = World(rules=rules, dependencies=dependencies)
     world.summarizing(every=2)
+    world.remember(CLIENT, FACT)
     world.say(CLIENT, "Good morning to you all")
     world.say(CLIENT, "How are you today")
     world.sum_up(CLIENT)
     card_make(session_id=world.session(CLIENT).pk)
-    world.remember(CLIENT, FACT)
     now, chat = timezone.now(), world.chat(CLIENT)
     Note.objects.create(chat=chat, author_name="dana", created_at=now, text="-")
     ContactMerge.objects.create(chat=chat, gone_id=uuid4(), merged_at=now, merged_by="dana")
@@ -100,43 +102,76 @@ def forget(world: World, kind: str, key: Any) -> None:
     object_forget(kind=kind, object_id=key, dependencies=dependencies)
 
 
-def staying(world: World) -> list[Column]:
-    """The columns of rows that stay when a memory is forgotten."""
-    since = Memory.objects.get().created_at - MARGIN
-    return [*chat_columns([world.chat(CLIENT).pk], since), *unscoped_columns(since)]
+# The columns of rows that stay when a memory is forgotten. All of these answers were given it.
+STAYING: dict[type[Model], tuple[str, ...]] = {
+    Message: ("content",),
+    Turn: TURN_TEXTS,
+    TurnReplay: ("prompt", "recalled", "left_out"),
+    AnswerTrial: TRIAL_TEXTS,
+    SummarizationMetadata: ("digest", "chapter"),
+    OutboundPart: ("content",),
+    Note: ("text",),
+    ExtractionWork: ("error",),
+    InboundDelivery: ("raw", "change"),
+    Task: ("args", "kwargs", "result"),
+    OrmQ: ("payload",),
+    LogEntry: ("object_repr", "change_message"),
+    Session: ("session_data",),
+    IdempotentAnswer: ("body",),
+}
 
 
-def planted(column: Column) -> Any:
+def rows_of(model: type[Model]) -> QuerySet[Any]:
+    """The rows that are ours: what people themselves say stays."""
+    rows = model._default_manager.all()
+    if model is Message:
+        return rows.filter(role__in=["assistant", "summary"])
+    # The turn of the message that goes is not among them.
+    return rows.exclude(turn__message__content__startswith="/") if model is TurnReplay else rows
+
+
+def planted(model: type[Model], field: str) -> Any:
     """The text as a value of this column."""
-    if column.name == "django_q_ormq.payload":
+    if model is OrmQ:
         return SignedPackage.dumps({"id": "a", "args": (FACT,)})
-    if column.name == "django_session.session_data":
+    if model is Session:
         return SessionStore().encode({"_messages": FACT})
-    if not isinstance(column.chosen.model._meta.get_field(column.field), JSONField):
+    if not isinstance(model._meta.get_field(field), JSONField):
         return FACT
-    if column.field in ("prompt", "recalled"):
-        return [{"role": "user", "id": "-", "content": FACT}]
-    return {"content": FACT}
+    if field in ("prompt", "recalled"):
+        return [{"role": "assistant", "id": "-", "content": FACT}]
+    return {"passage" if field == "left_out" else "content": FACT}
 
 
-def holding(columns: list[Column]) -> set[str]:
+def holding() -> set[tuple[str, str]]:
     """Of these columns those in which the text stands."""
-    return {column.name for column in columns for _, value in column.rows() if FACT in str(value)}
+    return {
+        (model._meta.db_table, field)
+        for model, fields in STAYING.items()
+        for row in rows_of(model)
+        for field in fields
+        if FACT in str(_read(row, field))
+    }
+
+
+def _read(row: Any, field: str) -> Any:
+    if isinstance(row, OrmQ):
+        return row.task
+    return row.get_decoded() if isinstance(row, Session) else getattr(row, field)
 
 
 def test_a_text_is_taken_out_of_every_column_whose_row_stays(world: World) -> None:
-    columns, key = staying(world), Memory.objects.get().pk
-    for column in columns:
-        column.chosen.model._default_manager.filter(
-            pk__in=list(column.chosen.values_list("pk", flat=True))
-        ).update(**{column.field: planted(column)})
-    names = {column.name for column in columns}
-    assert holding(columns) == names
+    key = Memory.objects.get().pk
+    for model, fields in STAYING.items():
+        for field in fields:
+            rows_of(model).update(**{field: planted(model, field)})
+    names = {(model._meta.db_table, field) for model, fields in STAYING.items() for field in fields}
+    assert holding() == names
 
     forget(world, "memory", key)
 
-    assert holding(columns) == set()
-    assert {tuple(name.split(".")) for name in names} <= swept_columns()
+    assert holding() == set()
+    assert names <= swept_columns()
 
 
 def plant(table: str, column: str) -> bool:
@@ -164,7 +199,7 @@ def holds(table: str, column: str) -> bool:
 
 def test_every_other_swept_column_goes_with_its_row(world: World) -> None:
     chat = world.chat(CLIENT)
-    stays = {tuple(column.name.split(".")) for column in staying(world)}
+    stays = {(model._meta.db_table, name) for model, names in STAYING.items() for name in names}
     of_answers = {("sessions_app_message", "content")}
     columns = [each for each in sorted(swept_columns() - stays | of_answers) if plant(*each)]
     assert len(columns) > 25

@@ -10,13 +10,12 @@ import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.utils import timezone, translation
-from sessions_app.forgetting.probe_sources import chat_columns, unscoped_columns
+from django.utils import translation
 
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.catalogue import CATALOGUE
@@ -28,6 +27,8 @@ from memoryproject.foundation.errors.stored_errors import (
     named_error_text,
 )
 from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.forgetting.probe import KINDS
+from sessions_app.forgetting.receipts.receipt_labels import row_kind
 from sessions_app.models import Turn
 from tests.world import CLIENT, World
 
@@ -40,7 +41,6 @@ TEXT_OF = {
     "AddressError": 0,
     "PostError": 0,
     "_Failure": 0,
-    "StillFoundError": 0,
     "DocumentError": 1,
     "EmbedderError": 0,
     "AttemptFailed": 0,
@@ -107,9 +107,9 @@ def test_every_code_is_used() -> None:
 
 
 def test_what_the_probe_finds_has_a_text_for_every_kind() -> None:
-    columns = [*chat_columns([uuid4()], timezone.now()), *unscoped_columns(timezone.now())]
-    for kind in {"memory", "message", *(column.what.replace(" ", "_") for column in columns)}:
-        ErrorText("still_told", what=ErrorText(f"kind_{kind}"), id=KEY)
+    kinds = {*KINDS.values(), "memory", "memory document", "message", "turn", "part", "note"}
+    for kind in kinds:
+        ErrorText("still_told", what=ErrorText(row_kind(kind)), id=KEY)
 
 
 def _without_code(call: ast.Call) -> bool:
