@@ -28,9 +28,9 @@ class DeletionPlan:
     It holds the rows to delete and the facts that get tombstones (scope and text). ``chats`` may
     have repeated the texts since ``since``.
 
-    ``texts`` are all that is erased. ``stated`` maps the id of each memory and message to its
-    texts, and ``told`` each chat to the texts that were said or shown there: a record can only
-    derive from a text that it was given.
+    ``texts`` are all that is erased. ``texts_by_id`` maps the id of each memory and message to its
+    texts, and ``texts_by_chat`` each chat to the texts that were said or shown there: a record can
+    only derive from a text that it was given.
 
     ``memory_documents`` hold texts of programs, which are never in chats.
 
@@ -43,8 +43,8 @@ class DeletionPlan:
     documents: set[UUID] = field(default_factory=set)
     memory_documents: set[UUID] = field(default_factory=set)
     texts: dict[str, None] = field(default_factory=dict)
-    stated: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    told: defaultdict[UUID, set[str]] = field(default_factory=lambda: defaultdict(set))
+    texts_by_id: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    texts_by_chat: defaultdict[UUID, set[str]] = field(default_factory=lambda: defaultdict(set))
     facts: set[tuple[str, str]] = field(default_factory=set)
     chats: set[UUID] = field(default_factory=set)
     since: datetime | None = None
@@ -81,12 +81,12 @@ class DeletionPlan:
         self.messages |= set(ids)
         for message in fresh:
             wordings = [message.content, *(entry["content"] for entry in message.history)]
-            self.stated[str(message.pk)].update(wordings)
+            self.texts_by_id[str(message.pk)].update(wordings)
             self.chats.add(message.chat_id)
             self._reach_back(message.received_at)
             for text in wordings if len(fresh) <= MAX_TEXTS else []:
                 self.texts.setdefault(text)
-                self.told[message.chat_id].add(text)
+                self.texts_by_chat[message.chat_id].add(text)
         mentioned_there = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
         memories = Memory.objects.filter(mentioned_there).distinct()
         elsewhere = MemorySource.objects.exclude(source_message_id__in=ids)
@@ -130,18 +130,18 @@ class DeletionPlan:
         ]
         for memory, content in wordings:
             self.texts.setdefault(content)
-            self.stated[str(memory.pk)].add(content)
+            self.texts_by_id[str(memory.pk)].add(content)
             self._reach_back(memory.created_at)
             if memory.chat_id is not None:
                 self.chats.add(memory.chat_id)
-                self.told[memory.chat_id].add(content)
+                self.texts_by_chat[memory.chat_id].add(content)
 
     def _add_exposure(self, where: dict[UUID, set[UUID]]) -> None:
         """Add the chats in which answers were given these memories, or listed them."""
         self.chats |= set(where)
         for chat_id, memory_ids in where.items():
             for memory_id in memory_ids:
-                self.told[chat_id] |= self.stated[str(memory_id)]
+                self.texts_by_chat[chat_id] |= self.texts_by_id[str(memory_id)]
 
     def _add_sources(self, memories: Sequence[Memory], keys: Collection[str]) -> None:
         """Add the messages that stated these memories.
@@ -154,7 +154,7 @@ class DeletionPlan:
         pairs += [(memory.source_message_id, memory.pk) for memory in memories]
         for source, memory_id in pairs:
             if source is not None:
-                by_source[source] |= self.stated[str(memory_id)]
+                by_source[source] |= self.texts_by_id[str(memory_id)]
         nothing_else = []
         for message in Message.objects.filter(pk__in=by_source).defer("terms"):
             self.chats.add(message.chat_id)
@@ -162,12 +162,12 @@ class DeletionPlan:
             is_command = message.metadata.get("command") == "remember"
             if is_command or fact_key(message.content) in keys:
                 nothing_else.append(message.pk)
-                self.stated[str(message.pk)] |= {message.content, *by_source[message.pk]}
+                self.texts_by_id[str(message.pk)] |= {message.content, *by_source[message.pk]}
         confirmations = Message.objects.filter(
             answers__in=nothing_else, metadata__has_key="system_text"
         )
         for key, content in confirmations.values_list("pk", "content"):
-            self.stated[str(key)].add(content)
+            self.texts_by_id[str(key)].add(content)
         self.messages |= {*nothing_else, *confirmations.values_list("pk", flat=True)}
 
     def _reach_back(self, at: datetime) -> None:

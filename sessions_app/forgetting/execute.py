@@ -173,10 +173,10 @@ def _sweep_backups(sweep: Sweep, dependencies: ForgetDependencies, record: Probe
     if dependencies.transcripts is None or not sweep.texts:
         return
     for chat_id in sweep.plan.chats:
-        told = Fragments(sweep.plan.told[chat_id])
+        texts = Fragments(sweep.plan.texts_by_chat[chat_id])
         names = backup_names(TranscriptBatch.objects.filter(chat=chat_id))
         try:
-            files = dependencies.transcripts.sweep(names, holds=told.are_in)
+            files = dependencies.transcripts.sweep(names, holds=texts.are_in)
         except OSError as error:
             logger.error("Transcript backups were not swept: %s", error)
             for name in sorted(names):

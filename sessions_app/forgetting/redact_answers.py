@@ -48,7 +48,7 @@ PROMPT_LINES = Func(F("replay__prompt"), function="jsonb_array_length", output_f
 
 
 @dataclass(frozen=True)
-class Asked:
+class Answered:
     """A deleted message that a turn answered: its id and its place in its session."""
 
     message_id: str
@@ -58,28 +58,28 @@ class Asked:
 class Lineage:
     """Which answers were given which erased texts.
 
-    Build it before the messages are deleted. ``stated``: see DeletionPlan; the parts that are cut
-    out of an answer are stated by that answer from then on.
+    Build it before the messages are deleted. ``texts_by_id``: see DeletionPlan; the parts that are
+    cut out of an answer are stated by that answer from then on.
     """
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
-        self.stated = sweep.plan.stated
+        self.texts_by_id = sweep.plan.texts_by_id
         self.ids = set(sweep.ids)
         # The erased texts that each id carries: an object its own, an answer those it was given.
         self._carried: defaultdict[str, set[str]] = defaultdict(set)
-        for key in self.ids & self.stated.keys():
+        for key in self.ids & self.texts_by_id.keys():
             self._carried[key].add(key)
         # The same of each session, from a place in it on.
-        self._said: defaultdict[UUID, list[tuple[int, set[str]]]] = defaultdict(list)
-        self._asked: dict[int, Asked] = {}
+        self._in_session: defaultdict[UUID, list[tuple[int, set[str]]]] = defaultdict(list)
+        self._answered: dict[int, Answered] = {}
         messages = Message.objects.filter(pk__in=sweep.plan.messages)
         rows = messages.values_list("pk", "session_id", "order_num", "turn__id", "role")
         for key, session_id, order_num, turn_id, role in rows.iterator():
             if turn_id is not None:
-                self._asked[turn_id] = Asked(str(key), order_num)
+                self._answered[turn_id] = Answered(str(key), order_num)
             after = 0 if role == Role.USER else 1
-            self._said[session_id].append((order_num + after, {str(key)}))
+            self._in_session[session_id].append((order_num + after, {str(key)}))
             self._carried[str(session_id)].add(str(key))
 
     def given(self, turn: Turn, replay: TurnReplay, seen: Collection[str] | None) -> set[str]:
@@ -89,15 +89,15 @@ class Lineage:
         for a command, which reads nothing of its session.
         """
         named = set(seen or ())
-        asked = self._asked.get(turn.pk)
-        if asked is not None:
-            named.add(asked.message_id)
+        answered = self._answered.get(turn.pk)
+        if answered is not None:
+            named.add(answered.message_id)
         keys = self.listed(replay)
         keys |= {key for name in named & self._carried.keys() for key in self._carried[name]}
         if turn.session_id is not None and seen is not None:
             place = self._place(turn)
-            for since, said in self._said[turn.session_id]:
-                keys |= said if since <= place else set()
+            for since, handed_on in self._in_session[turn.session_id]:
+                keys |= handed_on if since <= place else set()
         return keys
 
     def listed(self, replay: TurnReplay) -> set[str]:
@@ -109,20 +109,20 @@ class Lineage:
         """Record that later turns may have the texts from this turn's answer."""
         if turn.reply_id is not None:
             answer = str(turn.reply_id)
-            self.stated[answer].update(removed)
+            self.texts_by_id[answer].update(removed)
             keys = keys | {answer}
             self._carried[answer] |= keys
         if turn.session_id is not None:
-            self._said[turn.session_id].append((self._place(turn) + 1, keys))
+            self._in_session[turn.session_id].append((self._place(turn) + 1, keys))
             self._carried[str(turn.session_id)] |= keys
 
     def _place(self, turn: Turn) -> int:
         """Return the place of the answered message in its session."""
         if turn.message is not None:
             return turn.message.order_num
-        asked = self._asked.get(turn.pk)
-        if asked is not None:
-            return asked.order_num
+        answered = self._answered.get(turn.pk)
+        if answered is not None:
+            return answered.order_num
         # Its message was deleted before: the answer stands behind it.
         return turn.reply.order_num - 1 if turn.reply is not None else 0
 
@@ -206,7 +206,7 @@ class AnswerRedaction:
         self._lineage.hand_on(turn, keys, removed)
 
     def _fragments(self, keys: set[str]) -> Fragments:
-        return Fragments(text for key in keys for text in self._lineage.stated[key])
+        return Fragments(text for key in keys for text in self._lineage.texts_by_id[key])
 
     def _kept(self, turn: Turn, replay: TurnReplay) -> Callable[[], Sequence[Kept]]:
         """Return what else the answer may have its words from: the rest of its prompt."""
@@ -256,7 +256,9 @@ class AnswerRedaction:
         left_out = {**replay.left_out, "passage": ""} if passage else replay.left_out
         wholes = {each for whole in wholes | {passage} for each in (whole, without_notice(whole))}
         longest_first = sorted(wholes - {"", MARK}, key=len, reverse=True)
-        texts = {_words(text) for key in self.given[turn.pk] for text in self._lineage.stated[key]}
+        texts = {
+            _words(text) for key in self.given[turn.pk] for text in self._lineage.texts_by_id[key]
+        }
         prompt = [self._line(turn, line, found, longest_first, texts) for line in replay.prompt]
         recalled = [self._recalled(entry, found) for entry in replay.recalled]
         of_turn = {name: found.cleaned(getattr(turn, name)) for name in TURN_TEXTS}
@@ -347,8 +349,8 @@ class AnswerRedaction:
                 OutboundPart.objects.filter(pk=part.pk).update(content=left)
                 self._sweep.count_once(OutboundPart, part.pk)
         ids = turn.parts.exclude(provider_message_id=None).values_list("provider_message_id")
-        told = InboundDelivery.objects.filter(provider=turn.provider, subject_id__in=ids)
-        holding = [each.pk for each in told if _quotes(found, each)]
+        about = InboundDelivery.objects.filter(provider=turn.provider, subject_id__in=ids)
+        holding = [each.pk for each in about if _quotes(found, each)]
         self._sweep.empty_deliveries(InboundDelivery.objects.filter(pk__in=holding))
         return is_changed
 

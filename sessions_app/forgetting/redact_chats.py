@@ -57,7 +57,7 @@ def own_command_redact(sweep: Sweep) -> None:
 
 def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[KeptText]:
     """Yield the quotations in a chat of what was said or shown there."""
-    found, since = Fragments(sweep.plan.told[chat_id]), sweep.plan.since
+    found, since = Fragments(sweep.plan.texts_by_chat[chat_id]), sweep.plan.since
     if not found or since is None:
         return
     messages = Message.objects.filter(chat=chat_id, received_at__gte=since)

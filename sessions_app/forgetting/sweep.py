@@ -116,7 +116,7 @@ class Sweep:
     def retold(self, chat_id: UUID, texts: Iterable[str]) -> None:
         """Search also for what an answer made of the texts: it may be quoted in its chat."""
         for text in texts:
-            self.plan.told[chat_id].add(text)
+            self.plan.texts_by_chat[chat_id].add(text)
             self.texts.add(text)
 
     def delete_card(self, session: ChatSession) -> None:

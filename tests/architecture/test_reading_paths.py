@@ -17,9 +17,10 @@ from django.test import Client
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.text.terms import index_terms
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.models import Turn
+from sessions_app.models import Turn, TurnReplay
 from sessions_app.recall.facade import Viewer, recall
 from sessions_app.turns.queue import chat_answer
 from tests.architecture.trace import Trace
@@ -122,6 +123,9 @@ def test_a_recall(warm: World) -> None:
 def test_a_forgetting_of_one_memory(warm: World) -> None:
     memory = Memory.objects.get()
     dependencies = build_forget_dependencies()
+    for replay in TurnReplay.objects.all():
+        # The words of a prompt are stemmed once in a process.
+        list(map(index_terms, (line["content"] for line in replay.prompt)))
     with Trace() as trace:
         object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
     assert not Memory.objects.exists()

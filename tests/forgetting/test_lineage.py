@@ -268,7 +268,7 @@ def _of_people(kind: str, key: UUID) -> list[str]:
     return list(rows.values_list("content", flat=True))
 
 
-class TestAnyTalk(TestCase):  # type: ignore[misc]
+class TestAnyTalk(TestCase):
     # Without shrinking: an example takes a second, and is short as it is.
     @settings(max_examples=25 * FACTOR, deadline=None, phases=PHASES)
     @given(st.lists(STEPS, min_size=3, max_size=14), KINDS, WHICH)
