@@ -17,6 +17,7 @@ from django.test import Client
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.terms import index_terms
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
@@ -125,7 +126,7 @@ def test_a_forgetting_of_one_memory(warm: World) -> None:
     dependencies = build_forget_dependencies()
     for replay in TurnReplay.objects.all():
         # The words of a prompt are stemmed once in a process.
-        list(map(index_terms, (line["content"] for line in replay.prompt)))
+        list(map(index_terms, [MARK, *(line["content"] for line in replay.prompt)]))
     with Trace() as trace:
         object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
     assert not Memory.objects.exists()
