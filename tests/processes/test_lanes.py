@@ -28,6 +28,7 @@ pytestmark = pytest.mark.processes
 
 # More than there are workers for answers.
 CHATS = 7
+WORKERS = 4
 APOLOGY = "Sorry, I can't answer right now."
 
 
@@ -37,7 +38,7 @@ def test_a_hanging_model_holds_up_no_command_and_no_answer_for_long() -> None:
         phones = [new_phone() for _ in range(CHATS)]
         for phone in phones:
             hanging.post.say(phone, "hanging question")
-        wait_until(lambda: hold.reached >= 4, "every worker waits for the model")
+        wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
         quick = new_phone()
         hanging.post.say(quick, "/help")
 
@@ -110,6 +111,22 @@ def test_a_job_is_held_while_its_worker_lives_and_given_out_again_when_it_dies(
         over.touch()
     wait_until(lambda: not locked(), "the job is done")
     assert len(workers()) == 2
+
+
+def test_no_job_waits_for_a_worker_that_has_taken_another(live: Stage) -> None:
+    """Whatever PostgreSQL believes of the queue: no schedule runs here that would bring them up."""
+    live.database.believe_in_one_row("django_q_ormq")
+    hold = live.openai.hold_chat("every worker")
+    phones = [new_phone() for _ in range(WORKERS)]
+    for phone in phones:
+        live.post.say(phone, "every worker")
+    wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
+    waiting = [new_phone() for _ in range(3 * WORKERS)]
+    for phone in waiting:
+        live.post.say(phone, "one of many")
+    hold.release()
+    for phone in waiting:
+        assert live.wait_for_answers(phone, 1) == ["answer to: one of many"]
 
 
 def test_a_stopped_worker_is_replaced_when_the_others_wait_for_it(live: Stage) -> None:
