@@ -238,6 +238,7 @@ Q_CLUSTER: dict[str, Any] = {
     "bulk": 1,
     # Longer than any answer, summary or document takes.
     "timeout": 600,
+    # Unused, but django-q2 wants more than the timeout: see HOLD in foundation/process/brokers.py.
     "retry": 660,
     "ALT_CLUSTERS": {
         "commands": {"workers": 2, "queue_limit": 2},

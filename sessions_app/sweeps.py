@@ -23,8 +23,8 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.facade import media_abandoned
-from sessions_app.summaries.dependencies import enqueue_summary
-from sessions_app.summaries.facade import summaries_abandoned
+from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
+from sessions_app.summaries.facade import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
 from sessions_app.trials.facade import trials_abandoned
 from sessions_app.turns.dependencies import enqueue_chat
@@ -36,6 +36,8 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("turns", turns_abandoned, enqueue_chat, _turns_resolve)
     if settings.CHAT_MEMORY_STRATEGY != "none":
         yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)
+        if settings.DELETE_SUMMARIZED_MESSAGES:
+            yield LeasedKind("excerpts", excerpts_waiting, enqueue_again)
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)

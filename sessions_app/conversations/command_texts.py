@@ -35,7 +35,7 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         "/remember <fact> – I will remember it\n"
         "/memories – what I remember, newest first\n"
         "/search <words> – look for something in it\n"
-        "/forget <id or words> – I will forget it\n"
+        "/forget <number, id or words> – I will forget it\n"
         "/export – what I know about you\n"
         "/reset – start the conversation afresh; what I was told to remember stays\n"
         "/help – this list",
@@ -43,7 +43,7 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         "/remember <עובדה> – אזכור אותה\n"
         "/memories – מה שאני זוכר, מהחדש לישן\n"
         "/search <מילים> – לחפש בזה משהו\n"
-        "/forget <מספר או מילים> – אשכח את זה\n"
+        "/forget <מספר, מזהה או מילים> – אשכח את זה\n"
         "/export – מה אני יודע עליכם\n"
         "/reset – להתחיל את השיחה מחדש; מה שביקשתם שאזכור נשאר\n"
         "/help – הרשימה הזאת",
@@ -104,14 +104,50 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         HEBREW: "⚠️ לא הכול היה זמין לחיפוש כרגע.",
     },
     "forget_usage": {
-        ENGLISH: "Write after the command which memory to forget: its id from /memories, or words "
-        "from it, for example:\n/forget TestCorp",
-        HEBREW: "כתבו אחרי הפקודה מה לשכוח: המספר מתוך /memories, או מילים מתוכו, למשל:\n"
-        "/forget הספק",
+        ENGLISH: "Write after the command which memory to forget: its number in the list that I "
+        "have just shown you, its id from /memories, or words from it, for example:\n"
+        "/forget TestCorp",
+        HEBREW: "כתבו אחרי הפקודה מה לשכוח: המספר ברשימה שהצגתי זה עתה, המזהה מתוך /memories, או "
+        "מילים מתוכו, למשל:\n/forget הספק",
     },
     "forgotten": {
         ENGLISH: "🗑️ Forgotten ({id}).",
         HEBREW: "🗑️ שכחתי ({id}).",
+    },
+    "forgotten_number": {
+        ENGLISH: "🗑️ Forgotten: number {number} of the list ({id}).",
+        HEBREW: "🗑️ שכחתי את מספר {number} ברשימה ({id}).",
+    },
+    "forget_no_list": {
+        ENGLISH: "I can't tell what number {number} is: I have shown you no list of memories in "
+        "the last ten minutes. Send /memories or /search first, or write /forget with the id of "
+        "the memory or words from it. Nothing was forgotten.",
+        HEBREW: "אני לא יודע מה זה מספר {number}: לא הצגתי לכם רשימת זיכרונות בעשר הדקות "
+        "האחרונות. שלחו קודם /memories או /search, או כתבו /forget עם המזהה של הזיכרון או עם "
+        "מילים מתוכו. לא שכחתי כלום.",
+    },
+    "forget_not_listed": {
+        ENGLISH: "The list that I last showed you has no number {number}: it goes from {first} to "
+        "{last}. Nothing was forgotten.",
+        HEBREW: "ברשימה האחרונה שהצגתי לכם אין מספר {number}: היא מ-{first} עד {last}. "
+        "לא שכחתי כלום.",
+    },
+    "forget_gone": {
+        ENGLISH: "Number {number} of that list is already gone or was replaced. Nothing was "
+        "forgotten. /memories shows what I remember now.",
+        HEBREW: "מספר {number} ברשימה הזאת כבר נמחק או הוחלף. לא שכחתי כלום. "
+        "/memories מראה מה אני זוכר עכשיו.",
+    },
+    "forget_said": {
+        ENGLISH: "Number {number} of that list is a message of this conversation, and /forget "
+        "forgets only memories. Nothing was forgotten.",
+        HEBREW: "מספר {number} ברשימה הזאת הוא הודעה מהשיחה, ו-/forget שוכח רק זיכרונות. "
+        "לא שכחתי כלום.",
+    },
+    "forget_one_number": {
+        ENGLISH: "Please send one number of the list at a time, for example: /forget {number}\n"
+        "Nothing was forgotten.",
+        HEBREW: "שלחו בכל פעם מספר אחד מהרשימה, למשל: /forget {number}\nלא שכחתי כלום.",
     },
     "forget_none": {
         ENGLISH: "I have no such memory. /memories shows what I remember.",
@@ -122,9 +158,15 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         HEBREW: "את זה מותר לכולם לדעת, ולכן רק העסק יכול למחוק את זה.",
     },
     "forget_which": {
-        ENGLISH: "Which of these should I forget?\n\n{lines}\n\nReply /forget and the id, for "
-        "example: /forget {example}",
-        HEBREW: "את מה מכל אלה לשכוח?\n\n{lines}\n\nענו /forget והמספר, למשל: /forget {example}",
+        ENGLISH: "Which of these should I forget?\n\n{lines}\n\nReply /forget and the number or "
+        "the id, for example: /forget {example}",
+        HEBREW: "את מה מכל אלה לשכוח?\n\n{lines}\n\nענו /forget והמספר או המזהה, למשל: "
+        "/forget {example}",
+    },
+    "forget_others": {
+        ENGLISH: "This comes from another chat. Should I forget it?\n\n{lines}\n\n"
+        "Then reply: /forget {example}",
+        HEBREW: "זה מצ'אט אחר. לשכוח את זה?\n\n{lines}\n\nאם כן, ענו: /forget {example}",
     },
     "and_more": {
         ENGLISH: "… and {count} more",

@@ -21,7 +21,8 @@ class Chunk:
     """A run of messages without a summary, and the digests that its summary builds on.
 
     ``seen`` holds the ids and texts that were read. If they differ when the summary is stored, a
-    message was edited, revoked or deleted meanwhile and the summary is void.
+    message was edited, revoked or deleted meanwhile and the summary is void. ``is_again``: it has a
+    summary, of excerpts, which is replaced together with those after it.
     """
 
     session_id: UUID
@@ -29,6 +30,7 @@ class Chunk:
     number: int
     messages: Sequence[Message]
     digests_before: Sequence[str]
+    is_again: bool = False
 
     @property
     def ids(self) -> list[UUID]:
@@ -89,17 +91,38 @@ def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | 
     open_states = [*WAITING_STATES, TurnState.SENDING]
     if answered_only and Turn.objects.filter(message__in=messages, state__in=open_states).exists():
         return None
-    number, digests = _chain_end(session)
+    number, digests = _chain_end(session.summarizations.all())
     return Chunk(session.pk, session.summarized_until, number + 1, messages, digests)
 
 
-def _chain_end(session: ChatSession) -> tuple[int, list[str]]:
-    """Return the last summary's number, and the digests since the last chapter, oldest first."""
-    last = list(
-        SummarizationMetadata.objects.filter(session=session)
-        .order_by("-number")
-        .values_list("number", "digest")[:FOLD]
+def chunk_of_excerpts(session_id: UUID) -> Chunk | None:
+    """Return the messages of the first of the last summaries that are excerpts, to sum up again.
+
+    Their messages are kept for this. What follows a summary of excerpts by the model stays.
+    """
+    session = ChatSession.objects.exclude(status=SessionStatus.ARCHIVED).filter(pk=session_id)
+    first: SummarizationMetadata | None = None
+    for made in SummarizationMetadata.objects.filter(session__in=session).order_by("-number"):
+        if not made.is_extractive or made.sources_deleted:
+            break
+        first = made
+    if first is None:
+        return None
+    inside = Message.objects.filter(
+        session=session_id, order_num__range=(first.first_order, first.last_order)
     )
+    messages = list(inside.exclude(role=Role.SUMMARY).defer("terms").order_by("order_num"))
+    if not messages:
+        return None
+    before = SummarizationMetadata.objects.filter(session=session_id, number__lt=first.number)
+    _number, digests = _chain_end(before)
+    after = first.first_order - 1
+    return Chunk(session_id, after, first.number, messages, digests, is_again=True)
+
+
+def _chain_end(chain: QuerySet[SummarizationMetadata]) -> tuple[int, list[str]]:
+    """Return the last summary's number, and the digests since the last chapter, oldest first."""
+    last = list(chain.order_by("-number").values_list("number", "digest")[:FOLD])
     digests = []
     for number, digest in last:
         if number % FOLD == 0:

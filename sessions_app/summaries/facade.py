@@ -6,6 +6,7 @@ from sessions_app.summaries.skills import SKILLS, skill_named
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
 from sessions_app.summaries.summarizer import Summarizer
 from sessions_app.summaries.summary_claims import (
+    excerpts_waiting,
     summaries_abandoned,
     summary_is_requested,
     summary_request,
@@ -16,6 +17,7 @@ __all__ = [
     "SKILLS",
     "Summarizer",
     "SummaryRules",
+    "excerpts_waiting",
     "is_due",
     "may_be_due",
     "session_summarize",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -16,16 +17,22 @@ from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.facade import is_knowledge, speaker_of, text_of
 from sessions_app.models import Message, SummaryWork
-from sessions_app.summaries.chunks import Chunk, chunk_next
+from sessions_app.summaries.chunks import Chunk, chunk_next, chunk_of_excerpts
 from sessions_app.summaries.sizes import sizes_for
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten
 from sessions_app.summaries.summary_claims import SummaryLease, summary_claim, summary_request
-from sessions_app.summaries.summary_store import ChunkChangedError, summary_store
+from sessions_app.summaries.summary_store import (
+    ChunkChangedError,
+    chunk_pass,
+    summary_store,
+)
 
 logger = logging.getLogger(__name__)
 
 # After this many failures the text is extracted, or the gap would stay open.
 MAX_ATTEMPTS = 3
+# Excerpts whose messages wait to be deleted are replaced when the model is back.
+AGAIN_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,8 @@ class SummaryRules:
     """The rules for a session's summaries.
 
     ``every`` is the number of messages that a summary covers. ``delete_messages`` says whether they
-    are deleted then. ``token_limit`` and ``user_role`` are those of the session's chat.
+    are deleted once the model has summed them up. ``token_limit`` and ``user_role`` are those of
+    the session's chat.
     """
 
     every: int
@@ -51,6 +59,8 @@ def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: Summar
     stored = 0
     while lease := summary_claim(session_id):
         try:
+            if rules.delete_messages:
+                stored += _replace_excerpts(lease, summarizer, rules)
             while chunk := _next(session_id, rules):
                 stored += _make_one(chunk, lease, summarizer, rules)
         except LeaseLostError as lost:
@@ -60,7 +70,8 @@ def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: Summar
             logger.warning("A summary of session %s was not made: %s", session_id, error)
             lease.postpone(named_error_text(error))
             break
-        lease.finish()
+        waits = rules.delete_messages and chunk_of_excerpts(session_id) is not None
+        lease.finish(again_at=timezone.now() + AGAIN_AFTER if waits else None)
         # A message that arrived after the last check found the work still marked as due.
         if _next(session_id, rules) is None:
             break
@@ -72,32 +83,57 @@ def _next(session_id: UUID, rules: SummaryRules) -> Chunk | None:
     return chunk_next(session_id, every=rules.every, answered_only=rules.delete_messages)
 
 
+def _replace_excerpts(lease: SummaryLease, summarizer: Summarizer, rules: SummaryRules) -> int:
+    """Let the model sum up what the last summaries have only excerpts of, if it can by now.
+
+    The first of them is made again. Those after it go, and are made as if they were new.
+    """
+    chunk = chunk_of_excerpts(lease.session_id)
+    if chunk is None or summarizer.chat_model is None:
+        return 0
+    try:
+        return _make_one(chunk, lease, summarizer, rules)
+    except ChatModelError as error:
+        logger.info("Session %s keeps its summary of excerpts: %s", lease.session_id, error)
+        return 0
+
+
 def _make_one(
     chunk: Chunk, lease: SummaryLease, summarizer: Summarizer, rules: SummaryRules
 ) -> int:
-    """Make and store one summary; return 0 if its messages changed meanwhile."""
+    """Make and store one summary.
+
+    Return 0 if there is nothing to sum up, or its messages changed meanwhile.
+    """
     sizes = sizes_for(rules.token_limit)
     lines = [_line(message, rules.user_role) for message in chunk.messages if is_knowledge(message)]
-    digest = _model_or_excerpts(
+    digest = chapter = _model_or_excerpts(
         lambda: summarizer.digest(lines, longest=sizes.digest, renew=lease.renew),
         lambda: extract(lines, longest=sizes.digest),
+        chunk,
         lease,
     )
-    chapter = None
-    if chunk.closes_chapter:
+    if chunk.is_again and digest.is_extractive:
+        return 0
+    if chunk.closes_chapter and digest.text:
         digests = [*chunk.digests_before, digest.text]
         chapter = _model_or_excerpts(
             lambda: summarizer.chapter(digests, longest=sizes.chapter, renew=lease.renew),
             lambda: shorten(digests, longest=sizes.chapter),
+            chunk,
             lease,
         )
     lease.renew()
     try:
+        if not digest.text:
+            delete = rules.delete_messages and not lines
+            chunk_pass(chunk=chunk, lease=lease, delete_messages=delete)
+            return 0
         summary_store(
             chunk=chunk,
             lease=lease,
             digest=digest,
-            chapter=chapter,
+            chapter=chapter if chunk.closes_chapter else None,
             skill_id=summarizer.skill.skill_id,
             delete_messages=rules.delete_messages,
             token_limit=rules.token_limit,
@@ -111,20 +147,21 @@ def _make_one(
 
 
 def _model_or_excerpts(
-    make: Callable[[], Made], excerpts: Callable[[], Made], lease: SummaryLease
+    make: Callable[[], Made], excerpts: Callable[[], Made], chunk: Chunk, lease: SummaryLease
 ) -> Made:
-    """Return the model's text, or the extractive one if the model failed too often.
+    """Return the model's text, or the extractive one if the model failed too often or says nothing.
 
     Raises ChatModelError if it should be tried again later, and LeaseLostError.
     """
     try:
-        return make()
+        made = make()
     except ChatModelError as error:
         attempts = SummaryWork.objects.values_list("attempts", flat=True).get(pk=lease.session_id)
-        if not error.permanent and attempts < MAX_ATTEMPTS:
+        if chunk.is_again or (not error.permanent and attempts < MAX_ATTEMPTS):
             raise
         logger.warning("The summary of session %s is made of excerpts: %s", lease.session_id, error)
         return excerpts()
+    return made if made.text.strip() else excerpts()
 
 
 def _line(message: Message, user_role: str) -> Line:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from memoryproject.foundation.compiled_sql import read_prepared
 from memoryproject.foundation.leases import Lease
-from sessions_app.models import SummaryWork
+from sessions_app.models import SummarizationMetadata, SummaryWork
+from sessions_app.models.sessions import SessionStatus
 
 # The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
@@ -31,9 +32,9 @@ class SummaryLease(Lease[SummaryWork]):
         """Reset the failures, because a summary was stored."""
         self.held().update(attempts=1, error="")
 
-    def finish(self) -> None:
-        """Mark that nothing is due any more."""
-        self.release(due=False, attempts=0, error="", not_before=None)
+    def finish(self, *, again_at: datetime | None = None) -> None:
+        """Mark that nothing is due any more, or not before ``again_at``."""
+        self.release(due=False, attempts=0, error="", not_before=again_at)
 
     def postpone(self, error: str) -> None:
         """Store a failure; the delay before the next try grows each time."""
@@ -71,6 +72,25 @@ def summary_claim(session_id: UUID, *, now: datetime | None = None) -> SummaryLe
     unchanged = SummaryWork.objects.filter(due=True, attempts=work.attempts)
     token = unchanged.claim(work, now=now, attempts=F("attempts") + 1)
     return SummaryLease(work, token) if token else None
+
+
+def excerpts_waiting(now: datetime) -> list[UUID]:
+    """Return the session that waits longest for the model to replace its last summary's excerpts.
+
+    One at a time: a model that is still down must not hold up other work.
+    """
+    later = SummarizationMetadata.objects.filter(
+        session=OuterRef("session"), number__gt=OuterRef("number")
+    )
+    last = SummarizationMetadata.objects.filter(
+        ~Exists(later),
+        is_extractive=True,
+        sources_deleted=False,
+        session__summary_work__due=False,
+    ).exclude(session__status=SessionStatus.ARCHIVED)
+    waits = last.exclude(session__summary_work__not_before__gt=now)
+    oldest = waits.order_by(F("session__summary_work__not_before").asc(nulls_first=True))
+    return list(oldest.values_list("session", flat=True)[:1])
 
 
 def summaries_abandoned(now: datetime) -> list[UUID]:

@@ -40,12 +40,19 @@ def summary_store(
 ) -> SummarizationMetadata:
     """Store the summary of a chunk as the session's next message, with its record.
 
+    ``delete_messages`` holds for a summary by the model: while it is of excerpts, nothing else
+    tells what was said.
+
     Raises LeaseLostError and ChunkChangedError, and then nothing is stored.
     """
     with transaction.atomic():
         session = ChatSession.objects.select_for_update(no_key=True).get(pk=chunk.session_id)
         lease.lock()
+        if chunk.is_again:
+            summaries_retract(session=session, order_num=chunk.messages[0].order_num)
         _check_unchanged(session, chunk)
+        is_extractive = digest.is_extractive or bool(chapter and chapter.is_extractive)
+        delete_messages = delete_messages and not is_extractive
         record = SummarizationMetadata(
             session=session,
             number=chunk.number,
@@ -58,7 +65,7 @@ def summary_store(
             chapter=chapter.text if chapter else "",
             skill_id=skill_id,
             model=digest.model,
-            is_extractive=digest.is_extractive or bool(chapter and chapter.is_extractive),
+            is_extractive=is_extractive,
             sources_deleted=delete_messages,
             created_at=now,
         )
@@ -70,6 +77,21 @@ def summary_store(
         session.save(update_fields=["summarized_until", "total_tokens"])
     logger.info("Session %s: %s was stored.", session.session_id, record)
     return record
+
+
+def chunk_pass(*, chunk: Chunk, lease: SummaryLease, delete_messages: bool) -> None:
+    """Go on behind a chunk in which there is nothing to sum up.
+
+    Raises LeaseLostError and ChunkChangedError, and then nothing is stored.
+    """
+    with transaction.atomic():
+        session = ChatSession.objects.select_for_update(no_key=True).get(pk=chunk.session_id)
+        lease.lock()
+        _check_unchanged(session, chunk)
+        session.summarized_until = chunk.last_order
+        if delete_messages:
+            _delete(session, chunk)
+        session.save(update_fields=["summarized_until", "total_tokens"])
 
 
 def _check_unchanged(session: ChatSession, chunk: Chunk) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
+
+# The name in a turn's context.
+LISTED = "listed"
 
 
 @dataclass
@@ -13,14 +17,15 @@ class Draft:
 
     ``is_system_text``: the text is one of ours (a confirmation, an apology, a list of what is
     remembered), not a model's: it is not knowledge and never recalled. ``uses_memory``: it may
-    hold memories or messages that were stored when it was made. ``shown``: the memories that it
-    lists. The other fields go into the turn as they are.
+    hold memories or messages that were stored when it was made. ``listed``: the
+    entries of its numbered list, each with its memory if it is one. The other fields go into the
+    turn as they are.
     """
 
     text: str
     is_system_text: bool = False
     uses_memory: bool = True
-    shown: list[UUID] = field(default_factory=list)
+    listed: Mapping[int, UUID | None] = field(default_factory=dict)
     prompt: list[dict[str, Any]] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     left_out: dict[str, Any] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnRe
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.draft import LISTED, Draft
 from sessions_app.turns.turn_claims import TurnLease
 
 
@@ -55,6 +55,9 @@ def reply_store(
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
             stored = {"reply": _store_message(turn, session, draft, chat_memory)}
+        if draft.listed:
+            listed = {str(number): key and str(key) for number, key in draft.listed.items()}
+            stored["context"] = {**turn.context, LISTED: listed}
         parts_store(turn, _parts(draft, provider))
         _replay_store(turn, draft)
         turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
@@ -123,7 +126,7 @@ def _replay_store(turn: Turn, draft: Draft) -> None:
         turn=turn,
         prompt=draft.prompt,
         recalled=draft.recalled,
-        shown=[str(key) for key in draft.shown],
+        shown=[str(key) for key in draft.listed.values() if key],
         left_out=draft.left_out,
         summary_id=draft.summary_id,
         model=draft.model,

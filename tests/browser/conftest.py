@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -22,6 +22,8 @@ from tests.browser.visit import Visit, with_its_requests
 from tests.world import CLIENT, World, message_from
 
 USERNAME, PASSWORD = "staff", "sample-pass-1"
+# Playwright's own five seconds are too short on a machine that is busy with other tests.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,18 @@ an embedded PostgreSQL, in folders of their own."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import httpx
 import psutil
@@ -38,6 +42,9 @@ from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
 
 COMMAND_SECONDS = 120
+# Below those that Linux and macOS give to whoever asks for any.
+PORTS = (15_000, 32_000)
+_PORT_FILES: list[IO[str]] = []
 # The workers of all lanes.
 WORKERS = 10
 # Where a run of the tests shares what it made.
@@ -328,6 +335,20 @@ def kill(processes: list[psutil.Process]) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that is this process's until it ends.
+
+    The kernel gives others, to connections and to whoever asks for any port, and no other process
+    of tests chooses it as long as its file is locked.
+    """
+    folder = Path(tempfile.gettempdir()) / f"ports-of-tests-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    while True:
+        port = random.randrange(*PORTS)
+        # Locked as long as it is open.
+        file = (folder / str(port)).open("w")
+        with suppress(OSError), socket.socket() as probe:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            probe.bind(("127.0.0.1", port))
+            _PORT_FILES.append(file)
+            return port
+        file.close()

@@ -73,7 +73,6 @@ def test_killed_between_two_tries_to_send(live: Stage) -> None:
     wait_until(
         lambda: [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["waiting"],
         "between two tries it is on record that nothing went out",
-        seconds=10,
     )
 
     kill_worker_in(live, phone)
@@ -97,7 +96,6 @@ def test_killed_between_two_parts_of_a_long_answer(live: Stage) -> None:
             [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["sent", "waiting"]
         ),
         "it is on record that one part is out and the other is not",
-        seconds=10,
     )
 
     kill_worker_in(live, phone)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
 
 import psutil
 import pytest
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.processes
 
 # More than there are workers for answers.
 CHATS = 7
+WORKERS = 4
 APOLOGY = "Sorry, I can't answer right now."
 
 
@@ -35,7 +38,7 @@ def test_a_hanging_model_holds_up_no_command_and_no_answer_for_long() -> None:
         phones = [new_phone() for _ in range(CHATS)]
         for phone in phones:
             hanging.post.say(phone, "hanging question")
-        wait_until(lambda: hold.reached >= 4, "every worker waits for the model")
+        wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
         quick = new_phone()
         hanging.post.say(quick, "/help")
 
@@ -74,6 +77,56 @@ def test_the_workers_of_all_lanes_are_killed_and_replaced(live: Stage) -> None:
     assert live.wait_for_answers(phone, 2)[1] == "answer to: after the kill"
     after = live.installation.all_workers()
     assert not {each.pid for each in before} & {each.pid for each in after}
+
+
+def test_a_job_is_held_while_its_worker_lives_and_given_out_again_when_it_dies(
+    live: Stage, tmp_path: Path
+) -> None:
+    """No sweep knows this job: nothing but the queue itself gives it out again."""
+    started, over = tmp_path / "started", tmp_path / "over"
+    script = f"echo $PPID >> {started}; while [ ! -e {over} ]; do sleep 0.1; done"
+    live.installation.manage(
+        "shell",
+        "-c",
+        "from memoryproject.foundation.process.lanes import enqueue\n"
+        f"enqueue('subprocess.call', ['sh', '-c', {script!r}])",
+    )
+
+    def workers() -> list[int]:
+        """Those that have begun the job, one after the other."""
+        return [int(pid) for pid in started.read_text().split()] if started.exists() else []
+
+    def locked() -> list[datetime]:
+        found = live.database.rows("SELECT lock FROM django_q_ormq WHERE lock > now()")
+        return [row["lock"] for row in found]
+
+    try:
+        (first,) = wait_until(workers, "a worker has the job")
+        (taken,) = locked()
+        wait_until(lambda: locked() > [taken], "it is held for longer")
+        assert workers() == [first], "nobody else has it"
+        psutil.Process(first).kill()
+        wait_until(lambda: len(workers()) == 2, "another worker has it")
+    finally:
+        over.touch()
+    wait_until(lambda: not locked(), "the job is done")
+    assert len(workers()) == 2
+
+
+def test_no_job_waits_for_a_worker_that_has_taken_another(live: Stage) -> None:
+    """Whatever PostgreSQL believes of the queue: no schedule runs here that would bring them up."""
+    live.database.believe_in_one_row("django_q_ormq")
+    hold = live.openai.hold_chat("every worker")
+    phones = [new_phone() for _ in range(WORKERS)]
+    for phone in phones:
+        live.post.say(phone, "every worker")
+    wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
+    waiting = [new_phone() for _ in range(3 * WORKERS)]
+    for phone in waiting:
+        live.post.say(phone, "one of many")
+    hold.release()
+    for phone in waiting:
+        assert live.wait_for_answers(phone, 1) == ["answer to: one of many"]
 
 
 def test_a_stopped_worker_is_replaced_when_the_others_wait_for_it(live: Stage) -> None:

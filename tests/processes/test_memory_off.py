@@ -26,9 +26,7 @@ def forgetful() -> Iterator[Stage]:
 
 
 def assert_nothing_stays(forgetful: Stage, marker: str) -> None:
-    wait_until(
-        lambda: not forgetful.database.tables_with(marker), f"no row holds {marker}", seconds=10
-    )
+    wait_until(lambda: not forgetful.database.tables_with(marker), f"no row holds {marker}")
     assert marker not in forgetful.installation.output()
     for table in STORES:
         assert forgetful.database.rows(f"SELECT 1 FROM {table} LIMIT 1") == []

@@ -127,7 +127,6 @@ def test_a_reply_is_sent_once_though_its_worker_is_killed_between_two_tries(
     wait_until(
         lambda: [part["state"] for part in live.database.parts(f"{phone}@c.us")][1:] == ["waiting"],
         "it is on record that nothing went out",
-        seconds=10,
     )
     kill_worker_in(live, phone)
     live.graph.refused.remove(reply)

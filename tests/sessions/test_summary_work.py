@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
@@ -16,8 +17,14 @@ from sessions_app.models import Message, SummaryWork, Turn
 from sessions_app.models.roles import Limits
 from sessions_app.summaries.chunks import chunk_next
 from sessions_app.summaries.summarizer import Made, Summarizer
-from sessions_app.summaries.summary_claims import summaries_abandoned, summary_claim
+from sessions_app.summaries.summary_claims import (
+    excerpts_waiting,
+    summaries_abandoned,
+    summary_claim,
+    summary_request,
+)
 from sessions_app.summaries.summary_store import summary_store
+from sessions_app.sweeps import leased_kinds
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, World, message_from
 
@@ -260,3 +267,129 @@ class TestDeletedSources:
         world.work()
         assert len(world.provider.sent) == 4
         assert world.sum_up(CLIENT) == 2
+
+
+class TestDeletedSourcesAndAModelThatIsAway:
+    @pytest.fixture
+    def is_away(self, world: World) -> list[bool]:
+        """Whether the summarizer's model is away: while the list holds something."""
+        away: list[bool] = [True]
+
+        def answer(_: ChatRequest) -> str:
+            if away:
+                raise ChatModelError("down", permanent=True)
+            return "made by the model"
+
+        summarizer = Summarizer(chat_model=ScriptedChatModel(answer))
+        world.summarizing(4, summarizer=summarizer, delete_summarized_messages=True)
+        return away
+
+    def sweep(self, world: World, later: timedelta = timedelta(0)) -> int:
+        """What the sweep of each minute does."""
+        found = excerpts_waiting(timezone.now() + later)
+        for session_id in found:
+            summary_request(session_id)
+            world.rules.chat_memory.manage(conversation_id=session_id)
+        return len(found)
+
+    def contents(self, world: World) -> list[str]:
+        return [each.content for each in world.messages(CLIENT) if each.role != "summary"]
+
+    def test_messages_stay_while_there_are_only_excerpts(
+        self, world: World, is_away: list[bool]
+    ) -> None:
+        talk_to(world, 2)
+        said = self.contents(world)
+        assert world.sum_up(CLIENT) == 1
+        (made,) = summaries()
+        assert (made.is_extractive, made.sources_deleted) == (True, False)
+        assert self.contents(world) == said
+        assert world.session(CLIENT).summarized_until == 4
+
+    def test_they_go_when_the_model_has_summed_them_up(
+        self, world: World, is_away: list[bool]
+    ) -> None:
+        for start in (1, 3):
+            talk_to(world, 2, start)
+            assert world.sum_up(CLIENT) == 1
+        is_away.clear()
+        assert self.sweep(world, timedelta(minutes=5)) == 0, "it was tried a moment ago"
+        assert self.sweep(world, timedelta(hours=2)) == 1
+        first, second = summaries()
+        for made in (first, second):
+            assert (made.is_extractive, made.sources_deleted) == (False, True)
+            assert made.digest == "made by the model"
+        # The summary of the first four messages was number 5.
+        assert [each.first_order for each in (first, second)] == [1, 6]
+        assert self.contents(world) == []
+        session = world.session(CLIENT)
+        assert session.total_tokens == sum(each.tokens for each in world.messages(CLIENT))
+        assert "excerpts" not in second.summary_message.content
+        assert self.sweep(world, timedelta(days=30)) == 0, "nothing is left to do"
+
+    def test_they_go_with_the_next_summary(self, world: World, is_away: list[bool]) -> None:
+        talk_to(world, 2)
+        world.sum_up(CLIENT)
+        is_away.clear()
+        talk_to(world, 2, 3)
+        assert world.sum_up(CLIENT) == 2
+        assert self.contents(world) == []
+        assert not any(made.is_extractive for made in summaries())
+
+    def test_they_stay_if_the_model_never_comes_back(
+        self, world: World, is_away: list[bool]
+    ) -> None:
+        talk_to(world, 2)
+        world.sum_up(CLIENT)
+        said, made = self.contents(world), summaries()
+        for hours in range(2, 50, 2):
+            assert self.sweep(world, timedelta(hours=hours)) == 1
+        assert self.contents(world) == said
+        assert summaries() == made
+        assert SummaryWork.objects.filter(due=True).count() == 0
+
+    @override_settings(CHAT_MEMORY_STRATEGY="summarize", DELETE_SUMMARIZED_MESSAGES=True)
+    def test_the_sweep_of_each_minute_finds_them(self, world: World, is_away: list[bool]) -> None:
+        talk_to(world, 2)
+        world.sum_up(CLIENT)
+        kinds = {kind.name: kind for kind in leased_kinds()}
+        assert kinds["excerpts"].sweep(timezone.now() + timedelta(hours=2)) == 1
+        assert SummaryWork.objects.get().due
+
+    def test_a_message_that_is_edited_meanwhile_is_summed_up_as_it_is_then(
+        self, world: World, is_away: list[bool]
+    ) -> None:
+        talk_to(world, 2)
+        world.sum_up(CLIENT)
+        world.rules.chat_memory.retext(message=world.messages(CLIENT)[0], content="edited")
+        is_away.clear()
+        world.sum_up(CLIENT)
+        assert [made.digest for made in summaries()] == ["made by the model"]
+        assert self.contents(world) == []
+
+
+class TestNothingToSumUp:
+    @pytest.mark.parametrize("delete", [False, True])
+    def test_commands_alone_get_no_summary(self, world: World, delete: bool) -> None:
+        world.summarizing(4, delete_summarized_messages=delete)
+        for number in range(2):
+            world.say(CLIENT, f"/remember fact {number}")
+        assert world.sum_up(CLIENT) == 0
+        assert summaries() == []
+        assert world.session(CLIENT).summarized_until == 4
+        assert len(world.messages(CLIENT)) == (0 if delete else 4)
+        talk_to(world, 2)
+        assert world.sum_up(CLIENT) == 1
+        (made,) = summaries()
+        assert (made.number, made.first_order) == (1, 5)
+        assert made.summary_message.content
+
+    def test_a_model_that_says_nothing_is_replaced_by_excerpts(self, world: World) -> None:
+        silent = Summarizer(chat_model=ScriptedChatModel(lambda _: " \n "))
+        world.summarizing(4, summarizer=silent, delete_summarized_messages=True)
+        talk_to(world, 2)
+        assert world.sum_up(CLIENT) == 1
+        (made,) = summaries()
+        assert made.is_extractive
+        assert "fact 1" in made.summary_message.content
+        assert len(world.messages(CLIENT)) == 5

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import select
 import time
+from collections.abc import Collection
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +33,21 @@ HEARTBEAT_SECONDS = 10
 READ_BYTES = 1024**2
 # A connection that was used a moment ago isn't checked again before each look for jobs.
 CHECK_SECONDS = 1.0
+# A worker takes a job for so long, and the process that leads it extends that while it lives: a
+# job is neither given out twice nor left, however long it takes.
+HOLD = timedelta(seconds=30)
+# The clocks of several hosts may differ by so much.
+CLOCK_SLACK = timedelta(minutes=1)
 QUEUE = OrmQ._meta.db_table
+# PostgreSQL may run a subquery of a condition once for each row that it is compared with, and each
+# run would take another job. A materialized one runs once, whatever the plan.
 TAKE = f"""
-UPDATE {QUEUE} SET lock = %s WHERE id IN (
-    SELECT id FROM {QUEUE} WHERE key = %s AND lock < %s ORDER BY id LIMIT %s
+WITH oldest AS MATERIALIZED (
+    SELECT id FROM {QUEUE} WHERE key = %s AND lock < %s ORDER BY id LIMIT 1
     FOR UPDATE SKIP LOCKED
-) AND {UNAWAITED} RETURNING id, payload
+)
+UPDATE {QUEUE} AS job SET lock = %s FROM oldest
+WHERE job.id = oldest.id AND {UNAWAITED} RETURNING job.id, job.payload
 """  # noqa: S608 constants only
 
 REMOVE = f"DELETE FROM {QUEUE} WHERE id = %s"  # noqa: S608 constants only
@@ -128,7 +139,7 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         return key
 
     def dequeue(self) -> list[tuple[int, str]] | None:
-        """Take the next jobs, oldest first; wait for a wake-up, or a moment, if there is none.
+        """Take the oldest job; wait for a wake-up, or a moment, if there is none.
 
         In one statement. The stock broker reads the jobs first, and of several clusters that read
         the same job all but one come away with nothing. A job whose taking is lost with PostgreSQL
@@ -139,8 +150,8 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
             self._checked_at = time.monotonic()
         now = timezone.now()
         with connections[Conf.ORM].cursor() as cursor:
-            cursor.execute(TAKE, [self.timeout(None), self.list_key, now, Conf.BULK])
-            taken: list[tuple[int, str]] = sorted(cursor.fetchall())
+            cursor.execute(TAKE, [self.list_key, now, now + HOLD])
+            taken: list[tuple[int, str]] = cursor.fetchall()
         if taken:
             return taken
         self._wait()
@@ -178,3 +189,16 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         """Return the reports of all clusters, without writing anything."""
         found = self.cache.get_many(self.cache.get(Conf.Q_STAT) or [])
         return list(found.values())
+
+
+def jobs_hold(*, held: Collection[int], left: Collection[int], now: datetime) -> None:
+    """Extend the time of the jobs that workers have; give back those that ended workers left.
+
+    A job that is taken for longer than any worker takes one is given back, too: the clock was set
+    back, or an earlier version took it.
+    """
+    if held:
+        OrmQ.objects.filter(pk__in=held).update(lock=now + HOLD)
+    if left:
+        OrmQ.objects.filter(pk__in=left).update(lock=now)
+    OrmQ.objects.filter(lock__gt=now + HOLD + CLOCK_SLACK).update(lock=now)

@@ -111,6 +111,23 @@ class JobSource:
         return None
 
 
+class WorkerJobs:
+    """Gives a lane's jobs to one worker, and notes in its timer the one that it has."""
+
+    def __init__(self, source: JobSource, timer: JobTimer) -> None:
+        self._source = source
+        self._timer = timer
+
+    def get(self) -> Any:
+        # The last one is done, or its result could not be stored: it is no longer held.
+        self._timer.job = 0
+        job = self._source.get()
+        if job != STOP:
+            # Redis has given its jobs away and names none.
+            self._timer.job = job["ack_id"] or 0
+        return job
+
+
 class JobResults:
     """Stores the results of one worker."""
 
@@ -156,6 +173,7 @@ class JobTimer:
     def __init__(self) -> None:
         # A state, or a time of the machine's monotonic clock. It is written in one step.
         self._kept = RawValue("d", -1)
+        self._job = RawValue("q", 0)
 
     def get_lock(self) -> nullcontext[None]:
         return nullcontext()
@@ -168,3 +186,11 @@ class JobTimer:
     @value.setter
     def value(self, seconds: float) -> None:
         self._kept.value = time.monotonic() + seconds if seconds > 0 else seconds
+
+    @property
+    def job(self) -> int:
+        return int(self._job.value)
+
+    @job.setter
+    def job(self, key: int) -> None:
+        self._job.value = key

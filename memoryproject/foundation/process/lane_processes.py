@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import wait
@@ -24,13 +25,19 @@ from django_q.scheduler import scheduler
 from django_q.status import Stat
 from django_q.worker import worker
 
+from memoryproject.foundation.process.brokers import jobs_hold
 from memoryproject.foundation.process.forked_programs import (
     RESTART_SECONDS,
     fork,
     name_process,
 )
 from memoryproject.foundation.process.future_times import future_times_repair
-from memoryproject.foundation.process.job_queue import JobResults, JobSource, JobTimer
+from memoryproject.foundation.process.job_queue import (
+    JobResults,
+    JobSource,
+    JobTimer,
+    WorkerJobs,
+)
 from memoryproject.foundation.process.lanes import (
     SCHEDULES,
     cluster_id,
@@ -65,6 +72,8 @@ class Lane:
         self.jobs = JobSource(partial(get_broker, name))
         self.slots = [WorkerSlot() for _ in range(lane_settings(name)["workers"])]
         self.is_stopping = False
+        # Jobs of workers that ended.
+        self.left: set[int] = set()
 
         self.pid = os.getpid()
         self.parent_pid = None
@@ -78,6 +87,11 @@ class Lane:
     @property
     def pool(self) -> list[ForkProcess]:
         return [slot.process for slot in self.slots if slot.process is not None]
+
+    @property
+    def held(self) -> list[int]:
+        """Return the jobs that living workers have."""
+        return [job for slot in self.slots if slot.process is not None and (job := slot.timer.job)]
 
     def status(self) -> str:
         if self.is_stopping:
@@ -112,6 +126,8 @@ class Lane:
             logger.error(
                 "A worker of the lane %s ended (%s) and is replaced.", self.name, process.exitcode
             )
+        if slot.timer.job:
+            self.left.add(slot.timer.job)
         process.close()
         slot.process = None
         self.reincarnations += 1
@@ -154,6 +170,7 @@ class Leader:
             self._send_heartbeats()
             self._wait()
             self._replace_ended_workers()
+        self._hold_jobs()
         for lane in self._lanes:
             Stat(lane).save()
 
@@ -163,6 +180,9 @@ class Leader:
     def _replace_ended_workers(self) -> None:
         for lane in self._lanes:
             self._is_sweep_due |= lane.replace_ended_workers()
+            if lane.left:
+                # Others can do what they had, at once.
+                self._beat_at = time.monotonic()
 
     def _sweep(self) -> None:
         """Let a process of its own say that workers started: what it loads ends with it."""
@@ -174,12 +194,22 @@ class Leader:
             self._sweeper = fork("sweep", send_changed)
 
     def _send_heartbeats(self) -> None:
-        """Store the heartbeats. django-q2 logs where it can't."""
+        """Store the heartbeats, and hold the jobs. django-q2 logs where it can't."""
         now = time.monotonic()
         if now >= self._beat_at:
             self._beat_at = now + BEAT_SECONDS
+            self._hold_jobs()
             for lane in self._lanes:
                 Stat(lane).save()
+
+    def _hold_jobs(self) -> None:
+        lanes = self._lanes
+        held = [job for lane in lanes for job in lane.held]
+        left = [job for lane in lanes for job in lane.left]
+        with _errors_logged("Jobs could not be held."):
+            jobs_hold(held=held, left=left, now=timezone.now())
+            for lane in lanes:
+                lane.left.clear()
 
     def _run_scheduler(self) -> None:
         """Put the jobs of due schedules into the queues."""
@@ -190,7 +220,9 @@ class Leader:
         for lane in self._lanes:
             use_lane(lane.name)
             if lane.name == SCHEDULES:
-                _times_repair()
+                # Nothing is left to a job: jobs wait for the schedules.
+                with _errors_logged("The times of schedules could not be looked at."):
+                    future_times_repair(timezone.now())
             scheduler(broker=lane.broker)
 
     def _wait(self) -> None:
@@ -215,7 +247,7 @@ def lead(names: Sequence[str], parent: int) -> None:
 def work(name: str, jobs: JobSource, timer: JobTimer) -> None:
     """Do the jobs of a lane until there are to be no more."""
     use_lane(name)
-    worker(jobs, JobResults(get_broker(name)), timer, Conf.TIMEOUT)
+    worker(WorkerJobs(jobs, timer), JobResults(get_broker(name)), timer, Conf.TIMEOUT)
 
 
 def send_changed() -> None:
@@ -230,14 +262,14 @@ def use_lane(name: str) -> None:
     chosen = lane_settings(name)
     Conf.CLUSTER_NAME = name
     Conf.TIMEOUT = chosen["timeout"]
-    Conf.RETRY = chosen["retry"]
     Conf.POLL = chosen["poll"]
 
 
-def _times_repair() -> None:
-    """Repair times in the future. Nothing is left to a job: jobs are what it repairs."""
+@contextmanager
+def _errors_logged(message: str) -> Iterator[None]:
+    """Log the database's errors: what is done here is done again soon."""
     try:
-        future_times_repair(timezone.now())
+        yield
     except Error:
-        logger.warning("The times of jobs could not be looked at.", exc_info=True)
+        logger.warning(message, exc_info=True)
         connections.close_all()

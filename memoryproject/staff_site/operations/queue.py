@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
-from django_q.conf import Conf
 from django_q.models import OrmQ, Success, Task
 from django_q.signing import SignedPackage
 from django_q.status import Stat
@@ -53,7 +52,7 @@ LANE_TITLES = {
 
 @dataclass(frozen=True)
 class Kind:
-    """Jobs of one kind; ``oldest``: the time since which the first of them waits or runs."""
+    """Jobs of one kind; ``oldest``: the time at which the first of them was enqueued."""
 
     name: str
     count: int
@@ -150,9 +149,8 @@ def _waiting(now: datetime) -> list[tuple[str, datetime]]:
 
 def _running(now: datetime) -> list[tuple[str, datetime]]:
     """Return the running jobs. Their ``lock`` is the time until which nobody else may take them."""
-    taken = timedelta(seconds=Conf.RETRY)
     rows = OrmQ.objects.filter(lock__gt=now).order_by("id")[:MAX_UNPACKED]
-    return [(_unpacked(row.payload, now)[0], (row.lock or now) - taken) for row in rows]
+    return [_unpacked(row.payload, now) for row in rows]
 
 
 def _unpacked(payload: str, since: datetime) -> tuple[str, datetime]:

@@ -100,7 +100,7 @@ MEMORY: Meanings = {
     "CHAT_MEMORY_STRATEGY": _("Whether long conversations are summed up."),
     "SUMMARIZE_EVERY_N": _("After how many messages they are summed up."),
     "SUMMARIZATION_SKILL": _("How they are summed up."),
-    "DELETE_SUMMARIZED_MESSAGES": _("Deletes messages once they are summed up."),
+    "DELETE_SUMMARIZED_MESSAGES": _("Deletes messages once the chat model has summed them up."),
     "CARDS_IN_PROMPT": _("How many cards of earlier sessions stand in a prompt."),
     "EXTRACT_MEMORIES": _("Learns facts from what people say, without /remember."),
     "EXTRACTION_MIN_CONFIDENCE": _("Facts that the model is less sure of wait for staff."),

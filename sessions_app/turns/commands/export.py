@@ -15,7 +15,13 @@ from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.turns.commands.memories import visible_to
-from sessions_app.turns.commands.replies import is_owners, lines_of, person, system_text
+from sessions_app.turns.commands.replies import (
+    is_owners,
+    lines_of,
+    list_of,
+    person,
+    system_text,
+)
 from sessions_app.turns.draft import Draft
 
 # More would flood a phone; staff can export a longer list.
@@ -43,7 +49,7 @@ def export_reply(*, turn: Turn) -> Draft:
         rest=text_for(rest, language),
     )
     _record(turn, count)
-    return system_text(text, shown=[memory.pk for memory in listed])
+    return system_text(text, listed=list_of(listed))
 
 
 def _own(turn: Turn) -> Q:

@@ -1,4 +1,4 @@
-"""/forget <id or words>: forget a memory."""
+"""/forget <number, id or words>: forget a memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from sessions_app.forgetting.facade import (
     object_forget_within,
 )
 from sessions_app.models import ForgottenKind, Turn
+from sessions_app.turns.commands.list_numbers import list_shown, numbers_in
 from sessions_app.turns.commands.memories import visible_to
 from sessions_app.turns.commands.replies import (
     is_owners,
     lines_of,
+    list_of,
     person,
     say,
     short_ids,
@@ -37,25 +39,27 @@ FORGOTTEN = "forgotten"
 
 
 def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft:
-    """Forget the memory with this id, or the only one with these words.
+    """Forget the memory with this number or id, or the only one with these words.
 
-    Where several match, the answer asks which one. The answer doesn't repeat the forgotten text.
+    Where several match, or one of another chat, the answer asks first. The answer doesn't repeat
+    the forgotten text.
     """
     language = turn.chat.language
+    numbers = numbers_in(which)
     if FORGOTTEN in turn.context:
         # A crash after the deletion kept the answer from being stored.
-        return _done(turn.context[FORGOTTEN], language)
+        return _done(turn.context[FORGOTTEN], numbers, language)
     if not which:
         return say("forget_usage", language)
-    seen = _matching(visible_to(turn), which)
-    own = _matching(may_forget(turn), which)
-    if not own:
-        public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
-        return say("forget_public" if public else "forget_none", language)
-    if len(own) > 1:
-        return _ask_which(own, turn)
-    (memory,) = own
-    shown = short_ids([memory.pk])[memory.pk]
+    if numbers is None:
+        found = _matching(turn, which)
+    elif len(numbers) > 1:
+        return say("forget_one_number", language, number=numbers[0])
+    else:
+        found = _numbered(turn, numbers[0])
+    if isinstance(found, Draft):
+        return found
+    memory, shown = found, short_ids([found.pk])[found.pk]
 
     def check_permission() -> None:
         if not may_forget(turn).filter(pk=memory.pk).exists():
@@ -65,7 +69,7 @@ def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft
         _forget(memory, shown, turn, dependencies, check_permission)
     except NothingToForgetError:
         return say("forget_none", language)
-    return _done(shown, language)
+    return _done(shown, numbers, language)
 
 
 def _forget(
@@ -87,8 +91,10 @@ def _forget(
         Turn.objects.filter(pk=turn.pk).update(context={**turn.context, FORGOTTEN: shown})
 
 
-def _done(shown: str, language: str) -> Draft:
+def _done(shown: str, numbers: list[int] | None, language: str) -> Draft:
     draft = say("forgotten", language, id=shown)
+    if numbers is not None:
+        draft = say("forgotten_number", language, id=shown, number=numbers[0])
     draft.uses_memory = False
     return draft
 
@@ -104,14 +110,54 @@ def may_forget(turn: Turn) -> QuerySet[Memory]:
     return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
 
 
-def _matching(memories: QuerySet[Memory], which: str) -> list[Memory]:
+def _numbered(turn: Turn, number: int) -> Memory | Draft:
+    """Return the memory with this number in the list that the person has just seen.
+
+    A number is never a word to search for. Where it names nothing, return the answer that says so.
+    """
+    language = turn.chat.language
+    listed = list_shown(turn)
+    if listed is None:
+        return say("forget_no_list", language, number=number)
+    if number not in listed:
+        first, last = min(listed), max(listed)
+        return say("forget_not_listed", language, number=number, first=first, last=last)
+    key = listed[number]
+    if key is None:
+        return say("forget_said", language, number=number)
+    memory = may_forget(turn).filter(pk=key).first()
+    if memory is None:
+        is_public = visible_to(turn).filter(pk=key, visibility=Visibility.PUBLIC).exists()
+        name = "forget_public" if is_public else "forget_gone"
+        return say(name, language, number=number)
+    return memory
+
+
+def _matching(turn: Turn, which: str) -> Memory | Draft:
+    """Return the memory with this id or the only one with these words, or a question about it."""
+    language = turn.chat.language
+    found = _with_id(may_forget(turn), which)
+    if len(found) == 1:
+        return found[0]
+    found = found or _with_words(may_forget(turn), which)
+    if not found:
+        seen = _with_id(visible_to(turn), which) or _with_words(visible_to(turn), which)
+        public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
+        return say("forget_public" if public else "forget_none", language)
+    is_others = any(
+        memory.visibility == str(Visibility.CHAT) and memory.chat_id != turn.chat_id
+        for memory in found
+    )
+    if len(found) == 1 and not is_others:
+        return found[0]
+    return _ask_which(found, turn)
+
+
+def _with_words(memories: QuerySet[Memory], which: str) -> list[Memory]:
     """Return the matching memories, at most one more than are listed.
 
-    They match by the beginning of the id; else by exactly this text; else by all of the words.
+    They match by exactly this text; else by all of the words.
     """
-    by_id = _with_id(memories, which)
-    if by_id:
-        return by_id
     same = list(memories.filter(fact_key=fact_key(which))[: MAX_COUNT + 1])
     if same:
         return same
@@ -135,5 +181,6 @@ def _ask_which(memories: list[Memory], turn: Turn) -> Draft:
     if len(memories) > MAX_COUNT:
         lines += "\n…"
     example = short_ids([memory.pk for memory in listed])[listed[0].pk]
-    text = text_for("forget_which", language, lines=lines, example=example)
-    return system_text(text, shown=[memory.pk for memory in listed])
+    name = "forget_which" if len(listed) > 1 else "forget_others"
+    text = text_for(name, language, lines=lines, example=example)
+    return system_text(text, listed=list_of(listed))

@@ -10,7 +10,7 @@ from memories_app.models import Memory
 from memories_app.search.facade import memories_in_order, memories_visible
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
-from sessions_app.turns.commands.replies import is_owners, lines_of, say, system_text
+from sessions_app.turns.commands.replies import is_owners, lines_of, list_of, say, system_text
 from sessions_app.turns.draft import Draft
 
 A_PAGE = 10
@@ -41,4 +41,4 @@ def memories_reply(*, turn: Turn, page: str) -> Draft:
         text += "\n\n" + text_for("memories_page", language, page=str(wanted), pages=str(pages))
         if wanted < pages:
             text += text_for("memories_next", language, next=str(wanted + 1))
-    return system_text(text, shown=[memory.pk for memory in listed])
+    return system_text(text, listed=list_of(listed, first=start + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from memories_app.models import Memory, Visibility
@@ -26,12 +26,17 @@ def say(name: str, language: str, **values: object) -> Draft:
     return system_text(text_for(name, language, **{key: str(each) for key, each in values.items()}))
 
 
-def system_text(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
+def system_text(text: str, *, listed: Mapping[int, UUID | None] | None = None) -> Draft:
     """Return a text that is put together from our texts.
 
-    ``shown``: the memories that it lists.
+    ``listed``: the entries of its numbered list, each with its memory if it is one.
     """
-    return Draft(text=text, is_system_text=True, model="command", shown=list(shown))
+    return Draft(text=text, is_system_text=True, model="command", listed=listed or {})
+
+
+def list_of(memories: Sequence[Memory], *, first: int = 1) -> dict[int, UUID | None]:
+    """Return the memories by the numbers that ``lines_of`` gives them."""
+    return {number: memory.pk for number, memory in enumerate(memories, start=first)}
 
 
 def failed(name: str, language: str, error: Exception) -> Draft:

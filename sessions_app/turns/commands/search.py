@@ -35,7 +35,8 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
         text = text_for("search_none", language)
     if found.degraded:
         text += "\n\n" + text_for("search_degraded", language)
-    draft = system_text(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
+    keys = (hit.id if hit.source == "memory" else None for hit in found.hits)
+    draft = system_text(text, listed=dict(enumerate(keys, start=1)))
     # An erasure finds the messages that it lists by this record.
     draft.recalled = [hit_record(hit) for hit in found.hits if hit.source != "memory"]
     return draft
