@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db.models import F, Func, IntegerField, JSONField, Q
 
+from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
 from sessions_app.conversations.facade import ChangeKind, parse_command, without_notice
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
@@ -209,13 +210,14 @@ class AnswerRedaction:
         return Fragments(text for key in keys for text in self._lineage.texts_by_id[key])
 
     def _kept(self, turn: Turn, replay: TurnReplay) -> Callable[[], Sequence[Kept]]:
-        """Return what else the answer may have its words from: the rest of its prompt."""
+        """Return what else the answer may have its words from: all else that it was given."""
         own = [turn.message.content] if turn.message is not None else []
 
         @cache
         def kept() -> list[Kept]:
-            prompts = [entry.get("content") or "" for entry in replay.prompt]
-            return kept_sentences([*prompts, *own])
+            given = [entry.get("content") or "" for entry in [*replay.prompt, *replay.recalled]]
+            listed = Memory.objects.filter(pk__in=replay.shown).values_list("content", flat=True)
+            return kept_sentences([*given, *listed, *own])
 
         return kept
 
