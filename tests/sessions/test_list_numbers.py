@@ -18,6 +18,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.command_texts import COMMAND_TEXTS
 from sessions_app.models import Turn
+from sessions_app.models.roles import Speaker
 from sessions_app.turns.commands.list_numbers import numbers_in
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -183,6 +184,15 @@ def test_a_list_of_another_chat_does_not_count(told: World) -> None:
     one(told, CLIENT, "/memories")
     assert is_text("forget_no_list", one(told, OTHER_CLIENT, "/forget 2"))
     assert len(kept()) == 4
+
+
+def test_a_list_that_a_program_was_shown_in_the_persons_place_does_not_count(told: World) -> None:
+    one(told, CLIENT, "/memories")
+    turn = Turn.objects.latest("pk")
+    speaker = Speaker(kind="token", name="a program").as_context()
+    Turn.objects.filter(pk=turn.pk).update(context={**turn.context, **speaker})
+    assert is_text("forget_no_list", one(told, CLIENT, "/forget 2"))
+    assert len(kept()) == 3
 
 
 def test_in_a_group_the_list_of_another_person_does_not_count(world: World) -> None:
