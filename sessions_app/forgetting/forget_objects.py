@@ -56,6 +56,7 @@ from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
 from sessions_app.forgetting.write_receipt import receipt_begin
 from sessions_app.history.facade import session_empty
+from sessions_app.media.dependencies import media_forget
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -70,6 +71,7 @@ from sessions_app.models import (
     Turn,
     TurnReplay,
 )
+from sessions_app.models.receipts import MEDIA_FILES
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ def _forget_locked(
         call_key=call_key,
         keep_turn=keep_turn,
     )
+    _files_forget(kind, step, head.receipt_id, keep_turn)
     steps.before(step)
     receipt = execute_plan(
         head=head,
@@ -219,6 +222,16 @@ def _forget_locked(
     )
     steps.after(step, receipt)
     return _add_swept(receipt, step.swept)
+
+
+def _files_forget(kind: str, step: StepInput, receipt_id: UUID, keep_turn: int | None) -> None:
+    """Have the files of what goes removed with the commit, and count them."""
+    kept = Message.objects.filter(turn__pk=keep_turn).values_list("pk", flat=True)
+    step.swept[MEDIA_FILES] += media_forget(
+        step.plan.messages - set(kept if keep_turn is not None else ()),
+        receipt_id=receipt_id,
+        chat_id=step.object_id if kind == str(ForgottenKind.CHAT) else None,
+    )
 
 
 def memories_forget(

@@ -243,6 +243,15 @@ def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None
         raise LimitReachedError(MESSAGES, until=access.hour_began_at + HOUR)
 
 
+def day_refusal(chat_id: UUID, limits: UsageLimits, now: datetime) -> str:
+    """Return the code of the limit of the day that the chat has reached, or ""."""
+    try:
+        _day_check(chat_id, limits, now)
+    except LimitReachedError as error:
+        return error.code
+    return ""
+
+
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)

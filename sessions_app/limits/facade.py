@@ -6,6 +6,7 @@ from sessions_app.limits.answer_limits import (
     answer_check,
     can_be_blocked,
     day_notice_due,
+    day_refusal,
     notice_for,
     spent_on,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "chats_with_access",
     "clients_day",
     "day_notice_due",
+    "day_refusal",
     "entry_count",
     "entry_decide",
     "is_known",

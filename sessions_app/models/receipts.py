@@ -14,6 +14,10 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.text.iso_times import iso_utc
+from sessions_app.models.stored_media import MediaFile, MediaState
+
+# Files of messages are counted in ``swept`` under this name, next to the tables' rows.
+MEDIA_FILES = "media files"
 
 
 class ForgottenKind(models.TextChoices):
@@ -122,6 +126,14 @@ class ForgetReceipt(Requested):
         at = date_format(timezone.localtime(self.forgotten_at), "SHORT_DATETIME_FORMAT")
         return f"{self.get_kind_display()}, {at}"
 
+    @property
+    def files_to_remove(self) -> int:
+        """Return how many of the files are there still, as their storage doesn't answer."""
+        if MEDIA_FILES not in self.swept:
+            return 0
+        rows = MediaFile.objects.filter(receipt_id=self.receipt_id, state=MediaState.STORED)
+        return rows.count()
+
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""
         return {
@@ -130,6 +142,7 @@ class ForgetReceipt(Requested):
             "object_id": str(self.object_id),
             "forgotten_at": iso_utc(self.forgotten_at),
             "swept": self.swept,
+            "files_to_remove": self.files_to_remove,
             "probe": self.probe,
             "probe_details": self.probe_details,
         }

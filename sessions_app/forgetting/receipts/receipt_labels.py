@@ -10,8 +10,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.forgetting.delete_messages import MEDIA_FILES
 from sessions_app.forgetting.execute import BACKUP_FILES
+from sessions_app.models.receipts import MEDIA_FILES
 
 # Labels for models whose own names say too little.
 WORDS = {
