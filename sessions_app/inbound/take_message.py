@@ -36,9 +36,9 @@ from sessions_app.limits.facade import (
     Entry,
     UsageLimits,
     access_of,
-    day_refusal,
     entry_count,
     entry_decide,
+    model_refusal,
 )
 from sessions_app.models import (
     Chat,
@@ -57,8 +57,6 @@ from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import turn_needs_model
 
 NOT_ANSWERED = "not answered: "
-# The code of a file whose message was past WhatsApp's window when it came.
-TOO_OLD = "too_old"
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 
@@ -147,11 +145,13 @@ def message_take(
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
-    if not due or message.revoked_at:
-        _request_file(incoming, message, entry.reason)
+    turn = None
+    if due and not message.revoked_at:
+        turn = _turn_open(incoming, entry, session=session, message=message)
+    if message.media and rules.fetch_media is not None:
+        rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
+    if turn is None:
         return Taken("stored, not to be answered", chat, message.message_id)
-    turn = _turn_open(incoming, entry, session=session, message=message)
-    _request_file(incoming, message, _refusal(incoming, turn))
     if turn.state != TurnState.PENDING:
         return Taken(_outcome(turn), chat, message.message_id, turn=turn)
     if _resets(incoming) and "notice" not in turn.context:
@@ -160,27 +160,6 @@ def message_take(
         session_end(session=session, at=now, actor=incoming.actor)
         session_start(chat=chat, now=now, actor=incoming.actor)
     return _answer_due("stored", incoming, turn, message.message_id)
-
-
-def _request_file(incoming: _Incoming, message: Message, refused: str) -> None:
-    """Have the message's file fetched, unless the message is refused: see ``fetch_media``."""
-    if message.media and incoming.rules.fetch_media is not None:
-        incoming.rules.fetch_media(message, refused)
-
-
-def _refusal(incoming: _Incoming, turn: Turn) -> str:
-    """Return the code of why the new turn's message isn't answered by the model, or "".
-
-    A message that waits as the assistant is paused isn't refused: staff read it.
-    """
-    if turn.state == TurnState.MISSED:
-        return TOO_OLD
-    reason: str = (
-        turn.error.code if turn.state == TurnState.REFUSED else turn.context.get("reason", "")
-    )
-    if reason or incoming.access is None or turn.state != TurnState.PENDING:
-        return reason
-    return day_refusal(incoming.chat.pk, incoming.rules.limits, incoming.now)
 
 
 def _answer_due(

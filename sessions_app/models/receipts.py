@@ -136,15 +136,16 @@ class ForgetReceipt(Requested):
 
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""
+        left = self.files_to_remove
         return {
             "receipt_id": str(self.receipt_id),
             "kind": self.kind,
             "object_id": str(self.object_id),
             "forgotten_at": iso_utc(self.forgotten_at),
             "swept": self.swept,
-            "files_to_remove": self.files_to_remove,
             "probe": self.probe,
             "probe_details": self.probe_details,
+            **({"files_to_remove": left} if left else {}),
         }
 
 

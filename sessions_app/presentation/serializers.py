@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 )
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
-from sessions_app.models import Chat, ChatSession, ForgottenKind
+from sessions_app.models import Chat, ChatSession, ForgetReceipt, ForgottenKind
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT, GODFATHER, chat_role
 from sessions_app.models.sessions import SessionStatus
@@ -296,7 +296,8 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     )
     forgotten_at = Moment(help_text="When it was forgotten.")
     swept = serializers.DictField(
-        child=serializers.IntegerField(), help_text="How many rows of which table."
+        child=serializers.IntegerField(),
+        help_text="How many rows of which table, and how many media files.",
     )
     probe = serializers.CharField(help_text="absent: it was looked for and not found.")
     probe_details = serializers.DictField(
@@ -306,6 +307,17 @@ class ReceiptSerializer(serializers.Serializer[Any]):
             "indexes and statistics looked_at. Empty for older receipts."
         ),
     )
+    files_to_remove = serializers.IntegerField(
+        required=False,
+        help_text=(
+            "How many of the files are there still, as their storage doesn't answer; left out "
+            "where there are none."
+        ),
+    )
+
+    def to_representation(self, receipt: ForgetReceipt) -> dict[str, object]:
+        """Return it as the erasure returned it."""
+        return receipt.as_dict()
 
 
 class ChatSerializer(serializers.Serializer[Any]):

@@ -30,6 +30,7 @@ from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.forgetting.receipts.receipt_labels import (
     actor_short,
     actor_words,
+    files_left_words,
     looked_at,
     looks_words,
     probe_words,
@@ -218,7 +219,8 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("how much"))
     def shown_swept(self, receipt: ForgetReceipt) -> str:
-        return shown_table((_("what"), _("how many")), swept_words(receipt.swept))
+        rows = [*swept_words(receipt.swept), *files_left_words(receipt)]
+        return shown_table((_("what"), _("how many")), rows)
 
     @admin.display(description=gettext_lazy("as a document"))
     def documents(self, receipt: ForgetReceipt) -> str:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.forgetting.receipts.receipt_labels import (
     actor_words,
+    files_left_words,
     looks_words,
     probe_words,
     swept_words,
@@ -69,6 +70,7 @@ def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
         *request_facts(receipt),
         (_("Check"), probe_words(receipt.probe)),
         (_("Keyed hash of the content"), receipt.content_hash),
+        *((str(label), str(files)) for label, files in files_left_words(receipt)),
     ]
 
 

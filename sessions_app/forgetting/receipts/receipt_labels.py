@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.forgetting.execute import BACKUP_FILES
+from sessions_app.models import ForgetReceipt
 from sessions_app.models.receipts import MEDIA_FILES
 
 # Labels for models whose own names say too little.
@@ -65,6 +66,16 @@ def table_words(table: str) -> str:
         if model._meta.db_table == table:
             return str(capfirst(model._meta.verbose_name_plural))
     return table
+
+
+def files_left_words(receipt: ForgetReceipt) -> list[tuple[str, int]]:
+    """Return how many files of the receipt are there still, where there are any."""
+    left = receipt.files_to_remove
+    return (
+        [(_("Files that are yet to be removed: their storage doesn't answer"), left)]
+        if left
+        else []
+    )
 
 
 def swept_words(swept: Mapping[str, int]) -> list[tuple[str, int]]:
