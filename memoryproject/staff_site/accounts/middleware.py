@@ -82,7 +82,8 @@ def _finished(request: HttpRequest, answer: HttpResponseBase) -> HttpResponseBas
         patch_cache_control(answer, private=True, no_store=True)
     if request.method != "POST" or not isinstance(answer, HttpResponseRedirect):
         return answer
-    if urlsplit(answer.url).path == reverse("admin:login"):
+    address = urlsplit(answer.url)
+    if address.path == reverse("admin:login") and "next=" in address.query:
         return HttpResponseRedirect(_login_address(request))
     token = request.POST.get("draft_token", "")
     if request.user.is_authenticated and DRAFT_TOKEN.fullmatch(token):

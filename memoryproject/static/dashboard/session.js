@@ -40,7 +40,9 @@
       end();
       return;
     }
-    const shown = document.getElementById(status === 404 ? "gone" : "closed").content.cloneNode(true);
+    const shown = document.createElement("main");
+    shown.className = "room-content";
+    shown.append(document.getElementById(status === 404 ? "gone" : "closed").content.cloneNode(true));
     replace(document.getElementById("main"), shown);
   }
 
