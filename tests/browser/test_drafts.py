@@ -70,8 +70,6 @@ def test_a_reply_survives_the_end_of_the_session(
 ) -> None:
     end(open_chat)
     send(open_chat)
-    expect(open_chat.get_by_text("You are logged out.")).to_be_visible()
-    open_chat.get_by_role("link", name="Log in again").click()
     log_in(open_chat)
     expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
     assert conversation(world) in open_chat.url
@@ -84,14 +82,29 @@ def test_a_reply_survives_the_end_of_the_session(
     assert box(open_chat) == ""
 
 
-def test_a_form_whose_post_reaches_a_login_stays(open_chat: Page, world: World) -> None:
-    """The question before it was answered by another server than the form."""
-    open_chat.route("**/jsi18n/", lambda route: route.fulfill(status=200))
-    drop_session(open_chat)
-    send(open_chat)
+def test_so_it_does_when_it_was_typed_for_long(staff: Page, world: World) -> None:
+    """The server is asked before the form is sent."""
+    world.say(CLIENT, "Is anybody there?")
+    staff.goto(conversation(world))
+    staff.evaluate("() => { window.staffSession.isFresh = () => false; }")
+    staff.get_by_label("Reply as staff").fill(TEXT)
+    drop_session(staff)
+    send(staff)
+    log_in(staff)
+    expect(staff.get_by_text("Your draft was restored.")).to_be_visible()
+    assert box(staff) == TEXT
+    staff.evaluate("() => { window.staffSession.isFresh = () => false; }")
+    send(staff)
+    expect(staff.get_by_text("Your reply is on its way.")).to_be_visible()
+    assert Turn.objects.filter(by_hand=True).count() == 1
+
+
+def test_a_page_that_noticed_it_leads_back_to_the_text(open_chat: Page, world: World) -> None:
+    end_all_sessions(open_chat)
+    expect(open_chat.get_by_text("You are logged out.")).to_be_visible(timeout=SOON)
+    open_chat.get_by_role("link", name="Log in again").click()
     log_in(open_chat)
     expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
-    expect(open_chat.get_by_text("This wasn't sent.")).to_be_visible()
     assert conversation(world) in open_chat.url
 
 

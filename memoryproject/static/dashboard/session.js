@@ -14,6 +14,9 @@
   const AGAIN = 60000;
   // Longer timers overflow.
   const LONGEST = 24 * 60 * 60 * 1000;
+  // A server that has answered so lately isn't asked before a form is sent.
+  const FRESH = 10000;
+  let heard = performance.now();
   let isOver = false;
 
   /** Shows this instead of the page; ``inside``: the part of it that goes. */
@@ -48,15 +51,15 @@
 
   /** Asks whether this login still holds. Asking doesn't prolong it. Throws where nobody answers. */
   async function check() {
-    if (isOver) return false;
     const headers = { "X-Live": "yes", "X-Staff": user };
     const signal = AbortSignal.timeout(PATIENCE);
     const answer = await fetch(session, { method: "HEAD", headers, signal, cache: "no-store", redirect: "error" });
-    if (answer.status === 401) end();
-    return !isOver;
+    heard = performance.now();
+    return answer.status !== 401;
   }
+  const isFresh = () => navigator.onLine && performance.now() - heard < FRESH;
 
-  const look = () => check().catch(() => {});
+  const look = () => check().then((isIn) => { if (!isIn) end(); }, () => {});
   const later = (wait) => setTimeout(() => look().then(() => { if (!isOver) later(AGAIN); }), wait);
   later(Math.min(Number(idle) * 1000 + 2000, LONGEST));
 
@@ -68,5 +71,5 @@
     document.documentElement.hidden = true;
     look().then(() => { document.documentElement.hidden = false; });
   });
-  window.staffSession = { check, refused };
+  window.staffSession = { check, isFresh, refused };
 })();

@@ -204,12 +204,12 @@
       isCleared = true;
     }
     if (!user || !form.matches("main form") || !isKept(form)) return;
-    if (passing.has(form)) {
+    waiting.delete(form);
+    if (!passing.has(form) && !keep(form)) return;
+    if (passing.has(form) || window.staffSession.isFresh()) {
       send(form);
       return;
     }
-    waiting.delete(form);
-    if (!keep(form)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     if (checking.has(form)) return;
@@ -217,7 +217,11 @@
     const { submitter } = event;
     window.staffSession.check().then((isIn) => {
       checking.delete(form);
-      if (!isIn) return;
+      if (!isIn) {
+        // The way to the login, and back.
+        location.assign(backTo());
+        return;
+      }
       passing.add(form);
       form.requestSubmit(submitter);
     }, () => {
