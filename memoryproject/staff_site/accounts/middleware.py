@@ -24,6 +24,8 @@ from memoryproject.staff_site.accounts.sessions import Standing, keep_alive, sta
 WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz", "/admin/live/")
 # Pages that can be opened before a second factor is set up.
 ALLOWED_BEFORE = ("admin:two_factor", "admin:logout", "admin:jsi18n")
+# Forms of who isn't logged in.
+OPEN = ("admin:login", "admin:login_code", "admin:logout", "set_language")
 # A form's text is kept in the browser until this cookie names the token that was sent with it.
 SAVED_COOKIE = "staff-saved"
 DRAFT_TOKEN = re.compile(r"[0-9a-f-]{4,64}")
@@ -48,6 +50,9 @@ class StaffSessions:
             answer = self._answer(request, standing_of(request), of_admin=of_admin)
         elif of_admin and is_live(request):
             answer = _nobody()
+        elif of_admin and request.method == "POST" and request.path not in map(reverse, OPEN):
+            # Before the check of the form's token, which fails without the login's cookies.
+            answer = HttpResponseRedirect(_login_address(request))
         answer = answer or self.get_response(request)
         return _finished(request, answer) if of_admin else answer
 
@@ -82,11 +87,10 @@ def _finished(request: HttpRequest, answer: HttpResponseBase) -> HttpResponseBas
         patch_cache_control(answer, private=True, no_store=True)
     if request.method != "POST" or not isinstance(answer, HttpResponseRedirect):
         return answer
-    address = urlsplit(answer.url)
-    if address.path == reverse("admin:login") and "next=" in address.query:
-        return HttpResponseRedirect(_login_address(request))
+    if not request.user.is_authenticated or answer.url.startswith(reverse("admin:login")):
+        return answer
     token = request.POST.get("draft_token", "")
-    if request.user.is_authenticated and DRAFT_TOKEN.fullmatch(token):
+    if DRAFT_TOKEN.fullmatch(token):
         place, safe = reverse("admin:index"), settings.SESSION_COOKIE_SECURE
         answer.set_cookie(SAVED_COOKIE, token, path=place, secure=safe, samesite="Lax")
     return answer
