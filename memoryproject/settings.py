@@ -143,6 +143,9 @@ DOCUMENT_MAX_PAGES = env.integer("DOCUMENT_MAX_PAGES", 500, minimum=1, maximum=1
 # --- files of messages --------------------------------------------------------------------
 # 0 days: they aren't kept.
 MEDIA_MAX_MB = env.integer("MEDIA_MAX_MB", 20, minimum=1, maximum=100)
+# 0 MB: no limit.
+MEDIA_MAX_MB_PER_CHAT = env.integer("MEDIA_MAX_MB_PER_CHAT", 500, minimum=0, maximum=10**8)
+MEDIA_MAX_MB_TOTAL = env.integer("MEDIA_MAX_MB_TOTAL", 20_000, minimum=0, maximum=10**8)
 MEDIA_RETENTION_DAYS = env.integer("MEDIA_RETENTION_DAYS", 90, minimum=0, maximum=36_500)
 # Empty: DATA_DIR/media. Else s3://bucket or s3://bucket/prefix.
 MEDIA_STORAGE = env.url("MEDIA_STORAGE", schemes=["s3"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
@@ -54,6 +55,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             context["staff_navigation"] = navigation(request, context["available_apps"])
             context["account_links"] = _account_links(request)
             context["search_address"] = search_address(request.user)
+            context["idle_seconds"] = settings.STAFF_SESSION_MINUTES * 60
         return context
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:

@@ -10,8 +10,6 @@ from django.db.models import QuerySet, Sum
 
 from sessions_app.conversations.facade import ChangeKind
 from sessions_app.forgetting.sweep import Sweep
-from sessions_app.media.dependencies import remove_after_commit
-from sessions_app.media.facade import media_detach
 from sessions_app.models import (
     ChatSession,
     InboundDelivery,
@@ -22,9 +20,6 @@ from sessions_app.models import (
 )
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
-
-# A receipt counts files under this name, next to the tables' rows.
-MEDIA_FILES = "media files"
 
 
 def messages_delete(sweep: Sweep, messages: QuerySet[Message]) -> None:
@@ -38,7 +33,6 @@ def messages_delete(sweep: Sweep, messages: QuerySet[Message]) -> None:
         return
     sweep.emptied_chats.update(message.chat_id for message in found)
     _delete_notes(sweep, ids)
-    _order_files(sweep, [message.pk for message in found if message.media])
     waiting = Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
     turns_move(
         waiting.exclude(pk=sweep.keep_turn),
@@ -79,16 +73,6 @@ def _delete_notes(sweep: Sweep, message_ids: Sequence[UUID]) -> None:
         sweep.recorder.record(ChangeKind.NOTE, key, text)
     deleted, _ = notes.delete()
     sweep.count(Note, deleted)
-
-
-def _order_files(sweep: Sweep, message_ids: Sequence[UUID]) -> None:
-    """Order the removal of the messages' files, which happens once the forgetting is certain."""
-    if not message_ids:
-        return
-    files = media_detach(message_ids)
-    if files:
-        sweep.swept[MEDIA_FILES] += files
-    remove_after_commit()
 
 
 def _delete_in_session(

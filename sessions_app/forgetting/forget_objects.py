@@ -55,6 +55,7 @@ from sessions_app.forgetting.execute import (
 from sessions_app.forgetting.probe import FOUND, Prober, build_prober
 from sessions_app.forgetting.write_receipt import receipt_begin
 from sessions_app.history.facade import session_empty
+from sessions_app.media.dependencies import media_forget
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -69,6 +70,7 @@ from sessions_app.models import (
     Turn,
     TurnReplay,
 )
+from sessions_app.models.receipts import MEDIA_FILES
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ def _forget_locked(
         call_key=call_key,
         keep_turn=keep_turn,
     )
+    _files_forget(kind, step, head.receipt_id, keep_turn)
     steps.before(step)
     receipt = execute_plan(
         head=head,
@@ -222,6 +225,16 @@ def _forget_locked(
     )
     steps.after(step, receipt)
     return _complete(receipt, step)
+
+
+def _files_forget(kind: str, step: StepInput, receipt_id: UUID, keep_turn: int | None) -> None:
+    """Have the files of what goes removed with the commit, and count them."""
+    kept = Message.objects.filter(turn__pk=keep_turn).values_list("pk", flat=True)
+    step.swept[MEDIA_FILES] += media_forget(
+        step.plan.messages - set(kept if keep_turn is not None else ()),
+        receipt_id=receipt_id,
+        chat_id=step.object_id if kind == str(ForgottenKind.CHAT) else None,
+    )
 
 
 def memories_forget(

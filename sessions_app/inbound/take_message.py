@@ -38,6 +38,7 @@ from sessions_app.limits.facade import (
     access_of,
     entry_count,
     entry_decide,
+    model_refusal,
 )
 from sessions_app.models import (
     Chat,
@@ -64,7 +65,8 @@ class IntakeRules:
     """The settings that affect an incoming message.
 
     ``speaker``: who writes in the person's place, if the message comes through the API.
-    ``fetch_media`` has the file of a stored message fetched; None: files aren't kept.
+    ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
+    None: files aren't kept.
     """
 
     memory_enabled: bool = False
@@ -74,7 +76,7 @@ class IntakeRules:
     group_policy: str = "mention"
     limits: UsageLimits = field(default_factory=UsageLimits)
     speaker: Speaker | None = None
-    fetch_media: Callable[[Message], object] | None = None
+    fetch_media: Callable[[Message, str], object] | None = None
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -143,11 +145,13 @@ def message_take(
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
+    turn = None
+    if due and not message.revoked_at:
+        turn = _turn_open(incoming, entry, session=session, message=message)
     if message.media and rules.fetch_media is not None:
-        rules.fetch_media(message)
-    if not due or message.revoked_at:
+        rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
+    if turn is None:
         return Taken("stored, not to be answered", chat, message.message_id)
-    turn = _turn_open(incoming, entry, session=session, message=message)
     if turn.state != TurnState.PENDING:
         return Taken(_outcome(turn), chat, message.message_id, turn=turn)
     if _resets(incoming) and "notice" not in turn.context:

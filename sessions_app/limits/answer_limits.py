@@ -41,7 +41,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, ChatReques
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
-from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, access_of, hour_runs
+from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, Entry, access_of, hour_runs
 from sessions_app.limits.usage_limits import (
     BLOCKED,
     BUDGET,
@@ -51,6 +51,7 @@ from sessions_app.limits.usage_limits import (
     NOT_ALLOWED,
     OPTED_OUT,
     TOKENS,
+    TOO_OLD,
     LimitReachedError,
     UsageLimits,
 )
@@ -241,6 +242,33 @@ def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None
         return
     if hour_runs(access, now) and access.hour_messages > limits.messages_per_hour:
         raise LimitReachedError(MESSAGES, until=access.hour_began_at + HOUR)
+
+
+def model_refusal(
+    turn: Turn | None,
+    entry: Entry,
+    access: ChatAccess | None,
+    limits: UsageLimits,
+    now: datetime,
+) -> str:
+    """Return the code of why the model isn't going to answer a new message, or "".
+
+    ``turn``: None for a message that asks for no answer. ``access``: None for who has no limits.
+    A turn that waits as the assistant is paused isn't refused: staff read its message.
+    """
+    if turn is None:
+        return entry.reason
+    if turn.state == TurnState.MISSED:
+        return TOO_OLD
+    refused = turn.state == TurnState.REFUSED
+    reason: str = turn.error.code if refused else turn.context.get("reason", "")
+    if reason or access is None or turn.state != TurnState.PENDING:
+        return reason
+    try:
+        _day_check(turn.chat_id, limits, now)
+    except LimitReachedError as error:
+        return error.code
+    return ""
 
 
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:

@@ -6,6 +6,7 @@ from sessions_app.limits.answer_limits import (
     answer_check,
     can_be_blocked,
     day_notice_due,
+    model_refusal,
     notice_for,
     spent_on,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "entry_decide",
     "is_known",
     "known_chats_waiting",
+    "model_refusal",
     "notice_for",
     "spent_on",
     "standing_set",

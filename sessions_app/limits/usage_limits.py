@@ -26,6 +26,9 @@ HOUR_CODES = (MESSAGES, COMMANDS)
 DAY_CODES = (MODEL_CALLS, TOKENS, BUDGET)
 REASONS = (BLOCKED, OPTED_OUT, NOT_ALLOWED, *HOUR_CODES, *DAY_CODES)
 
+# The message was past WhatsApp's window when it came; no limit.
+TOO_OLD = "too_old"
+
 # Commands need no model. The owner of a number may still look something up in a busy hour.
 COMMANDS_A_MESSAGE = 2
 

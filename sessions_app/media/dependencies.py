@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -18,14 +19,20 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 from memoryproject.foundation.process.lanes import enqueue, with_commit
 from sessions_app.media.fetch import MediaDependencies
 from sessions_app.media.media_store import (
+    media_detach,
     media_drop,
     media_row_create,
     ordered_files_remove,
     strays_remove,
 )
-from sessions_app.models import Message
+from sessions_app.media.quota import MediaQuota
+from sessions_app.models import MediaFile, Message
 
 logger = logging.getLogger(__name__)
+
+MB = 1024 * 1024
+# So long the answer to an erasure waits for a bucket; a worker removes what is left.
+AWAITED_SECONDS = 10.0
 
 
 def build_media_dependencies() -> MediaDependencies:
@@ -33,8 +40,14 @@ def build_media_dependencies() -> MediaDependencies:
     return MediaDependencies(
         providers=configured_providers(),
         storage=configured_media_storage(),
-        max_bytes=settings.MEDIA_MAX_MB * 1024 * 1024,
+        max_bytes=settings.MEDIA_MAX_MB * MB,
+        quota=build_media_quota(),
     )
+
+
+def build_media_quota() -> MediaQuota:
+    """Build the limits of the bytes that files may use."""
+    return MediaQuota(settings.MEDIA_MAX_MB_PER_CHAT * MB, settings.MEDIA_MAX_MB_TOTAL * MB)
 
 
 def enqueue_media(media_id: UUID) -> None:
@@ -42,35 +55,65 @@ def enqueue_media(media_id: UUID) -> None:
     enqueue("sessions_app.tasks.fetch_media", str(media_id), task_name=f"media {media_id}")
 
 
-def media_request(message: Message) -> None:
-    """Have the file of a message fetched after the open transaction, where files are kept."""
+def media_request(message: Message, refused: str = "") -> None:
+    """Have the file of a message fetched after the open transaction, where files are kept.
+
+    ``refused``: the code of why it isn't fetched.
+    """
     if not settings.MEDIA_RETENTION_DAYS:
         return
-    row = media_row_create(message)
-    if row is not None:
+    row = media_row_create(message, refused)
+    if row is not None and not refused:
         with_commit(partial(enqueue_media, row.pk))
+
+
+def media_forget(
+    message_ids: Collection[UUID], *, receipt_id: UUID, chat_id: UUID | None = None
+) -> int:
+    """Remove the files of messages that are forgotten, or of a whole chat; return their number.
+
+    It happens right after the commit, before anybody is told that they are forgotten. What isn't
+    removed then, as a bucket doesn't answer, a worker removes, and the receipt says how much it is.
+    """
+    files = media_detach(message_ids, chat_id=chat_id, receipt_id=receipt_id)
+    transaction.on_commit(partial(_media_forget_now, receipt_id), robust=True)
+    return files
+
+
+def _media_forget_now(receipt_id: UUID) -> None:
+    ordered_media_remove(receipt_id=receipt_id, seconds=AWAITED_SECONDS)
+    if MediaFile.objects.filter(receipt_id=receipt_id).exists():
+        _media_remove_enqueue()
 
 
 def remove_after_commit() -> None:
     """Have the orders to remove files carried out after the commit.
 
-    A bucket is left to a worker: no request waits for it. What this doesn't do, the sweep does.
+    A bucket is left to a worker: no webhook waits for it. What this doesn't do, the sweep does.
     """
     transaction.on_commit(_ordered_media_remove_soon, robust=True)
 
 
 def _ordered_media_remove_soon() -> None:
     if configured_media_storage().is_remote:
-        enqueue("sessions_app.tasks.remove_media", task_name="removal of files")
+        _media_remove_enqueue()
     else:
         ordered_media_remove()
 
 
-def ordered_media_remove() -> int:
-    """Carry the orders out; where the storage doesn't answer, they stay for the next sweep."""
+def _media_remove_enqueue() -> None:
+    enqueue("sessions_app.tasks.remove_media", task_name="removal of files")
+
+
+def ordered_media_remove(*, receipt_id: UUID | None = None, seconds: float | None = None) -> int:
+    """Carry the orders out; where the storage doesn't answer, they stay for the next sweep.
+
+    ``receipt_id``, ``seconds``: see ``ordered_files_remove``.
+    """
+    storage = configured_media_storage()
     try:
-        return ordered_files_remove(configured_media_storage())
-    except MediaStorageError as error:
+        return ordered_files_remove(storage, receipt_id=receipt_id, seconds=seconds)
+    except OSError as error:
         logger.warning("Files are yet to be removed: %s", error)
         return 0
 

@@ -19,15 +19,19 @@ from sessions_app.media.outgoing_types import (
     outgoing_type,
     sent_name,
 )
+from sessions_app.media.quota import MediaQuota, bytes_used, largest_chats, refused_for_room
 
 __all__ = [
     "EXTENSIONS",
     "HEAD",
     "MediaDependencies",
+    "MediaQuota",
     "OutgoingType",
     "attachment_of",
     "attachment_store",
     "attachment_undo",
+    "bytes_used",
+    "largest_chats",
     "media_abandoned",
     "media_detach",
     "media_drop",
@@ -36,6 +40,7 @@ __all__ = [
     "media_row_create",
     "ordered_files_remove",
     "outgoing_type",
+    "refused_for_room",
     "sent_name",
     "strays_remove",
     "type_of",

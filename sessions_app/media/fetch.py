@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.media import MediaError, Med
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.media.file_types import HEAD, type_of
 from sessions_app.media.media_store import media_name
+from sessions_app.media.quota import CHAT_FULL, TOTAL_FULL, MediaQuota
 from sessions_app.models import Chat, MediaFile, Message
 from sessions_app.models.stored_media import MediaState
 
@@ -30,15 +31,17 @@ logger = logging.getLogger(__name__)
 # The delays after failures; providers keep files for some days.
 WAITS = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=15), timedelta(hours=2))
 MAX_ATTEMPTS = len(WAITS) + 1
+NOT_KEPT = ("too_large", "type", "refused", CHAT_FULL, TOTAL_FULL)
 
 
 @dataclass(frozen=True)
 class MediaDependencies:
-    """``providers`` by name, and the storage and size limit of files."""
+    """``providers`` by name, the storage of files, and their limits: of each, and of them all."""
 
     providers: Mapping[str, Any]
     storage: MediaStorage
     max_bytes: int
+    quota: MediaQuota = field(default_factory=MediaQuota)
 
 
 def media_fetch(*, media_id: UUID, dependencies: MediaDependencies) -> str:
@@ -49,19 +52,24 @@ def media_fetch(*, media_id: UUID, dependencies: MediaDependencies) -> str:
     if row is None or row.message is None or (row.not_before and row.not_before > now):
         return "not due"
     token = MediaFile.objects.filter(state=MediaState.PENDING).claim(
-        row, now=now, attempts=F("attempts") + 1
+        row, now=now, attempts=F("attempts") + 1, size=0
     )
     if token is None:
         return "not due"
     lease = Lease(row, token)
+    room, full = dependencies.quota.room(row.message.chat_id)
+    if room <= 0:
+        return _failed(lease, full, is_final=True, why="there is no room for it")
+    most = min(dependencies.max_bytes, room)
+    too_large = full if room < dependencies.max_bytes else "too_large"
     try:
-        with IncomingFile(dependencies.storage.incoming, max_bytes=dependencies.max_bytes) as file:
-            _download(row.message, file, dependencies)
-            return _keep(lease, row.message.kind, file, dependencies.storage)
-    except MediaError as error:
-        return _failed(lease, error.code, is_final=error.permanent, why=error)
-    except DocumentError as error:
-        return _failed(lease, error.code, is_final=True, why=error)
+        with IncomingFile(dependencies.storage.incoming, max_bytes=most) as file:
+            _download(row.message, file, dependencies, most)
+            return _keep(lease, row.message, file, dependencies)
+    except (MediaError, DocumentError) as error:
+        code = too_large if error.code == "too_large" else error.code
+        is_final = not isinstance(error, MediaError) or error.permanent
+        return _failed(lease, code, is_final=is_final, why=error)
     except LeaseLostError:
         return "gone"
     except OSError as error:
@@ -69,7 +77,9 @@ def media_fetch(*, media_id: UUID, dependencies: MediaDependencies) -> str:
         return _failed(lease, "storage", is_final=False, why=error)
 
 
-def _download(message: Message, file: IncomingFile, dependencies: MediaDependencies) -> None:
+def _download(
+    message: Message, file: IncomingFile, dependencies: MediaDependencies, max_bytes: int
+) -> None:
     provider = dependencies.providers.get(message.provider)
     if not isinstance(provider, MediaProvider):
         raise MediaError("the provider hands out no files", code="gone", permanent=True)
@@ -79,7 +89,7 @@ def _download(message: Message, file: IncomingFile, dependencies: MediaDependenc
         provider_message_id=message.provider_message_id or "",
         chat=_recipient(message.chat),
         into=file,
-        max_bytes=dependencies.max_bytes,
+        max_bytes=max_bytes,
     )
 
 
@@ -98,12 +108,21 @@ def _recipient(chat: Chat) -> Recipient:
     )
 
 
-def _keep(lease: Lease[MediaFile], kind: str, file: IncomingFile, storage: MediaStorage) -> str:
-    content_type = type_of(file.read()[:HEAD], kind=kind)
+def _keep(
+    lease: Lease[MediaFile], message: Message, file: IncomingFile, dependencies: MediaDependencies
+) -> str:
+    content_type = type_of(file.read()[:HEAD], kind=message.kind)
     if not content_type:
         return _failed(lease, "type", is_final=True, why="its type isn't one that is kept")
     # While the lease holds, nobody carries an order out to remove what is being put here.
     lease.renew()
+    with transaction.atomic():
+        # Its room is taken before it is put: several workers don't exceed the limits together.
+        room, full = dependencies.quota.room_locked(message.chat_id)
+        if file.size > room:
+            return _failed(lease, full, is_final=True, why="there is no room for it")
+        lease.held().update(size=file.size)
+    storage = dependencies.storage
     storage.put(media_name(lease.row.pk), file.finished())
     with transaction.atomic():
         row = lease.held().select_for_update().filter(message__isnull=False).first()
@@ -111,7 +130,6 @@ def _keep(lease: Lease[MediaFile], kind: str, file: IncomingFile, storage: Media
             lease.release(
                 state=MediaState.STORED,
                 content_type=content_type,
-                size=file.size,
                 sha256=file.sha256,
                 error_code="",
             )
@@ -126,13 +144,13 @@ def _keep(lease: Lease[MediaFile], kind: str, file: IncomingFile, storage: Media
 def _failed(lease: Lease[MediaFile], code: str, *, is_final: bool, why: object) -> str:
     logger.warning("The file %s was not fetched: %s", lease.row.pk, why)
     attempt = lease.row.attempts + 1
-    if code in ("too_large", "type", "refused"):
-        lease.release(state=MediaState.REFUSED, error_code=code)
+    if code in NOT_KEPT:
+        lease.release(state=MediaState.REFUSED, error_code=code, size=0)
         return str(MediaState.REFUSED)
     if is_final or attempt >= MAX_ATTEMPTS:
-        lease.release(state=MediaState.FAILED, error_code=code)
+        lease.release(state=MediaState.FAILED, error_code=code, size=0)
         return str(MediaState.FAILED)
-    lease.release(error_code=code, not_before=timezone.now() + WAITS[attempt - 1])
+    lease.release(error_code=code, size=0, not_before=timezone.now() + WAITS[attempt - 1])
     return str(MediaState.PENDING)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from itertools import islice
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 KINDS = ("image", "video", "audio", "voice", "document", "sticker")
 ROWS_AT_ONCE = 500
+ROWS_AWAITED = 20
 # Longer than any download takes, and any reply from its file to its row.
 LEFT_OVER_AFTER = timedelta(hours=1)
 
@@ -31,11 +33,15 @@ def media_name(media_id: UUID) -> str:
     return str(media_id)
 
 
-def media_row_create(message: Message) -> MediaFile | None:
-    """Note that the message's file is to be fetched; None if it has none that is kept."""
+def media_row_create(message: Message, refused: str = "") -> MediaFile | None:
+    """Note that the message's file is to be fetched; None if it has none that is kept.
+
+    ``refused``: the code of why it isn't fetched.
+    """
     if message.kind not in KINDS or not message.media or message.revoked_at:
         return None
-    return MediaFile.objects.create(message=message)
+    state = MediaState.REFUSED if refused else MediaState.PENDING
+    return MediaFile.objects.create(message=message, state=state, error_code=refused)
 
 
 def attachment_store(
@@ -71,29 +77,38 @@ def attachment_of(turn: Turn) -> MediaFile | None:
     return MediaFile.objects.filter(owner, state=MediaState.STORED).first()
 
 
-def media_detach(message_ids: Collection[UUID]) -> int:
+def media_detach(
+    message_ids: Collection[UUID], *, chat_id: UUID | None = None, receipt_id: UUID | None = None
+) -> int:
     """Order the removal of these messages' files; return how many were kept.
 
-    Call it in the transaction that deletes or empties the messages, and ``ordered_files_remove``
-    after it.
+    ``chat_id``: of all files of this chat. ``receipt_id``: the receipt that counts them. Call it
+    in the transaction that deletes or empties the messages, and ``ordered_files_remove`` after it.
     """
-    rows = MediaFile.objects.filter(message__in=message_ids)
-    stored = rows.filter(state=MediaState.STORED).count()
-    rows.update(message=None)
-    return stored
+    which = Q(message__in=message_ids)
+    if chat_id is not None:
+        which |= Q(message__chat=chat_id) | Q(turn__chat=chat_id)
+    rows = dict(MediaFile.objects.filter(which).values_list("pk", "state"))
+    MediaFile.objects.filter(pk__in=rows).update(message=None, turn=None, receipt_id=receipt_id)
+    return sum(state == MediaState.STORED for state in rows.values())
 
 
-def ordered_files_remove(storage: MediaStorage) -> int:
+def ordered_files_remove(
+    storage: MediaStorage, *, receipt_id: UUID | None = None, seconds: float | None = None
+) -> int:
     """Remove the files whose messages are gone, then their rows; return how many.
 
     The file goes first: a killed process, or a storage that doesn't answer, leaves rows, and the
-    next run goes on with them. A worker that may be about to put the file is waited for. Raises
+    next run goes on with them. A worker that may be about to put the file is waited for.
+    ``receipt_id``: those of one forgetting. ``seconds``: no new block is begun after them. Raises
     OSError.
     """
     now = timezone.now()
     at_rest = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
     ordered = MediaFile.objects.filter(at_rest, message__isnull=True, turn__isnull=True)
-    return _remove(storage, ordered, delete=True)
+    if receipt_id is not None:
+        ordered = ordered.filter(receipt_id=receipt_id)
+    return _remove(storage, ordered, delete=True, seconds=seconds)
 
 
 def media_drop(storage: MediaStorage, *, before: datetime) -> int:
@@ -105,13 +120,17 @@ def media_drop(storage: MediaStorage, *, before: datetime) -> int:
     return _remove(storage, old, delete=False)
 
 
-def _remove(storage: MediaStorage, rows: QuerySet[MediaFile], *, delete: bool) -> int:
+def _remove(
+    storage: MediaStorage, rows: QuerySet[MediaFile], *, delete: bool, seconds: float | None = None
+) -> int:
     gone = 0
     last = UUID(int=0)
+    until = None if seconds is None else time.monotonic() + seconds
+    block = ROWS_AT_ONCE if until is None else ROWS_AWAITED
     while True:
         found = rows.filter(pk__gt=last).order_by("pk")
-        keys = list(found.values_list("pk", flat=True)[:ROWS_AT_ONCE])
-        if not keys:
+        keys = list(found.values_list("pk", flat=True)[:block])
+        if not keys or (until and time.monotonic() > until):
             return gone
         storage.remove([media_name(key) for key in keys])
         # Another process may have done the same: whoever changes the row counts it.

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.limits.facade import REASONS
 from sessions_app.media.media_page import media_page
+from sessions_app.media.quota import CHAT_FULL, TOTAL_FULL
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState
 
@@ -33,9 +37,15 @@ def shown_media_of(row: MediaFile) -> ShownMedia:
         return ShownMedia("", words=_("The file is being fetched."))
     if row.state == MediaState.REMOVED:
         return ShownMedia("", words=_("The file was removed after its retention."))
+    if row.error_code in REASONS:
+        why = translate_error(ErrorText(row.error_code))
+        return ShownMedia("", words=_("The file was not kept: %(why)s") % {"why": why})
     words = {
         "too_large": _("The file is too large to be kept."),
         "type": _("Files of this type aren't kept."),
         "gone": _("WhatsApp no longer has the file."),
+        "too_old": _("The file was not kept: the message came too late to be answered."),
+        CHAT_FULL: _("The file was not kept: the storage limit of this chat is reached."),
+        TOTAL_FULL: _("The file was not kept: the storage limit of all files is reached."),
     }
     return ShownMedia("", words=words.get(row.error_code) or _("The file could not be fetched."))

@@ -14,6 +14,10 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.text.iso_times import iso_utc
+from sessions_app.models.stored_media import MediaFile, MediaState
+
+# Files of messages are counted in ``swept`` under this name, next to the tables' rows.
+MEDIA_FILES = "media files"
 
 
 class ForgottenKind(models.TextChoices):
@@ -126,6 +130,15 @@ class ForgetReceipt(Requested):
         at = date_format(timezone.localtime(self.forgotten_at), "SHORT_DATETIME_FORMAT")
         return f"{self.get_kind_display()}, {at}"
 
+    @property
+    def still_there(self) -> list[dict[str, str]]:
+        """Return what could not be removed: ``left``, and files whose storage doesn't answer."""
+        if MEDIA_FILES not in self.swept:
+            return self.left
+        rows = MediaFile.objects.filter(receipt_id=self.receipt_id, state=MediaState.STORED)
+        keys = rows.order_by("created_at", "pk").values_list("pk", flat=True)
+        return [*self.left, *({"what": MEDIA_FILES, "id": str(key)} for key in keys)]
+
     def as_dict(self) -> dict[str, object]:
         """Return the receipt as the API and the commands show it."""
         return {
@@ -136,7 +149,7 @@ class ForgetReceipt(Requested):
             "swept": self.swept,
             "probe": self.probe,
             "probe_details": self.probe_details,
-            "left": self.left,
+            "left": self.still_there,
         }
 
 

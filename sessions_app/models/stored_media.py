@@ -17,7 +17,7 @@ from sessions_app.models.turns import Turn
 
 
 class MediaState(models.TextChoices):
-    """``refused``: too large or of a type that isn't shown; ``removed``: past its retention."""
+    """``refused``: not kept, ``error_code`` says why; ``removed``: past its retention."""
 
     PENDING = labelled("pending", _("being fetched"))
     STORED = labelled("stored", _("stored"))
@@ -30,9 +30,10 @@ class MediaFile(LeasedWork):
     """The file of one message. Its name in the storage is ``media_id``.
 
     The row outlives its message: without one it is an order to remove the file, and goes once that
-    is done. ``turn`` is set in its place for a file that staff send where memory is off: there is
-    no message, and the file is kept until it is sent. ``content_type`` is what the bytes are, not
-    what somebody said.
+    is done; ``receipt_id`` then is the receipt of the forgetting. ``turn`` is set in its place for
+    a file that staff send where memory is off: there is no message, and the file is kept until it
+    is sent. ``content_type`` is what the bytes are, not what somebody said. ``size``: the bytes
+    that it takes in the storage, or is about to take.
     """
 
     media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)
@@ -60,6 +61,7 @@ class MediaFile(LeasedWork):
     not_before = models.DateTimeField(_("not before"), null=True, blank=True)
     error_code = models.CharField(_("error"), max_length=32, blank=True)
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
+    receipt_id = models.UUIDField(_("receipt id"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("media file")
@@ -79,6 +81,11 @@ class MediaFile(LeasedWork):
                 fields=["media_id"],
                 condition=Q(message__isnull=True, turn__isnull=True),
                 name="media_to_remove",
+            ),
+            models.Index(
+                fields=["receipt_id"],
+                condition=Q(receipt_id__isnull=False),
+                name="media_of_receipt",
             ),
         ]
 

@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 )
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
-from sessions_app.models import Chat, ChatSession, ForgottenKind
+from sessions_app.models import Chat, ChatSession, ForgetReceipt, ForgottenKind
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT, GODFATHER, chat_role
 from sessions_app.models.sessions import SessionStatus
@@ -296,7 +296,8 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     )
     forgotten_at = Moment(help_text="When it was forgotten.")
     swept = serializers.DictField(
-        child=serializers.IntegerField(), help_text="How many rows of which table."
+        child=serializers.IntegerField(),
+        help_text="How many rows of which table, and how many media files.",
     )
     probe = serializers.CharField(
         help_text="absent: it was looked for and not found. found: `left` says what is still there."

@@ -75,7 +75,7 @@ def test_figures_are_not_left_standing_for_who_is_logged_out(staff: Page, world:
     expect(staff.locator("#figure-messages .value")).to_have_text("2")
     staff.context.clear_cookies()
     staff.evaluate(LOOK_AGAIN)
-    expect(staff.get_by_label("Username")).to_be_visible()
+    expect(staff.get_by_text("You are logged out.")).to_be_visible()
     expect(staff.locator("#figure-messages")).to_have_count(0)
 
 

@@ -59,10 +59,8 @@ def forget(files: Files, row: MediaFile, callbacks: Any) -> ForgetReceipt:
         receipt = object_forget(
             kind="message", object_id=present(row.message_id), dependencies=dependencies
         )
-    # Whoever asked for it doesn't wait for the bucket: a worker does.
+    # It is asked before anybody is told that the file is forgotten.
     assert files.bucket is not None
-    assert "DELETE" not in {each.method for each in files.bucket.requests}
-    files.remove_queued()
     assert "DELETE" in {each.method for each in files.bucket.requests}
     return receipt
 

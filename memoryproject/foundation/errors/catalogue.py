@@ -82,6 +82,12 @@ ALERTS = {
         "Clients have used today's budget of %(budget)s: until tomorrow the model answers only the "
         "owner."
     ),
+    "alert_files_chats": _(
+        "Files of %(number)s chats weren't kept: MEDIA_MAX_MB_PER_CHAT is reached. See Operations."
+    ),
+    "alert_files_total": _(
+        "%(number)s files of messages weren't kept: MEDIA_MAX_MB_TOTAL is reached. See Operations."
+    ),
     "alert_test": _("This is a test of the alerts. Nothing is wrong."),
 }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,6 +13,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -21,6 +24,11 @@ from memoryproject.staff_site.accounts.sessions import Standing, keep_alive, sta
 WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz", "/admin/live/")
 # Pages that can be opened before a second factor is set up.
 ALLOWED_BEFORE = ("admin:two_factor", "admin:logout", "admin:jsi18n")
+# Forms of who isn't logged in.
+OPEN = ("admin:login", "admin:login_code", "admin:logout", "set_language")
+# A form's text is kept in the browser until this cookie names the token that was sent with it.
+SAVED_COOKIE = "staff-saved"
+DRAFT_TOKEN = re.compile(r"[0-9a-f-]{4,64}")
 
 
 class StaffSessions:
@@ -42,13 +50,20 @@ class StaffSessions:
             answer = self._answer(request, standing_of(request), of_admin=of_admin)
         elif of_admin and is_live(request):
             answer = _nobody()
-        return answer or self.get_response(request)
+        elif of_admin and request.method == "POST" and request.path not in map(reverse, OPEN):
+            # Before the check of the form's token, which fails without the login's cookies.
+            answer = HttpResponseRedirect(_login_address(request))
+        answer = answer or self.get_response(request)
+        return _finished(request, answer) if of_admin else answer
 
     def _answer(
         self, request: HttpRequest, standing: Standing, *, of_admin: bool
     ) -> HttpResponseBase | None:
         """Return None if the request may continue, perhaps as an anonymous one."""
         if standing is Standing.GOOD:
+            if request.headers.get("X-Staff", str(request.user.pk)) != str(request.user.pk):
+                # The page belongs to who was logged in before.
+                return _nobody()
             keep_alive(request)
             return None
         if standing is Standing.TO_SET_UP:
@@ -63,6 +78,22 @@ class StaffSessions:
             return _nobody()
         messages.info(request, _why(standing))
         return HttpResponseRedirect(_login_address(request))
+
+
+def _finished(request: HttpRequest, answer: HttpResponseBase) -> HttpResponseBase:
+    """Keep the page out of the browser's memory; say which text was stored, and where to go on."""
+    is_page = answer.get("Content-Type", "").startswith("text/html")
+    if is_page and not answer.has_header("Cache-Control"):
+        patch_cache_control(answer, private=True, no_store=True)
+    if request.method != "POST" or not isinstance(answer, HttpResponseRedirect):
+        return answer
+    if not request.user.is_authenticated or answer.url.startswith(reverse("admin:login")):
+        return answer
+    token = request.POST.get("draft_token", "")
+    if DRAFT_TOKEN.fullmatch(token):
+        place, safe = reverse("admin:index"), settings.SESSION_COOKIE_SECURE
+        answer.set_cookie(SAVED_COOKIE, token, path=place, secure=safe, samesite="Lax")
+    return answer
 
 
 def _nobody() -> JsonResponse:
@@ -89,10 +120,19 @@ def _why(standing: Standing) -> str:
 def _login_address(request: HttpRequest) -> str:
     """Return the login's address, with the way back to the page.
 
-    After a POST it leads to the first page.
+    After a POST it leads to the page with the form.
     """
-    back = request.get_full_path() if request.method == "GET" else reverse("admin:index")
+    back = request.get_full_path() if request.method == "GET" else _page_before(request)
     return f"{reverse('admin:login')}?{urlencode({'next': back})}"
+
+
+def _page_before(request: HttpRequest) -> str:
+    before = request.headers.get("Referer", "")
+    place = urlsplit(before)
+    ours = url_has_allowed_host_and_scheme(before, allowed_hosts={request.get_host()})
+    if not ours or not place.path.startswith(reverse("admin:index")):
+        return reverse("admin:index")
+    return f"{place.path}?{place.query}" if place.query else place.path
 
 
 def _to_set_up(request: HttpRequest) -> HttpResponseBase | None:

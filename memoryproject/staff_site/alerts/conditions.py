@@ -20,6 +20,7 @@ from memoryproject.foundation.process.lanes import LANES, lane_of
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis, takes_jobs
 from sessions_app.limits.facade import spent_on
+from sessions_app.media.facade import refused_for_room
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
@@ -27,6 +28,7 @@ from sessions_app.models.turns import TurnState
 ANSWER_DELAY = timedelta(minutes=10)
 JOB_DELAY = timedelta(minutes=10)
 SCHEDULE_DELAY = timedelta(minutes=10)
+FILES_REFUSED = timedelta(days=1)
 # So much is left when the alert comes that there is time to act.
 LOW_DISK_BYTES = 512 * 1024 * 1024
 
@@ -48,6 +50,7 @@ def current_conditions(now: datetime) -> Iterator[Condition]:
     yield from _schedules(now)
     yield from _audit_log()
     yield from _budget(now)
+    yield from _files(now)
 
 
 def _services() -> Iterator[Condition]:
@@ -105,6 +108,15 @@ def _budget(now: datetime) -> Iterator[Condition]:
     today = timezone.localdate(now, ZoneInfo(settings.BUSINESS_TIME_ZONE))
     if spent_on(today) >= Decimal(str(budget)):
         yield Condition(f"budget:{today}", ErrorText("alert_budget", budget=budget))
+
+
+def _files(now: datetime) -> Iterator[Condition]:
+    """Files of the last day that weren't kept, as a limit of their storage is reached."""
+    chats, files = refused_for_room(now - FILES_REFUSED)
+    if chats:
+        yield Condition("files:chats", ErrorText("alert_files_chats", number=chats))
+    if files:
+        yield Condition("files:total", ErrorText("alert_files_total", number=files))
 
 
 def _audit_log() -> Iterator[Condition]:

@@ -89,6 +89,12 @@ MEMORY: Meanings = {
     ),
     "RAW_RETENTION_DAYS": _("How long the providers' raw bodies are kept."),
     "MEDIA_MAX_MB": _("Larger files of messages aren't kept."),
+    "MEDIA_MAX_MB_PER_CHAT": _(
+        "The files of one chat use at most so many MB; later ones aren't kept. 0: no limit."
+    ),
+    "MEDIA_MAX_MB_TOTAL": _(
+        "All files of messages use at most so many MB; later ones aren't kept. 0: no limit."
+    ),
     "MEDIA_RETENTION_DAYS": _("How long files of messages are kept. 0: not at all."),
     "MEDIA_STORAGE": _("The bucket of files of messages. Not set: the folder media in DATA_DIR."),
     "MEDIA_S3_ENDPOINT_URL": _("The address of the S3 server. Not set: Amazon's own."),

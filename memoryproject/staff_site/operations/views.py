@@ -28,16 +28,22 @@ from memoryproject.staff_site.operations.settings_in_force import settings_in_fo
 from memoryproject.staff_site.operations.turn_actions import turn_take_up
 from memoryproject.staff_site.readiness import parts
 from sessions_app.inbound.facade import unprocessed_count
+from sessions_app.media.dependencies import build_media_quota
+from sessions_app.media.facade import bytes_used, largest_chats
 from sessions_app.models import Turn
 
 PER_PAGE = 50
+# The share of the storage of files from which on it is shown as scarce.
+SCARCE = 0.9
 RERUN = "sessions_app.rerun_turn"
+CHATS = ("sessions_app.view_chat", "sessions_app.view_message")
 
 
 @require_safe
 def overview_page(request: HttpRequest) -> HttpResponseBase:
     """Show the state of the server on one page; each figure links to its page."""
     schedules, providers = schedules_shown(), providers_there()
+    files, quota = bytes_used(), build_media_quota()
     context = {
         "parts": parts(),
         "alerts": alerts_open(),
@@ -50,6 +56,11 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "unprocessed": unprocessed_count(),
         "providers": providers,
         "configured": any(each.configured for each in providers),
+        "files": files,
+        "quota": quota,
+        "files_scarce": bool(quota.total_bytes) and files > quota.total_bytes * SCARCE,
+        "largest": largest_chats(),
+        "may_chats": request.user.has_perms(CHATS),
     }
     return operations_page(request, "overview", title=_("Operations"), context=context)
 
@@ -128,9 +139,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
         "chats": dead_turns.by_chat([dead_turns.dead_turn(turn) for turn in rows]),
         "may_rerun": request.user.has_perm(RERUN),
         "may_replay": request.user.has_perm("sessions_app.view_turn"),
-        "may_chats": request.user.has_perms(
-            ("sessions_app.view_chat", "sessions_app.view_message")
-        ),
+        "may_chats": request.user.has_perms(CHATS),
         "now": timezone.now(),
     }
     return operations_page(request, "turns", title=_("Unsent answers"), context=context)

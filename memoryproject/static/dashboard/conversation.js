@@ -16,22 +16,16 @@
   let atTheEnd = false;
   const chosen = () => document.activeElement?.closest(".bubble") ?? null;
 
-  // Logged out, no right any more, or forgotten: what may not be read any more isn't left standing.
-  function end(status) {
-    const name = status === 404 ? "gone" : "closed";
-    delete timeline.dataset.live;
-    asking.end();
-    timeline.replaceChildren();
-    timeline.append(document.getElementById(name).content.cloneNode(true));
-  }
-
   async function look() {
     if (document.hidden) return;
     const headers = { "X-Live": "yes", "If-None-Match": timeline.dataset.tag };
     if (timeline.dataset.news) headers["X-News"] = timeline.dataset.news;
     const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
     if ([401, 403, 404].includes(answer.status)) {
-      end(answer.status);
+      // Logged out, no right any more, or forgotten: what may not be read isn't left standing.
+      delete timeline.dataset.live;
+      asking.end();
+      window.staffSession.refused(answer.status);
       return;
     }
     if (answer.status !== 200) return;

@@ -156,15 +156,6 @@
   }
   window.staffInbox = { showPage };
 
-  // Logged out, or no right any more: what may not be read isn't left standing.
-  function end() {
-    asking.end();
-    document.title = bare;
-    document.getElementById("inbox-pages").remove();
-    // The conversation beside it says why.
-    list().replaceChildren(...(pane ? [] : [document.getElementById("closed").content.cloneNode(true)]));
-  }
-
   // While a button of the mouse is down, a row must not move away under it.
   let isPressed = false;
   form.addEventListener("pointerdown", () => { isPressed = true; });
@@ -182,7 +173,9 @@
     const address = addressNow();
     const answer = await fetch(address, { headers, cache: "no-store", redirect: "error" });
     if ([401, 403].includes(answer.status)) {
-      end();
+      // Logged out, or no right any more: what may not be read isn't left standing.
+      asking.end();
+      window.staffSession.refused(answer.status);
       return;
     }
     const html = answer.status === 200 ? await answer.text() : "";

@@ -91,7 +91,7 @@
     const answer = await fetch(board.dataset.address, { headers, cache: "no-store", redirect: "error" });
     // Logged out, or no right any more: figures that may not be seen aren't left standing.
     if ([401, 403].includes(answer.status)) {
-      location.reload();
+      window.staffSession.refused(answer.status);
     }
     if (answer.status === 200) {
       show(await answer.text());
@@ -104,7 +104,7 @@
     drawAll();
     new MutationObserver(drawAll).observe(root, { attributeFilter: ["class"] });
     // The next look waits for the last one, and a server that is away is asked again.
-    const again = () => look().catch(() => {}).finally(() => setTimeout(again, EVERY));
+    const again = () => look().catch(() => {}).finally(() => { if (board.isConnected) setTimeout(again, EVERY); });
     setTimeout(again, EVERY);
     document.addEventListener("visibilitychange", () => look().catch(() => {}));
   }

@@ -16,7 +16,8 @@
     if (!trials || !("open" in trials.dataset)) return;
     try {
       const answer = await fetch(location.href, { headers: { "X-Requested-With": "live" } });
-      if (answer.status === 401 || answer.status === 403 || answer.status === 404) return location.reload();
+      if ([401, 403].includes(answer.status)) return window.staffSession.refused(answer.status);
+      if (answer.status === 404) return location.reload();
       if (answer.ok && !(await answer.json()).open) await show();
     } catch { /* The next one may get through. */ }
     setTimeout(watch, EVERY);

@@ -203,9 +203,9 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("still there"))
     def shown_left(self, receipt: ForgetReceipt) -> str:
-        if not receipt.left:
+        if not receipt.still_there:
             return _("Nothing.")
-        return shown_table((_("what"), _("id"), _("what to do")), left_words(receipt.left))
+        return shown_table((_("what"), _("id"), _("what to do")), left_words(receipt.still_there))
 
     @admin.display(description=gettext_lazy("searches and reads"))
     def shown_looks(self, receipt: ForgetReceipt) -> str:

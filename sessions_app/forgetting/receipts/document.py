@@ -138,10 +138,10 @@ def _swept(swept: dict[str, int]) -> Part:
 
 
 def _left(receipt: ForgetReceipt) -> list[Part]:
-    if not receipt.left:
+    if not receipt.still_there:
         return []
     columns = (_("what"), _("id"), _("what to do"))
-    return [Part(_("What is still there"), columns=columns, rows=left_words(receipt.left))]
+    return [Part(_("What is still there"), columns=columns, rows=left_words(receipt.still_there))]
 
 
 def _looks(receipt: ForgetReceipt) -> list[Part]:

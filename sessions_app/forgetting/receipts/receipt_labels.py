@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.forgetting.delete_messages import MEDIA_FILES
 from sessions_app.forgetting.execute import BACKUP, BACKUP_FILES
 from sessions_app.forgetting.probe import ABSENT
+from sessions_app.models.receipts import MEDIA_FILES
 
 # Labels for models whose own names say too little.
 WORDS = {
@@ -60,6 +60,7 @@ LEFT = {
 # What staff do about it.
 FINISH = {
     "statistics": gettext_lazy("Have the owner of the table run ANALYZE on it."),
+    MEDIA_FILES: gettext_lazy("They go by themselves once their storage answers."),
     BACKUP: gettext_lazy("Delete this folder in the folder of transcripts' backups."),
 }
 FINISH_ROW = gettext_lazy("Open it in the admin and erase it there.")

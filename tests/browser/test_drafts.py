@@ -1,0 +1,347 @@
+"""Typed text stays until it is stored, for who typed it; logged out, a page shows nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
+from playwright.sync_api import Page, expect
+
+from memories_app.models import Memory
+from sessions_app.models import AssistantProfile, Note, Turn
+from tests.browser.conftest import PASSWORD, USERNAME
+from tests.browser.visit import Visit
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+TEXT = "Good morning,\nit is ready at five."
+SECRET = "Zyqorvane"
+SOON = 20_000
+
+
+def conversation(world: World, by: str = CLIENT) -> str:
+    return f"/admin/sessions_app/chat/{world.chat(by).pk}/conversation/"
+
+
+@pytest.fixture
+def open_chat(staff: Page, world: World) -> Page:
+    """The conversation of a client, in which a reply is typed."""
+    world.say(CLIENT, "Is anybody there?")
+    world.say(OTHER_CLIENT, "Hello?")
+    staff.goto(conversation(world))
+    staff.get_by_label("Reply as staff").fill(TEXT)
+    return staff
+
+
+def box(page: Page) -> str:
+    return page.locator("#takeover-text").input_value()
+
+
+def send(page: Page) -> None:
+    page.get_by_role("button", name="Send", exact=True).click()
+
+
+def log_in(page: Page, name: str = USERNAME) -> None:
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+
+
+def drop_session(page: Page) -> None:
+    """The session ends: its cookie goes. That of the forms' tokens stays."""
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+
+
+def end_all_sessions(_page: Page) -> None:
+    Session.objects.all().delete()
+
+
+def drop_all_cookies(page: Page) -> None:
+    page.context.clear_cookies()
+
+
+@pytest.mark.parametrize("end", [drop_session, drop_all_cookies, end_all_sessions])
+def test_a_reply_survives_the_end_of_the_session(
+    open_chat: Page, end: Callable[[Page], None], world: World
+) -> None:
+    end(open_chat)
+    send(open_chat)
+    log_in(open_chat)
+    expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
+    assert conversation(world) in open_chat.url
+    assert not Turn.objects.filter(by_hand=True).exists()
+    send(open_chat)
+    expect(open_chat.get_by_text("Your reply is on its way.")).to_be_visible()
+    expect(open_chat.locator("#takeover-text")).to_have_value("")
+    assert Turn.objects.filter(by_hand=True).count() == 1
+    open_chat.reload()
+    assert box(open_chat) == ""
+
+
+def test_so_it_does_when_it_was_typed_for_long(staff: Page, world: World) -> None:
+    """The server is asked before the form is sent."""
+    world.say(CLIENT, "Is anybody there?")
+    staff.goto(conversation(world))
+    staff.evaluate("() => { window.staffSession.isFresh = () => false; }")
+    staff.get_by_label("Reply as staff").fill(TEXT)
+    drop_session(staff)
+    send(staff)
+    log_in(staff)
+    expect(staff.get_by_text("Your draft was restored.")).to_be_visible()
+    assert box(staff) == TEXT
+    staff.evaluate("() => { window.staffSession.isFresh = () => false; }")
+    send(staff)
+    expect(staff.get_by_text("Your reply is on its way.")).to_be_visible()
+    assert Turn.objects.filter(by_hand=True).count() == 1
+
+
+def test_a_page_that_noticed_it_leads_back_to_the_text(open_chat: Page, world: World) -> None:
+    end_all_sessions(open_chat)
+    expect(open_chat.get_by_text("You are logged out.")).to_be_visible(timeout=SOON)
+    open_chat.get_by_role("link", name="Log in again").click()
+    log_in(open_chat)
+    expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
+    assert conversation(world) in open_chat.url
+
+
+def test_drafts_are_of_their_conversation(open_chat: Page, world: World) -> None:
+    open_chat.goto(conversation(world, OTHER_CLIENT))
+    assert box(open_chat) == ""
+    open_chat.get_by_label("Reply as staff").fill("Another one")
+    open_chat.goto("/admin/")
+    open_chat.goto(conversation(world))
+    expect(open_chat.get_by_text("Your draft was restored.")).to_be_visible()
+    assert box(open_chat) == TEXT
+    open_chat.go_back()
+    open_chat.go_back()
+    expect(open_chat.locator("#takeover-text")).to_have_value("Another one")
+
+
+def test_a_closed_tab_loses_nothing(open_chat: Page, world: World) -> None:
+    """That of another tab stands for it."""
+    page = open_chat.context.new_page()
+    open_chat.goto("about:blank")
+    page.goto(conversation(world))
+    assert box(page) == TEXT
+
+
+def test_a_reply_and_a_note_are_drafts_beside_each_other(open_chat: Page) -> None:
+    note = open_chat.locator(".note-form textarea")
+    note.fill("Call her on Monday.")
+    open_chat.reload()
+    assert (box(open_chat), note.input_value()) == (TEXT, "Call her on Monday.")
+    open_chat.locator(".note-form button").last.click()
+    expect(open_chat.locator(".note-form textarea")).to_have_value("")
+    assert Note.objects.get().text == "Call her on Monday."
+    assert box(open_chat) == TEXT
+
+
+def test_without_a_connection_the_text_stays_and_is_sent_later(open_chat: Page) -> None:
+    open_chat.context.set_offline(True)
+    send(open_chat)
+    expect(open_chat.get_by_text("The server can't be reached.")).to_be_visible()
+    assert box(open_chat) == TEXT
+    open_chat.context.set_offline(False)
+    send(open_chat)
+    expect(open_chat.get_by_text("Your reply is on its way.")).to_be_visible()
+    assert Turn.objects.filter(by_hand=True).count() == 1
+
+
+def test_a_connection_that_breaks_on_the_way_loses_nothing(open_chat: Page, world: World) -> None:
+    open_chat.route("**/reply/", lambda route: route.abort())
+    with open_chat.expect_event("requestfailed", lambda each: each.method == "POST"):
+        send(open_chat)
+    open_chat.unroute("**/reply/")
+    open_chat.goto(conversation(world))
+    expect(open_chat.get_by_text("This wasn't sent.")).to_be_visible()
+    assert box(open_chat) == TEXT
+
+
+def test_an_answer_that_is_lost_on_the_way_sends_nothing_twice(
+    open_chat: Page, world: World
+) -> None:
+    def lose(route: object) -> None:
+        route.fetch(max_redirects=0)  # type: ignore[attr-defined]
+        route.abort()  # type: ignore[attr-defined]
+
+    open_chat.route("**/reply/", lose)
+    with open_chat.expect_event("requestfailed", lambda each: each.method == "POST"):
+        send(open_chat)
+    open_chat.unroute("**/reply/")
+    # What fetched it in the place of the browser has put its cookie there.
+    open_chat.context.clear_cookies(name="staff-saved")
+    open_chat.goto(conversation(world))
+    assert box(open_chat) == TEXT
+    send(open_chat)
+    expect(open_chat.get_by_text("This reply was sent already.")).to_be_visible()
+    assert Turn.objects.filter(by_hand=True).count() == 1
+    assert box(open_chat) == ""
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+def test_a_server_that_fails_loses_nothing(open_chat: Page, world: World, status: int) -> None:
+    open_chat.route("**/reply/", lambda route: route.fulfill(status=status, body="no"))
+    send(open_chat)
+    expect(open_chat.get_by_text("no", exact=True)).to_be_visible()
+    open_chat.go_back()
+    expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
+
+
+def test_a_page_of_an_error_leads_back_to_the_text(open_chat: Page, world: World) -> None:
+    """Here: another tab has logged in anew, and the form's token is none any more."""
+    token = open_chat.locator(".reply [name=csrfmiddlewaretoken]")
+    token.evaluate("field => { field.value = 'x'; }")
+    send(open_chat)
+    told = "This page was open before you logged in."
+    expect(open_chat.get_by_role("heading", name=told)).to_be_visible()
+    open_chat.get_by_role("link", name="Back to your text").click()
+    expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
+    send(open_chat)
+    expect(open_chat.get_by_text("Your reply is on its way.")).to_be_visible()
+
+
+@pytest.mark.parametrize("form", ["profile", "memory", "teach"])
+def test_long_forms_keep_their_text(staff: Page, world: World, form: str) -> None:
+    world.remember(GODFATHER, "The Sea Café opens at nine.")
+    world.say(CLIENT, "When do you open?")
+    AssistantProfile.objects.get_or_create(pk=1)
+    memory, turn = Memory.objects.get(), Turn.objects.latest("id")
+    pages = {
+        "profile": ("/admin/sessions_app/assistantprofile/1/change/", "[name=persona]"),
+        "memory": (f"/admin/memories_app/memory/{memory.pk}/change/", "[name=content]"),
+        "teach": (f"/admin/sessions_app/turn/{turn.pk}/change/", "#teach-text"),
+    }
+    address, field = pages[form]
+    staff.goto(address)
+    unfold = "field => { field.closest('details')?.setAttribute('open', ''); }"
+    staff.locator(field).evaluate(unfold)
+    staff.locator(field).fill("Kind and short.")
+    staff.goto("/admin/")
+    drop_session(staff)
+    staff.goto(address)
+    log_in(staff)
+    expect(staff.locator(field)).to_have_value("Kind and short.")
+
+
+def test_a_stored_form_has_no_draft(staff: Page) -> None:
+    AssistantProfile.objects.get_or_create(pk=1)
+    address = "/admin/sessions_app/assistantprofile/1/change/"
+    staff.goto(address)
+    staff.get_by_label("Persona").fill("Kind.")
+    staff.get_by_label("Persona").press("Tab")
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Save", exact=True).click()
+    AssistantProfile.objects.update(persona="Kinder.")
+    staff.goto(address)
+    expect(staff.get_by_label("Persona")).to_have_value("Kinder.")
+
+
+def test_nobody_else_sees_a_draft(open_chat: Page, world: World) -> None:
+    get_user_model()._default_manager.create_superuser(username="noa", password=PASSWORD)
+    drop_session(open_chat)
+    open_chat.goto(conversation(world))
+    log_in(open_chat, "noa")
+    expect(open_chat.locator("#takeover-text")).to_have_value("")
+    drop_session(open_chat)
+    open_chat.goto(conversation(world))
+    log_in(open_chat)
+    expect(open_chat.locator("#takeover-text")).to_have_value(TEXT)
+
+
+def test_logging_out_removes_drafts(open_chat: Page) -> None:
+    open_chat.reload()
+    assert box(open_chat) == TEXT
+    open_chat.locator(".account-menu summary").click()
+    open_chat.get_by_role("button", name="Log out").click()
+    expect(open_chat.locator("#takeover-text")).to_have_count(0)
+    assert "five" not in open_chat.evaluate("JSON.stringify([localStorage, sessionStorage])")
+
+
+def test_drafts_end_after_a_week(open_chat: Page) -> None:
+    open_chat.reload()
+    open_chat.evaluate(
+        """() => {
+            const key = Object.keys(localStorage).find((each) => each.startsWith("staff-drafts"));
+            const drafts = JSON.parse(localStorage.getItem(key));
+            for (const each of Object.values(drafts)) each.at -= 8 * 24 * 3600 * 1000;
+            localStorage.setItem(key, JSON.stringify(drafts));
+        }"""
+    )
+    open_chat.reload()
+    assert box(open_chat) == ""
+
+
+# --- logged out
+
+
+def assert_nobody_is_shown(page: Page) -> None:
+    expect(page.get_by_text("You are logged out.")).to_be_visible(timeout=SOON)
+    left = page.evaluate("document.title + document.body.innerText")
+    assert SECRET not in left
+    assert "Omar" not in left
+    assert "55501" not in left.replace("-", "")
+
+
+@pytest.mark.parametrize("width", [900, 1400])
+def test_a_conversation_is_gone_as_a_whole(
+    staff: Page, world: World, omar: None, width: int
+) -> None:
+    world.say(CLIENT, f"My secret is {SECRET}")
+    staff.set_viewport_size({"width": width, "height": 800})
+    staff.goto(conversation(world))
+    staff.goto(conversation(world))
+    end_all_sessions(staff)
+    assert_nobody_is_shown(staff)
+    staff.set_viewport_size({"width": 1280, "height": 800})
+
+
+@pytest.mark.parametrize("address", ["/admin/sessions_app/chat/", "/admin/"])
+def test_other_pages_that_ask_are_gone_too(staff: Page, omar: None, address: str) -> None:
+    staff.goto(address)
+    end_all_sessions(staff)
+    assert_nobody_is_shown(staff)
+
+
+def test_a_page_that_asks_nothing_ends_with_the_login(
+    staff: Page, omar: None, world: World, settings: object
+) -> None:
+    staff.clock.install()
+    staff.goto(f"/admin/contacts/{world.chat(CLIENT).pk}/")
+    end_all_sessions(staff)
+    staff.clock.fast_forward("08:00:05")
+    assert_nobody_is_shown(staff)
+
+
+def test_a_page_ends_when_another_tab_logs_out(staff: Page, omar: None, world: World) -> None:
+    staff.goto(f"/admin/contacts/{world.chat(CLIENT).pk}/")
+    other = staff.context.new_page()
+    other.goto("/admin/")
+    other.locator(".account-menu summary").click()
+    other.get_by_role("button", name="Log out").click()
+    assert_nobody_is_shown(staff)
+
+
+def test_back_after_a_logout_shows_nobody(staff: Page, omar: None, world: World) -> None:
+    staff.goto(f"/admin/contacts/{world.chat(CLIENT).pk}/")
+    staff.locator(".account-menu summary").click()
+    staff.get_by_role("button", name="Log out").click()
+    staff.wait_for_url("**/logout/")
+    staff.go_back()
+    expect(
+        staff.get_by_label("Username").or_(staff.get_by_text("You are logged out.")).first
+    ).to_be_visible()
+    assert "Test User" not in staff.evaluate("document.body.innerText")
+
+
+def test_pages_of_staff_stay_in_no_memory(
+    staff: Page, omar: None, world: World, visit: Visit
+) -> None:
+    for address in ("/admin/", conversation(world), f"/admin/contacts/{world.chat(CLIENT).pk}/"):
+        answer = staff.goto(address)
+        assert answer is not None
+        assert "no-store" in answer.headers["cache-control"]
+    assert visit.troubles() == []
