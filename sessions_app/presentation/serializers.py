@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 )
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
-from sessions_app.models import Chat, ChatSession, ForgetReceipt, ForgottenKind
+from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT, GODFATHER, chat_role
 from sessions_app.models.sessions import SessionStatus
@@ -311,6 +311,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     )
     left = serializers.ListField(
         child=serializers.DictField(child=serializers.CharField()),
+        source="still_there",
         help_text=(
             "What could not be removed, such as a file of a backup on a full disk: what it is, and "
             "its id. Staff remove it by hand. Empty if nothing is left."

@@ -111,7 +111,7 @@ def test_a_bucket_that_is_away_is_named_in_the_receipt_and_emptied_later(
     address = f"receipts/{receipt['receipt_id']}/"
     assert api.get(address).json() == receipt
     page = f"/admin/sessions_app/forgetreceipt/{ForgetReceipt.objects.get().pk}/change/"
-    assert "yet to be removed" in admin_client.get(page).content.decode()
+    assert "They go by themselves once" in admin_client.get(page).content.decode()
     leases_sweep(list(leased_kinds()))
     assert server.objects == {}
     assert api.get(address).json()["left"] == []
