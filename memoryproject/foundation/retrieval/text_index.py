@@ -391,14 +391,15 @@ class TextIndex:
         wanted = np.array([vectors[place] for place in given], np.float32)
         # Several times as fast as ``np.linalg.norm``.
         length = np.sqrt(np.einsum("ij,ij->i", wanted, wanted))
-        wanted /= np.where(length > 0, length, 1.0)[:, None]
+        wanted = (wanted / np.where(length > 0, length, 1.0)[:, None]).astype(np.float64)
 
         def cosines(segment: Segment, local: Rows) -> Floats:
             found = np.full((len(local), len(vectors)), np.nan)
             if segment.vectors.dimensions == wanted.shape[1]:
-                near = segment.vectors.steps.take(local, axis=0).astype(np.float32) @ wanted.T
+                # How a product is rounded depends on the row's place: equal texts shall be equal.
+                near = segment.vectors.steps.take(local, axis=0).astype(np.float64) @ wanted.T
                 scales = segment.vectors.scales.take(local)
-                near *= scales[:, None]
+                near = (near * scales[:, None]).round(6)
                 near[scales == 0] = np.nan
                 found[:, given] = near
             return found
