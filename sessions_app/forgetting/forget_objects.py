@@ -229,12 +229,14 @@ def _forget_locked(
 
 def _files_forget(kind: str, step: StepInput, receipt_id: UUID, keep_turn: int | None) -> None:
     """Have the files of what goes removed with the commit, and count them."""
-    kept = Message.objects.filter(turn__pk=keep_turn).values_list("pk", flat=True)
-    step.swept[MEDIA_FILES] += media_forget(
-        step.plan.messages - set(kept if keep_turn is not None else ()),
-        receipt_id=receipt_id,
-        chat_id=step.object_id if kind == str(ForgottenKind.CHAT) else None,
-    )
+    messages = Message.objects.filter(pk__in=step.plan.messages).exclude(media={})
+    if keep_turn is not None:
+        messages = messages.exclude(turn__pk=keep_turn)
+    keys = list(messages.values_list("pk", flat=True))
+    chat_id = step.object_id if kind == str(ForgottenKind.CHAT) else None
+    if keys or chat_id:
+        files = media_forget(keys, receipt_id=receipt_id, chat_id=chat_id)
+        step.swept[MEDIA_FILES] += files
 
 
 def memories_forget(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -129,3 +130,33 @@ def test_cookies_go_by_https_alone_where_it_is_said(client: Client, settings: An
     assert client.cookies["sessionid"]["httponly"]
     assert client.cookies["sessionid"]["max-age"] == ""
     assert Session.objects.exists()
+
+
+def test_a_form_that_is_sent_too_late_leads_back_to_its_page() -> None:
+    """Before its token is checked, which went with the login's cookies."""
+    strict = Client(enforce_csrf_checks=True)
+    page = "/admin/sessions_app/assistantprofile/1/change/?x=1"
+    for before, back in (
+        (f"http://testserver{page}", page),
+        ("https://elsewhere.example/admin/", PAGE),
+        ("http://testserver/other/", PAGE),
+        ("", PAGE),
+    ):
+        answer = strict.post(PAGE, {"text": "x"}, headers={"referer": before})
+        assert answer["Location"] == f"/admin/login/?{urlencode({'next': back})}"
+
+
+def test_only_a_stored_form_is_confirmed_to_the_browser(dana: Client) -> None:
+    token = {"draft_token": "1a-2b-3c-4d", "language": "en"}
+    saved = dana.post("/admin/language/", token)
+    assert saved.cookies["staff-saved"].value == "1a-2b-3c-4d"
+    assert not saved.cookies["staff-saved"]["httponly"]
+    for bad in ("", "a b; Path=/", "x" * 200):
+        assert "staff-saved" not in dana.post("/admin/language/", {"draft_token": bad}).cookies
+    assert "staff-saved" not in Client().post("/admin/language/", token).cookies
+
+
+def test_a_page_of_somebody_else_is_told_that_its_login_is_over(dana: Client) -> None:
+    own = str(User.objects.get().pk)
+    assert dana.get(PAGE, headers={**LIVE, "X-Staff": own}).status_code != 401
+    assert dana.get(PAGE, headers={**LIVE, "X-Staff": "0"}).status_code == 401

@@ -52,7 +52,7 @@ class StaffSessions:
             answer = _nobody()
         elif of_admin and request.method == "POST" and request.path not in map(reverse, OPEN):
             # Before the check of the form's token, which fails without the login's cookies.
-            answer = HttpResponseRedirect(_login_address(request))
+            answer = HttpResponseRedirect(_login_address(request, request.get_full_path()))
         answer = answer or self.get_response(request)
         return _finished(request, answer) if of_admin else answer
 
@@ -77,7 +77,7 @@ class StaffSessions:
         if is_live(request):
             return _nobody()
         messages.info(request, _why(standing))
-        return HttpResponseRedirect(_login_address(request))
+        return HttpResponseRedirect(_login_address(request, reverse("admin:index")))
 
 
 def _finished(request: HttpRequest, answer: HttpResponseBase) -> HttpResponseBase:
@@ -117,21 +117,22 @@ def _why(standing: Standing) -> str:
     ) % {"count": minutes // 60}
 
 
-def _login_address(request: HttpRequest) -> str:
+def _login_address(request: HttpRequest, fallback: str) -> str:
     """Return the login's address, with the way back to the page.
 
-    After a POST it leads to the page with the form.
+    After a POST it leads to the page with the form, which the browser names, or to ``fallback``.
     """
-    back = request.get_full_path() if request.method == "GET" else _page_before(request)
+    is_page = request.method == "GET"
+    back = request.get_full_path() if is_page else _page_before(request, fallback)
     return f"{reverse('admin:login')}?{urlencode({'next': back})}"
 
 
-def _page_before(request: HttpRequest) -> str:
+def _page_before(request: HttpRequest, fallback: str) -> str:
     before = request.headers.get("Referer", "")
     place = urlsplit(before)
     ours = url_has_allowed_host_and_scheme(before, allowed_hosts={request.get_host()})
     if not ours or not place.path.startswith(reverse("admin:index")):
-        return reverse("admin:index")
+        return fallback
     return f"{place.path}?{place.query}" if place.query else place.path
 
 
