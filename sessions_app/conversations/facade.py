@@ -109,7 +109,14 @@ from sessions_app.conversations.preview_recorder import (
     PreviewRecorder,
 )
 from sessions_app.conversations.profile_lock import profile_locked
-from sessions_app.conversations.redact_derived import text_redact, unstored_forget
+from sessions_app.conversations.redact_derived import (
+    REDACT,
+    chat_redact,
+    redactions_due,
+    text_redact,
+    texts_redact,
+    unstored_forget,
+)
 from sessions_app.conversations.reply_window import has_window, last_heard, window_closes
 from sessions_app.conversations.session_lifecycle import (
     activity_recount,
@@ -143,6 +150,7 @@ __all__ = [
     "MAX_MESSAGES",
     "MAX_SHOWN",
     "NOTICE",
+    "REDACT",
     "SENDING",
     "Change",
     "ChangeKind",
@@ -191,6 +199,7 @@ __all__ = [
     "chat_known",
     "chat_name",
     "chat_option",
+    "chat_redact",
     "chat_scope",
     "check_chats",
     "checked_message",
@@ -232,6 +241,7 @@ __all__ = [
     "profile_current",
     "profile_locked",
     "received_text",
+    "redactions_due",
     "session_end",
     "session_lock",
     "session_open",
@@ -246,6 +256,7 @@ __all__ = [
     "text_of",
     "text_of_parts",
     "text_redact",
+    "texts_redact",
     "token_chats",
     "turn_failed",
     "unscoped_begin",

@@ -60,13 +60,17 @@ NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": l
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an event: words for staff, and the chat in which a turn waits now."""
+    """The result of an event: words for staff, and the chat in which a turn waits now.
+
+    ``has_to_redact``: a worker has still to redact texts in the chat.
+    """
 
     text: str
     chat: Chat | None = None
     message_id: UUID | None = None
     answer_due: bool = False
     asks_model: bool = False
+    has_to_redact: bool = False
 
 
 def events_receive(
@@ -177,7 +181,9 @@ def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: da
     delivery.outcome = outcome.text[:255]
     delivery.chat = outcome.chat
     delivery.message_id = outcome.message_id
-    delivery.retry_at = None
+    delivery.retry_at = now if outcome.has_to_redact else None
+    if outcome.has_to_redact and outcome.chat and rules.redact is not None:
+        rules.redact(outcome.chat.pk)
     names = ("outcome", "chat_id", "message_id", "retry_at")
     changes = {name: getattr(delivery, name) for name in names}
     rows_update(InboundDelivery, {"pk": delivery.pk}, changes)
@@ -226,12 +232,13 @@ def _change(
         chat=chat,
         chat_memory=rules.chat_memory,
         memory_enabled=rules.memory_enabled if override is None else override,
+        limits=rules.limits,
         now=now,
     )
-    delivery.change = changed.pending
+    delivery.change = changed.rest
     delivery.raw = None if changed.forget else delivery.raw
     delivery.save(update_fields=["change", "raw"])
-    return Outcome(changed.text, chat)
+    return Outcome(changed.text, changed.chat or chat, has_to_redact=changed.has_to_redact)
 
 
 def _subject(event: Event) -> str:

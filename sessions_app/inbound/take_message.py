@@ -64,7 +64,8 @@ class IntakeRules:
     """The settings that affect an incoming message.
 
     ``speaker``: who writes in the person's place, if the message comes through the API.
-    ``fetch_media`` has the file of a stored message fetched; None: files aren't kept.
+    ``fetch_media`` has the file of a stored message fetched; None: files aren't kept. ``redact``
+    has a worker redact texts in a chat; None: the sweep does.
     """
 
     memory_enabled: bool = False
@@ -75,6 +76,7 @@ class IntakeRules:
     limits: UsageLimits = field(default_factory=UsageLimits)
     speaker: Speaker | None = None
     fetch_media: Callable[[Message], object] | None = None
+    redact: Callable[[UUID], object] | None = None
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
