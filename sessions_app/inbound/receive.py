@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -35,6 +36,12 @@ from sessions_app.conversations.facade import (
     unstored_forget,
 )
 from sessions_app.inbound import message_changes, take_message
+from sessions_app.inbound.chat_gate import (
+    ChatBusyError,
+    ChatGate,
+    addresses_of,
+    waited_for_a_lock,
+)
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED
@@ -47,12 +54,14 @@ TRIES = 3
 Enqueue = Callable[[UUID], object]
 FIRST_RETRY = timedelta(minutes=1)
 
-# One statement: whether there is one already, and if not, the new one.
+# One statement: whether there is one already, and if not, the new one, with a limit for the locks
+# of its transaction.
 ADD = f"""
 INSERT INTO {InboundDelivery._meta.db_table}
     (provider, delivery_key, event, subject_id, raw, outcome, attempts, received_at)
 VALUES (%s, %s, %s, %s, %s, '', 0, clock_timestamp())
-ON CONFLICT (provider, delivery_key) DO NOTHING RETURNING id, received_at
+ON CONFLICT (provider, delivery_key) DO NOTHING
+RETURNING id, received_at, set_config('lock_timeout', %s, true)
 """  # noqa: S608 constants only
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
@@ -79,6 +88,7 @@ def events_receive(
     rules: IntakeRules,
     enqueue: Enqueue,
     enqueue_asking: Enqueue | None = None,
+    gate: ChatGate | None = None,
     now: datetime | None = None,
 ) -> None:
     """Store every event in its own transaction; enqueue the chats that now wait for an answer.
@@ -89,25 +99,42 @@ def events_receive(
     An event that can't be processed is kept as it came, with the reason, and doesn't stop the
     others. Raises OperationalError or InterfaceError when the database is out of reach or full, so
     that the provider delivers again.
+
+    With a ``gate``, an event whose chat is busy for too long isn't stored, nor are later ones of
+    this chat, so that their order stays. The others are; then ChatBusyError is raised.
     """
+    busy: set[str] = set()
     for event in received:
+        addresses = addresses_of(event)
+        if not busy.isdisjoint(addresses):
+            continue
+        queues = (enqueue, enqueue_asking or enqueue)
         try:
-            _receive_with_retry(
-                event, rules, (enqueue, enqueue_asking or enqueue), now or timezone.now()
-            )
-        except (OperationalError, InterfaceError):
+            with gate.passed(addresses) if gate else nullcontext():
+                _receive_with_retry(event, rules, queues, gate, now or timezone.now())
+        except OperationalError as error:
+            if gate is None or not waited_for_a_lock(error):
+                raise
+            busy |= addresses or {event.delivery_key}
+        except InterfaceError:
             raise
         except Exception as error:
             logger.exception("A delivery of %s could not be processed.", event.provider)
             _keep_unprocessed(event, error, now or timezone.now())
+    if busy:
+        raise ChatBusyError("Not all events could be stored in time.")
 
 
 def _receive_with_retry(
-    event: Event, rules: IntakeRules, queues: tuple[Enqueue, Enqueue], now: datetime
+    event: Event,
+    rules: IntakeRules,
+    queues: tuple[Enqueue, Enqueue],
+    gate: ChatGate | None,
+    now: datetime,
 ) -> None:
     for _ in range(TRIES - 1):
         try:
-            return _receive_one(event, rules, queues, now)
+            return _receive_one(event, rules, queues, gate, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
             continue
@@ -115,12 +142,12 @@ def _receive_with_retry(
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
     try:
-        return _receive_one(event, rules, queues, now)
+        return _receive_one(event, rules, queues, gate, now)
     except IntegrityError:
         # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
         if not _damaged_session_ended(event, now):
             raise
-    return _receive_one(event, rules, queues, now)
+    return _receive_one(event, rules, queues, gate, now)
 
 
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
@@ -131,20 +158,25 @@ def _damaged_session_ended(event: Event, now: datetime) -> bool:
 
 
 def _receive_one(
-    event: Event, rules: IntakeRules, queues: tuple[Enqueue, Enqueue], now: datetime
+    event: Event,
+    rules: IntakeRules,
+    queues: tuple[Enqueue, Enqueue],
+    gate: ChatGate | None,
+    now: datetime,
 ) -> None:
     with transaction.atomic():
-        delivery = _delivery_add(event)
+        delivery = _delivery_add(event, longest_wait=gate.patience if gate else 0)
         if delivery is not None:
             outcome = process(event, delivery, rules, now)
             if outcome.answer_due and outcome.chat:
                 queues[outcome.asks_model](outcome.chat.pk)
 
 
-def _delivery_add(event: Event) -> InboundDelivery | None:
+def _delivery_add(event: Event, *, longest_wait: float) -> InboundDelivery | None:
     """Store the delivery of the event; return None if there is one already.
 
     Of two that come at the same moment, the later one waits here until the first is committed.
+    ``longest_wait``: the seconds that the transaction waits for a lock at most; 0: for ever.
     """
     delivery = InboundDelivery(
         provider=event.provider,
@@ -162,12 +194,13 @@ def _delivery_add(event: Event) -> InboundDelivery | None:
                 delivery.event,
                 delivery.subject_id,
                 Jsonb(delivery.raw),
+                f"{longest_wait:.3f}s",
             ],
         )
         row = cursor.fetchone()
     if row is None:
         return None
-    delivery.pk, delivery.received_at = row
+    delivery.pk, delivery.received_at, _ = row
     delivery._state.adding = False
     return delivery
 
