@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.retrieval.fragments import RUN, Fragments
 from memoryproject.foundation.text.characters import cut_at_word
+from memoryproject.foundation.text.whole_text import whole_places
 from sessions_app.models import (
     AnswerTrial,
     InboundDelivery,
@@ -36,9 +37,6 @@ MAX_AT_ONCE = 1_000_000
 # For so long a worker has the redaction; what it leaves when it dies is due again then.
 WORK_LENGTH = timedelta(minutes=2)
 RENEWED_AFTER = 50
-# A text that repeats itself may stand in another one at each of its characters. Of a text that it
-# overlaps more often than this nothing is kept.
-MAX_OVERLAP = 20
 
 
 def text_redact(*, message: Message, texts: Sequence[str]) -> dict[str, Any] | None:
@@ -222,23 +220,12 @@ class _Redactor:
 
 
 def _without(content: str, text: str) -> str:
-    """Replace a text where it stands by itself: a revoked "ok" is no part of "book"."""
+    places = whole_places(content, text)
+    if places is None:
+        return GONE
     kept: list[str] = []
-    start, overlapped = 0, 0
-    at = content.find(text)
-    while at >= 0:
-        end = at + len(text)
-        if _is_word(content[max(0, at - 1) : at]) or _is_word(content[end : end + 1]):
-            overlapped += len(text)
-            if overlapped > MAX_OVERLAP * len(content):
-                return GONE
-            at = content.find(text, at + 1)
-            continue
-        kept += [content[start:at], GONE]
-        start = end
-        at = content.find(text, end)
+    start = 0
+    for place in places:
+        kept += [content[start:place], GONE]
+        start = place + len(text)
     return "".join(kept) + content[start:]
-
-
-def _is_word(character: str) -> bool:
-    return character == "_" or character.isalnum()
