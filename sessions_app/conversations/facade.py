@@ -118,6 +118,7 @@ from sessions_app.conversations.redact_derived import (
     unstored_forget,
 )
 from sessions_app.conversations.reply_window import has_window, last_heard, window_closes
+from sessions_app.conversations.same_message import row_by_token, row_of
 from sessions_app.conversations.session_lifecycle import (
     activity_recount,
     damaged_session_end,
@@ -242,6 +243,8 @@ __all__ = [
     "profile_locked",
     "received_text",
     "redactions_due",
+    "row_by_token",
+    "row_of",
     "session_end",
     "session_lock",
     "session_open",

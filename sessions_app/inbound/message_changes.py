@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField
+from django.db.models import CharField, Q
 
 from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
@@ -26,13 +26,21 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from sessions_app.cards.facade import cards_retract
-from sessions_app.conversations.facade import REDACT, text_redact, texts_redact, unstored_forget
+from sessions_app.conversations.facade import (
+    REDACT,
+    row_by_token,
+    row_of,
+    text_redact,
+    texts_redact,
+    unstored_forget,
+)
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import UsageLimits, access_of, change_count
 from sessions_app.media.dependencies import remove_after_commit
 from sessions_app.media.facade import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.message_ids import has_token_of
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
@@ -59,13 +67,13 @@ class Changed:
 
     ``rest`` is stored with the delivery: the change itself, to be applied when its message arrives,
     or the texts that a worker has still to redact. ``forget``: nothing of the event is stored.
-    ``chat``: the chat of the message that was changed.
+    ``message``: the message that was changed.
     """
 
     text: str
     rest: dict[str, Any] | None = None
     forget: bool = False
-    chat: Chat | None = None
+    message: Message | None = None
 
     @property
     def has_to_redact(self) -> bool:
@@ -90,9 +98,8 @@ def change_apply(
     A change counts as a message. Over the limit a revocation is still obeyed, and nothing else.
     """
     target = event.target_id if isinstance(event, Reaction) else event.original_id
-    found = Message.objects.filter(
-        provider=event.provider, number_id=event.number_id, provider_message_id=target
-    ).first()
+    messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
+    found = row_of(messages, target, chat_id=chat and chat.pk)
     is_ours = found is not None and found.role != Role.USER and not isinstance(event, Reaction)
     if chat is not None and not is_ours:
         is_within = _count(chat, chat_memory, limits, now)
@@ -127,7 +134,8 @@ def early_changes_apply(
     ``party`` is the person or group whose conversation the message names.
     """
     # Hardly ever is there one.
-    given = {"provider": message.provider, "message_id": message.provider_message_id or ""}
+    message_id = message.provider_message_id or ""
+    given = {"provider": message.provider, "message_id": message_id}
     keys = [key for (key,) in read_prepared(_early_changes(), given)]
     if not keys:
         return
@@ -144,17 +152,20 @@ def early_changes_apply(
         else:
             _react(message, change["who"], change["emoji"])
         delivery.change = None
-        delivery.save(update_fields=["change"])
+        delivery.subject_id = message_id
+        delivery.save(update_fields=["change", "subject_id"])
 
 
 @cache
 def _early_changes() -> str:
+    message_id = Given("message_id", CharField())
     early = InboundDelivery.objects.filter(
+        # Empty ids are not in the index.
+        (Q(subject_id=message_id) & ~Q(subject_id="")) | has_token_of("subject_id", message_id),
         provider=Given("provider", CharField()),
-        subject_id=Given("message_id", CharField()),
         event__in=["MessageEdited", "MessageRevoked", "Reaction"],
         change__isnull=False,
-    ).exclude(subject_id="")  # as the index
+    )
     return compiled(early.order_by().values_list("pk"))
 
 
@@ -240,15 +251,16 @@ def _apply(
 ) -> Changed:
     if isinstance(event, MessageRevoked):
         rest = message_revoke(message=message, chat_memory=chat_memory, now=now)
-        return Changed("revoked", rest, chat=message.chat)
+        return Changed("revoked", rest, message=message)
     if isinstance(event, MessageEdited):
         media = event.media.as_dict() if event.media else None
         rest = message_edit(
             message=message, content=event.text, chat_memory=chat_memory, now=now, media=media
         )
-        return Changed("edited", rest, chat=message.chat)
+        return Changed("edited", rest, message=message)
     _react(message, _who(event), event.emoji)
-    return Changed("reaction stored" if event.emoji else "reaction taken away")
+    text = "reaction stored" if event.emoji else "reaction taken away"
+    return Changed(text, message=message)
 
 
 def _is_of(
@@ -258,11 +270,13 @@ def _is_of(
 
     If a number changed hands between the two, each leads to another chat, so the change's address
     counts as well. The address of a person in a group doesn't count, since the same person writes
-    in other chats.
+    in other chats. Where no chat was known, the whole id says enough, but a token doesn't.
     """
-    if delivery.chat is None or delivery.chat.pk == message.chat_id:
+    if delivery.chat is None and delivery.subject_id == message.provider_message_id:
         return True
-    one_to_one = not (delivery.chat.is_group or message.chat.is_group)
+    if delivery.chat and delivery.chat.pk == message.chat_id:
+        return True
+    one_to_one = not ((delivery.chat and delivery.chat.is_group) or message.chat.is_group)
     return one_to_one and not set(change.get("by", [])).isdisjoint(party.addresses())
 
 
@@ -287,12 +301,13 @@ def _change_unstored(
 
     The message may be on its way, or memory is off and the message is stored in its turn only.
     """
-    turn = Turn.objects.filter(
-        provider=event.provider,
-        number_id=event.number_id,
-        provider_message_id=target,
-        session__isnull=True,
-    ).first()
+    turns = Turn.objects.filter(
+        provider=event.provider, number_id=event.number_id, session__isnull=True
+    )
+    waiting = turns.filter(state__in=OPEN_STATES)
+    turn = turns.filter(provider_message_id=target).first() or row_by_token(
+        waiting, target, chat_id=chat and chat.pk
+    )
     if turn is not None and not _is_there(turn.chat_id, chat):
         return Changed(ELSEWHERE, forget=True)
     if turn is not None:

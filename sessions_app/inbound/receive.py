@@ -71,7 +71,8 @@ NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": l
 class Outcome:
     """The result of an event: words for staff, and the chat in which a turn waits now.
 
-    ``has_to_redact``: a worker has still to redact texts in the chat.
+    ``has_to_redact``: a worker has still to redact texts in the chat. ``subject_id``: the id under
+    which the message is stored, if the event names it by another one.
     """
 
     text: str
@@ -80,6 +81,7 @@ class Outcome:
     answer_due: bool = False
     asks_model: bool = False
     has_to_redact: bool = False
+    subject_id: str = ""
 
 
 def events_receive(
@@ -217,7 +219,8 @@ def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: da
     delivery.retry_at = now if outcome.has_to_redact else None
     if outcome.has_to_redact and outcome.chat and rules.redact is not None:
         rules.redact(outcome.chat.pk)
-    names = ("outcome", "chat_id", "message_id", "retry_at")
+    delivery.subject_id = outcome.subject_id or delivery.subject_id
+    names = ("outcome", "chat_id", "message_id", "retry_at", "subject_id")
     changes = {name: getattr(delivery, name) for name in names}
     rows_update(InboundDelivery, {"pk": delivery.pk}, changes)
     return outcome
@@ -227,10 +230,19 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage):
         taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
-        return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due, taken.asks_model)
+        return Outcome(
+            taken.text,
+            taken.chat,
+            taken.message_id,
+            taken.answer_due,
+            taken.asks_model,
+            subject_id=taken.known_as,
+        )
     if isinstance(event, events.StatusUpdate):
         due = status_apply(event=event)
-        return Outcome(due.text, due.chat, answer_due=due.answer_due)
+        return Outcome(
+            due.text, due.chat, answer_due=due.answer_due, subject_id=due.provider_message_id
+        )
     if isinstance(event, events.OwnSend):
         due = own_send_confirm(event=event)
         # Its text belongs to an answer that is stored already, or must not be stored.
@@ -271,7 +283,13 @@ def _change(
     delivery.change = changed.rest
     delivery.raw = None if changed.forget else delivery.raw
     delivery.save(update_fields=["change", "raw"])
-    return Outcome(changed.text, changed.chat or chat, has_to_redact=changed.has_to_redact)
+    message = changed.message
+    return Outcome(
+        changed.text,
+        message.chat if message else chat,
+        has_to_redact=changed.has_to_redact,
+        subject_id=(message.provider_message_id or "") if message else "",
+    )
 
 
 def _subject(event: Event) -> str:

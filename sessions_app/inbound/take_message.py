@@ -16,6 +16,7 @@ from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.compiled_sql import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
 from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import (
     Command,
@@ -24,6 +25,8 @@ from sessions_app.conversations.facade import (
     chat_for_party,
     parse_command,
     profile_current,
+    row_by_token,
+    row_of,
     session_end,
     session_open,
     session_start,
@@ -56,6 +59,8 @@ from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import turn_needs_model
 
 NOT_ANSWERED = "not answered: "
+# A message is delivered again soon after it was.
+TWINS_WITHIN = timedelta(days=1)
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 
@@ -85,7 +90,10 @@ class IntakeRules:
 
 @dataclass(frozen=True)
 class Taken:
-    """The result of taking in a message."""
+    """The result of taking in a message.
+
+    ``known_as``: the id under which the message was stored before.
+    """
 
     text: str
     chat: Chat
@@ -93,6 +101,7 @@ class Taken:
     answer_due: bool = False
     turn: Turn | None = None
     asks_model: bool = False
+    known_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,11 +139,14 @@ def message_take(
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
+    twin = _twin_of(event, chat, [*addresses, *event.party.addresses()])
+    if twin:
+        return Taken("stored before, under another id", chat, known_as=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     incoming = _Incoming(event, delivery, chat, role, access, rules, now)
     _learn_language(incoming)
-    due = not event.from_business and _is_for_us(event, rules)
+    due = not event.from_business and _is_for_us(event, chat, rules)
     entry = _decide(incoming)
     if not entry.is_kept:
         return _leave_in_delivery(incoming, entry)
@@ -317,7 +329,7 @@ def _learn_language(incoming: _Incoming) -> None:
         chat.save(update_fields=["language", "updated_at"])
 
 
-def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
+def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
     """Return whether a message in a group is addressed to the assistant."""
     if not event.group_id or rules.group_policy == "always":
         return True
@@ -325,19 +337,38 @@ def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
         return False
     name = profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
-    return event.mentions_us or event.replies_to_us or named or _quotes_our_message(event)
+    return event.mentions_us or event.replies_to_us or named or _quotes_our_message(event, chat)
 
 
-def _quotes_our_message(event: InboundMessage) -> bool:
-    return (
-        bool(event.reply_to_id)
-        and Message.objects.filter(
-            provider=event.provider,
-            number_id=event.number_id,
-            provider_message_id=event.reply_to_id,
-            role=Role.ASSISTANT,
-        ).exists()
+def _quotes_our_message(event: InboundMessage, chat: Chat) -> bool:
+    quoted = _quoted_by(event, chat)
+    return quoted is not None and quoted.role == Role.ASSISTANT
+
+
+def _quoted_by(event: InboundMessage, chat: Chat) -> Message | None:
+    if not event.reply_to_id:
+        return None
+    messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
+    return row_of(messages, event.reply_to_id, chat_id=chat.pk)
+
+
+def _twin_of(event: InboundMessage, chat: Chat, addresses: list[str]) -> str:
+    """Return the id of the same message, delivered before with the person's other identity in it.
+
+    A person without a BSUID has one only. Of a group's members not all addresses are known.
+    """
+    has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in addresses)
+    if not (has_bsuid or chat.is_group):
+        return ""
+    about = {"provider": event.provider, "number_id": event.number_id}
+    message = row_by_token(
+        Message.objects.filter(**about), event.provider_message_id, chat_id=chat.pk
     )
+    # Where memory is off there is the turn alone.
+    turns = Turn.objects.filter(**about, session__isnull=True)
+    recent = turns.filter(created_at__gte=event.timestamp - TWINS_WITHIN)
+    twin = message or row_by_token(recent, event.provider_message_id, chat_id=chat.pk)
+    return (twin.provider_message_id or "") if twin else ""
 
 
 def _resets(incoming: _Incoming) -> bool:
@@ -370,7 +401,8 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
     ours = event.business_address or event.number_id
     metadata = dict(event.metadata)
     if event.reply_to_id:
-        metadata["reply_to_id"] = event.reply_to_id
+        quoted = _quoted_by(event, chat)
+        metadata["reply_to_id"] = (quoted and quoted.provider_message_id) or event.reply_to_id
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
     if incoming.command is not None:
