@@ -99,7 +99,7 @@ def change_apply(
     """
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
-    found = row_of(messages, target, chat_id=chat and chat.pk)
+    found = row_of(messages, target, chat_id=chat.pk if chat else None)
     is_ours = found is not None and found.role != Role.USER and not isinstance(event, Reaction)
     if chat is not None and not is_ours:
         is_within = _count(chat, chat_memory, limits, now)
@@ -306,7 +306,7 @@ def _change_unstored(
     )
     waiting = turns.filter(state__in=OPEN_STATES)
     turn = turns.filter(provider_message_id=target).first() or row_by_token(
-        waiting, target, chat_id=chat and chat.pk
+        waiting, target, chat_id=chat.pk if chat else None
     )
     if turn is not None and not _is_there(turn.chat_id, chat):
         return Changed(ELSEWHERE, forget=True)

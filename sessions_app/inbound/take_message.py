@@ -25,8 +25,6 @@ from sessions_app.conversations.facade import (
     chat_for_party,
     parse_command,
     profile_current,
-    row_by_token,
-    row_of,
     session_end,
     session_open,
     session_start,
@@ -34,6 +32,7 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.message_changes import early_changes_apply
+from sessions_app.inbound.named_messages import quoted_id, quotes_our_message, twin_of
 from sessions_app.limits.facade import (
     ANSWERED,
     Entry,
@@ -59,8 +58,6 @@ from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import turn_needs_model
 
 NOT_ANSWERED = "not answered: "
-# A message is delivered again soon after it was.
-TWINS_WITHIN = timedelta(days=1)
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 
@@ -139,7 +136,10 @@ def message_take(
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
-    twin = _twin_of(event, chat, [*addresses, *event.party.addresses()])
+    shown = [*addresses, *event.party.addresses()]
+    # A person without a BSUID has one id. Of a group's members not all addresses are known.
+    has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in shown)
+    twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
     if twin:
         return Taken("stored before, under another id", chat, known_as=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses)
@@ -337,38 +337,7 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
         return False
     name = profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
-    return event.mentions_us or event.replies_to_us or named or _quotes_our_message(event, chat)
-
-
-def _quotes_our_message(event: InboundMessage, chat: Chat) -> bool:
-    quoted = _quoted_by(event, chat)
-    return quoted is not None and quoted.role == Role.ASSISTANT
-
-
-def _quoted_by(event: InboundMessage, chat: Chat) -> Message | None:
-    if not event.reply_to_id:
-        return None
-    messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
-    return row_of(messages, event.reply_to_id, chat_id=chat.pk)
-
-
-def _twin_of(event: InboundMessage, chat: Chat, addresses: list[str]) -> str:
-    """Return the id of the same message, delivered before with the person's other identity in it.
-
-    A person without a BSUID has one only. Of a group's members not all addresses are known.
-    """
-    has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in addresses)
-    if not (has_bsuid or chat.is_group):
-        return ""
-    about = {"provider": event.provider, "number_id": event.number_id}
-    message = row_by_token(
-        Message.objects.filter(**about), event.provider_message_id, chat_id=chat.pk
-    )
-    # Where memory is off there is the turn alone.
-    turns = Turn.objects.filter(**about, session__isnull=True)
-    recent = turns.filter(created_at__gte=event.timestamp - TWINS_WITHIN)
-    twin = message or row_by_token(recent, event.provider_message_id, chat_id=chat.pk)
-    return (twin.provider_message_id or "") if twin else ""
+    return event.mentions_us or event.replies_to_us or named or quotes_our_message(event, chat)
 
 
 def _resets(incoming: _Incoming) -> bool:
@@ -401,8 +370,7 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
     ours = event.business_address or event.number_id
     metadata = dict(event.metadata)
     if event.reply_to_id:
-        quoted = _quoted_by(event, chat)
-        metadata["reply_to_id"] = (quoted and quoted.provider_message_id) or event.reply_to_id
+        metadata["reply_to_id"] = quoted_id(event, chat)
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
     if incoming.command is not None:

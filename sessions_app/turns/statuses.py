@@ -169,7 +169,7 @@ def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:
     if found is None and callback is not None:
         found = parts.filter(id=callback, provider_message_id__isnull=True).first()
     return found or row_by_token(
-        parts, event.provider_message_id, chat_id=chat and chat.pk, chat="turn__chat"
+        parts, event.provider_message_id, chat_id=chat.pk if chat else None, chat="turn__chat"
     )
 
 
@@ -202,7 +202,7 @@ def _parts_locked() -> QuerySet[OutboundPart]:
 def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> Applied:
     """Handle the status of a message that no turn sent, such as one typed on the owner's phone."""
     messages = Message.objects.select_for_update(no_key=True).filter(provider=event.provider)
-    message = row_of(messages, event.provider_message_id, chat_id=chat and chat.pk)
+    message = row_of(messages, event.provider_message_id, chat_id=chat.pk if chat else None)
     if message is None:
         return Applied(f"status {event.status} of a message that is not here", chat)
     if RANK.get(event.status, 0) > RANK[message.delivery_status]:

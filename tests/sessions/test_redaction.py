@@ -172,8 +172,9 @@ def test_changes_of_a_client_count_as_messages_and_those_of_the_owner_not(world:
     world.receive(message, edit(message, "red paper"), react(message, "👍"))
     assert world.say(CLIENT, "one more")[-1].startswith("You have sent many messages")
     ours = message_from(GODFATHER, "paper 0")
-    owner = {"party": ours.party}
-    world.receive(ours, *(replace(edit(ours, "paper " + "1" * n), **owner) for n in range(1, 9)))
+    world.receive(
+        ours, *(replace(edit(ours, "paper " + "1" * n), party=ours.party) for n in range(1, 9))
+    )
     assert stored(ours).content == "paper 11111111"
 
 
