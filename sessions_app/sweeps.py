@@ -12,6 +12,7 @@ from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.facade import documents_abandoned, leftovers_remove
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoint_wake, endpoints_abandoned
+from sessions_app.conversations.facade import redactions_due
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import vectors_abandoned
@@ -19,7 +20,7 @@ from sessions_app.extraction.dependencies import enqueue_learning, is_learning_e
 from sessions_app.extraction.facade import extractions_abandoned
 from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
-from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.dependencies import build_intake_rules, enqueue_redaction
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.facade import media_abandoned
@@ -41,6 +42,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
+    yield LeasedKind("redactions", redactions_due, enqueue_redaction)
     yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
     yield LeasedKind("media", media_abandoned, enqueue_media, _media_remove)

@@ -17,7 +17,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_dro
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from sessions_app.cards.dependencies import enqueue_cards
 from sessions_app.cards.facade import cards_make
-from sessions_app.conversations.facade import cards_sweep
+from sessions_app.conversations.facade import cards_sweep, chat_redact
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder, embeddings_tend, session_embed
 from sessions_app.extraction.dependencies import build_extractor
@@ -125,6 +125,11 @@ def make_cards(session_ids: list[str]) -> int:
 def sweep_cards() -> int:
     """Make the cards that are due and that no worker made."""
     return cards_sweep(enqueue=enqueue_cards)
+
+
+def redact_chat(chat_id: str) -> int:
+    """Redact deleted texts in what was derived from them; return the number of changes."""
+    return chat_redact(chat_id=UUID(chat_id))
 
 
 def run_forgetting(run_id: str) -> int:

@@ -109,8 +109,16 @@ from sessions_app.conversations.preview_recorder import (
     PreviewRecorder,
 )
 from sessions_app.conversations.profile_lock import profile_locked
-from sessions_app.conversations.redact_derived import text_redact, unstored_forget
+from sessions_app.conversations.redact_derived import (
+    REDACT,
+    chat_redact,
+    redactions_due,
+    text_redact,
+    texts_redact,
+    unstored_forget,
+)
 from sessions_app.conversations.reply_window import has_window, last_heard, window_closes
+from sessions_app.conversations.same_message import row_by_token, row_of
 from sessions_app.conversations.session_lifecycle import (
     activity_recount,
     damaged_session_end,
@@ -143,6 +151,7 @@ __all__ = [
     "MAX_MESSAGES",
     "MAX_SHOWN",
     "NOTICE",
+    "REDACT",
     "SENDING",
     "Change",
     "ChangeKind",
@@ -191,6 +200,7 @@ __all__ = [
     "chat_known",
     "chat_name",
     "chat_option",
+    "chat_redact",
     "chat_scope",
     "check_chats",
     "checked_message",
@@ -232,6 +242,9 @@ __all__ = [
     "profile_current",
     "profile_locked",
     "received_text",
+    "redactions_due",
+    "row_by_token",
+    "row_of",
     "session_end",
     "session_lock",
     "session_open",
@@ -246,6 +259,7 @@ __all__ = [
     "text_of",
     "text_of_parts",
     "text_redact",
+    "texts_redact",
     "token_chats",
     "turn_failed",
     "unscoped_begin",

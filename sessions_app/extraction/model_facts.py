@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text.whole_text import whole_places
 
 _STATEMENTS = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
@@ -32,9 +33,8 @@ def quoted_in(quote: str, texts: Sequence[str]) -> int | None:
     wanted = _folded(quote)
     if not any(character.isalnum() for character in wanted):
         return None
-    found = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
     for place, text in enumerate(texts):
-        if found.search(_folded(text)):
+        if whole_places(_folded(text), wanted):
             return place
     return None
 

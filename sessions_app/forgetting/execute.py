@@ -40,8 +40,8 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.forgetting.delete_messages import messages_delete
 from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.forgetting.lineage import Lineage
 from sessions_app.forgetting.probe import Prober, ProbeRecord
-from sessions_app.forgetting.redact_answers import Lineage
 from sessions_app.forgetting.redact_chats import chats_redact, own_command_redact
 from sessions_app.forgetting.redact_unscoped import statistics_renew, unscoped_redact
 from sessions_app.forgetting.sweep import Sweep

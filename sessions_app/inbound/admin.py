@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import shown_json
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.conversations.facade import REDACT
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
 from sessions_app.models.messages import DeliveryStatus
@@ -144,7 +145,9 @@ class InboundDeliveryAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("change waiting for its message"))
     def shown_change(self, delivery: InboundDelivery) -> str:
-        return shown_json(delivery.change)
+        # The texts that a worker has still to redact are gone for everybody.
+        is_redaction = delivery.change is not None and REDACT in delivery.change
+        return shown_json(None if is_redaction else delivery.change)
 
     @admin.display(description=gettext_lazy("original event"))
     def shown_raw(self, delivery: InboundDelivery) -> str:

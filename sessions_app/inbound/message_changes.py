@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField
+from django.db.models import CharField, Q
 
 from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
@@ -26,12 +26,23 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from sessions_app.cards.facade import cards_retract
-from sessions_app.conversations.facade import text_redact, unstored_forget
+from sessions_app.conversations.facade import (
+    REDACT,
+    row_by_token,
+    row_of,
+    text_redact,
+    texts_redact,
+    unstored_forget,
+)
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.limits.facade import UsageLimits, access_of, change_count
 from sessions_app.media.dependencies import remove_after_commit
 from sessions_app.media.facade import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.message_ids import has_token_of
+from sessions_app.models.messages import Role
+from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
 
@@ -41,6 +52,11 @@ OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.HELD)
 NOT_BEGUN = (TurnState.PENDING, TurnState.HELD)
 
 ELSEWHERE = "not done: its message is in another chat"
+OVER_THE_LIMIT = "not done: the chat has reached its limit of messages an hour"
+
+# Of the texts before an edit the first and the newest are kept, within this length in all.
+MAX_VERSIONS = 10
+MAX_HISTORY_LENGTH = 200_000
 
 Change = MessageEdited | MessageRevoked | Reaction
 
@@ -49,13 +65,19 @@ Change = MessageEdited | MessageRevoked | Reaction
 class Changed:
     """The result of a change, in words.
 
-    ``pending`` is stored with the delivery and applied when the message arrives. ``forget``:
-    nothing of the event is stored.
+    ``rest`` is stored with the delivery: the change itself, to be applied when its message arrives,
+    or the texts that a worker has still to redact. ``forget``: nothing of the event is stored.
+    ``message``: the message that was changed.
     """
 
     text: str
-    pending: dict[str, Any] | None = None
+    rest: dict[str, Any] | None = None
     forget: bool = False
+    message: Message | None = None
+
+    @property
+    def has_to_redact(self) -> bool:
+        return self.rest is not None and REDACT in self.rest
 
 
 def change_apply(
@@ -64,6 +86,7 @@ def change_apply(
     chat: Chat | None,
     chat_memory: ChatMemoryService,
     memory_enabled: bool,
+    limits: UsageLimits,
     now: datetime,
 ) -> Changed:
     """Apply a change to its message.
@@ -71,11 +94,17 @@ def change_apply(
     Call it in a transaction. ``chat`` is where the change was made, or None where the address
     belongs to nobody by now. A message of another person's chat stays unchanged, whatever id the
     event names.
+
+    A change counts as a message. Over the limit a revocation is still obeyed, and nothing else.
     """
     target = event.target_id if isinstance(event, Reaction) else event.original_id
-    found = Message.objects.filter(
-        provider=event.provider, number_id=event.number_id, provider_message_id=target
-    ).first()
+    messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
+    found = row_of(messages, target, chat_id=chat.pk if chat else None)
+    is_ours = found is not None and found.role != Role.USER and not isinstance(event, Reaction)
+    if chat is not None and not is_ours:
+        is_within = _count(chat, chat_memory, limits, now)
+        if not is_within and not isinstance(event, MessageRevoked):
+            return Changed(OVER_THE_LIMIT, forget=True)
     if found is None:
         return _change_unstored(event, target, chat, memory_enabled=memory_enabled)
     if not (_is_there(found.chat_id, chat) or _is_by_its_people(found, event, chat)):
@@ -84,7 +113,17 @@ def change_apply(
     # Session before message: the order in which all code locks.
     ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
     message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
-    return Changed(_apply(event, message, chat_memory, now))
+    return _apply(event, message, chat_memory, now)
+
+
+def _count(chat: Chat, chat_memory: ChatMemoryService, limits: UsageLimits, now: datetime) -> bool:
+    """Count a change in the chat; return whether it is within the chat's limit of an hour."""
+    # Chat before session: the order in which all code locks.
+    locked = Chat.objects.select_for_update(no_key=True, of=("self",)).select_related("access")
+    chat = locked.get(pk=chat.pk)
+    if chat_memory.role_in(chat) == GODFATHER:
+        return True
+    return change_count(access=access_of(chat), limits=limits, now=now)
 
 
 def early_changes_apply(
@@ -95,15 +134,17 @@ def early_changes_apply(
     ``party`` is the person or group whose conversation the message names.
     """
     # Hardly ever is there one.
-    given = {"provider": message.provider, "message_id": message.provider_message_id or ""}
+    message_id = message.provider_message_id or ""
+    given = {"provider": message.provider, "message_id": message_id}
     keys = [key for (key,) in read_prepared(_early_changes(), given)]
     if not keys:
         return
     found = InboundDelivery.objects.filter(pk__in=keys).select_related("chat")
     for delivery in found.order_by("id"):
         change = delivery.change or {}
-        if not _is_of(delivery, change, message, party):
+        if REDACT in change or not _is_of(delivery, change, message, party):
             continue
+        # Nothing was derived from a message that comes only now.
         if delivery.event == "MessageRevoked":
             message_revoke(message=message, chat_memory=chat_memory, now=now)
         elif delivery.event == "MessageEdited":
@@ -111,17 +152,20 @@ def early_changes_apply(
         else:
             _react(message, change["who"], change["emoji"])
         delivery.change = None
-        delivery.save(update_fields=["change"])
+        delivery.subject_id = message_id
+        delivery.save(update_fields=["change", "subject_id"])
 
 
 @cache
 def _early_changes() -> str:
+    message_id = Given("message_id", CharField())
     early = InboundDelivery.objects.filter(
+        # Empty ids are not in the index.
+        (Q(subject_id=message_id) & ~Q(subject_id="")) | has_token_of("subject_id", message_id),
         provider=Given("provider", CharField()),
-        subject_id=Given("message_id", CharField()),
         event__in=["MessageEdited", "MessageRevoked", "Reaction"],
         change__isnull=False,
-    ).exclude(subject_id="")  # as the index
+    )
     return compiled(early.order_by().values_list("pk"))
 
 
@@ -132,14 +176,17 @@ def message_edit(
     chat_memory: ChatMemoryService,
     now: datetime,
     media: dict[str, str] | None = None,
-) -> None:
+) -> dict[str, Any] | None:
     """Replace the text; the old text goes into the message's history.
 
-    A revoked message stays revoked: edits can arrive late.
+    A revoked message stays revoked: edits can arrive late. Of a text that leaves the history
+    nothing is kept elsewhere, since a revocation could not find it any more. Returns what a worker
+    has still to redact.
     """
     if message.revoked_at or content == message.content:
-        return
-    message.history = [*message.history, {"content": message.content, "until": now.isoformat()}]
+        return None
+    left = {"content": message.content, "until": now.isoformat()}
+    message.history, gone = _bounded([*message.history, left])
     chat_memory.retext(message=message, content=content)
     message.edited_at = now
     if media:
@@ -148,13 +195,37 @@ def message_edit(
     person = Actor("person", chat_id=message.chat_id)
     memories_retract(message_id=message.pk, actor=person)
     extraction_repeat(message)
+    kept = {content, *(entry["content"] for entry in message.history)}
+    return texts_redact(message=message, texts=[text for text in gone if text not in kept])
 
 
-def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: datetime) -> None:
+def _bounded(history: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the history without the versions that are too many, and the texts of these.
+
+    The entry after them says in ``left_out`` how many they were.
+    """
+    kept, gone = list(history), []
+    while len(kept) > 2 and (
+        len(kept) > MAX_VERSIONS
+        or sum(len(entry["content"]) for entry in kept) > MAX_HISTORY_LENGTH
+    ):
+        left = kept.pop(1)
+        gone.append(left["content"])
+        count = left.get("left_out", 0) + kept[1].get("left_out", 0) + 1
+        kept[1] = {**kept[1], "left_out": count}
+    return kept, gone
+
+
+def message_revoke(
+    *, message: Message, chat_memory: ChatMemoryService, now: datetime
+) -> dict[str, Any] | None:
     """Remove the text everywhere it was kept because of this message.
 
-    A turn that has not answered the message yet is cancelled.
+    A turn that has not answered the message yet is cancelled. Returns what a worker has still to
+    redact.
     """
+    if message.revoked_at:
+        return None
     texts = [message.content, *(entry["content"] for entry in message.history)]
     texts += chat_memory.retext(message=message, content="")
     message.history = []
@@ -167,25 +238,29 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
     remove_after_commit()
     open_turns = Turn.objects.filter(message=message, state__in=OPEN_STATES)
     turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
-    text_redact(message=message, texts=texts)
+    rest = text_redact(message=message, texts=texts)
     cards_retract(chat_id=message.chat_id, session_ids=[message.session_id])
     person = Actor("person", chat_id=message.chat_id)
     message_documents_forget(message_id=message.pk, actor=person)
     memories_retract(message_id=message.pk, actor=person)
+    return rest
 
 
-def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime) -> str:
+def _apply(
+    event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime
+) -> Changed:
     if isinstance(event, MessageRevoked):
-        message_revoke(message=message, chat_memory=chat_memory, now=now)
-        return "revoked"
+        rest = message_revoke(message=message, chat_memory=chat_memory, now=now)
+        return Changed("revoked", rest, message=message)
     if isinstance(event, MessageEdited):
         media = event.media.as_dict() if event.media else None
-        message_edit(
+        rest = message_edit(
             message=message, content=event.text, chat_memory=chat_memory, now=now, media=media
         )
-        return "edited"
+        return Changed("edited", rest, message=message)
     _react(message, _who(event), event.emoji)
-    return "reaction stored" if event.emoji else "reaction taken away"
+    text = "reaction stored" if event.emoji else "reaction taken away"
+    return Changed(text, message=message)
 
 
 def _is_of(
@@ -195,11 +270,13 @@ def _is_of(
 
     If a number changed hands between the two, each leads to another chat, so the change's address
     counts as well. The address of a person in a group doesn't count, since the same person writes
-    in other chats.
+    in other chats. Where no chat was known, the whole id says enough, but a token doesn't.
     """
-    if delivery.chat is None or delivery.chat.pk == message.chat_id:
+    if delivery.chat is None and delivery.subject_id == message.provider_message_id:
         return True
-    one_to_one = not (delivery.chat.is_group or message.chat.is_group)
+    if delivery.chat and delivery.chat.pk == message.chat_id:
+        return True
+    one_to_one = not ((delivery.chat and delivery.chat.is_group) or message.chat.is_group)
     return one_to_one and not set(change.get("by", [])).isdisjoint(party.addresses())
 
 
@@ -224,12 +301,13 @@ def _change_unstored(
 
     The message may be on its way, or memory is off and the message is stored in its turn only.
     """
-    turn = Turn.objects.filter(
-        provider=event.provider,
-        number_id=event.number_id,
-        provider_message_id=target,
-        session__isnull=True,
-    ).first()
+    turns = Turn.objects.filter(
+        provider=event.provider, number_id=event.number_id, session__isnull=True
+    )
+    waiting = turns.filter(state__in=OPEN_STATES)
+    turn = turns.filter(provider_message_id=target).first() or row_by_token(
+        waiting, target, chat_id=chat.pk if chat else None
+    )
     if turn is not None and not _is_there(turn.chat_id, chat):
         return Changed(ELSEWHERE, forget=True)
     if turn is not None:

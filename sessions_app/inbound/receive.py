@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -35,6 +36,12 @@ from sessions_app.conversations.facade import (
     unstored_forget,
 )
 from sessions_app.inbound import message_changes, take_message
+from sessions_app.inbound.chat_gate import (
+    ChatBusyError,
+    ChatGate,
+    addresses_of,
+    waited_for_a_lock,
+)
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED
@@ -47,12 +54,14 @@ TRIES = 3
 Enqueue = Callable[[UUID], object]
 FIRST_RETRY = timedelta(minutes=1)
 
-# One statement: whether there is one already, and if not, the new one.
+# One statement: whether there is one already, and if not, the new one, with a limit for the locks
+# of its transaction.
 ADD = f"""
 INSERT INTO {InboundDelivery._meta.db_table}
     (provider, delivery_key, event, subject_id, raw, outcome, attempts, received_at)
 VALUES (%s, %s, %s, %s, %s, '', 0, clock_timestamp())
-ON CONFLICT (provider, delivery_key) DO NOTHING RETURNING id, received_at
+ON CONFLICT (provider, delivery_key) DO NOTHING
+RETURNING id, received_at, set_config('lock_timeout', %s, true)
 """  # noqa: S608 constants only
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
@@ -60,13 +69,19 @@ NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": l
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an event: words for staff, and the chat in which a turn waits now."""
+    """The result of an event: words for staff, and the chat in which a turn waits now.
+
+    ``has_to_redact``: a worker has still to redact texts in the chat. ``subject_id``: the id under
+    which the message is stored, if the event names it by another one.
+    """
 
     text: str
     chat: Chat | None = None
     message_id: UUID | None = None
     answer_due: bool = False
     asks_model: bool = False
+    has_to_redact: bool = False
+    subject_id: str = ""
 
 
 def events_receive(
@@ -75,6 +90,7 @@ def events_receive(
     rules: IntakeRules,
     enqueue: Enqueue,
     enqueue_asking: Enqueue | None = None,
+    gate: ChatGate | None = None,
     now: datetime | None = None,
 ) -> None:
     """Store every event in its own transaction; enqueue the chats that now wait for an answer.
@@ -85,25 +101,42 @@ def events_receive(
     An event that can't be processed is kept as it came, with the reason, and doesn't stop the
     others. Raises OperationalError or InterfaceError when the database is out of reach or full, so
     that the provider delivers again.
+
+    With a ``gate``, an event whose chat is busy for too long isn't stored, nor are later ones of
+    this chat, so that their order stays. The others are; then ChatBusyError is raised.
     """
+    busy: set[str] = set()
     for event in received:
+        addresses = addresses_of(event)
+        if not busy.isdisjoint(addresses):
+            continue
+        queues = (enqueue, enqueue_asking or enqueue)
         try:
-            _receive_with_retry(
-                event, rules, (enqueue, enqueue_asking or enqueue), now or timezone.now()
-            )
-        except (OperationalError, InterfaceError):
+            with gate.passed(addresses) if gate else nullcontext():
+                _receive_with_retry(event, rules, queues, gate, now or timezone.now())
+        except OperationalError as error:
+            if gate is None or not waited_for_a_lock(error):
+                raise
+            busy |= addresses or {event.delivery_key}
+        except InterfaceError:
             raise
         except Exception as error:
             logger.exception("A delivery of %s could not be processed.", event.provider)
             _keep_unprocessed(event, error, now or timezone.now())
+    if busy:
+        raise ChatBusyError("Not all events could be stored in time.")
 
 
 def _receive_with_retry(
-    event: Event, rules: IntakeRules, queues: tuple[Enqueue, Enqueue], now: datetime
+    event: Event,
+    rules: IntakeRules,
+    queues: tuple[Enqueue, Enqueue],
+    gate: ChatGate | None,
+    now: datetime,
 ) -> None:
     for _ in range(TRIES - 1):
         try:
-            return _receive_one(event, rules, queues, now)
+            return _receive_one(event, rules, queues, gate, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
             continue
@@ -111,12 +144,12 @@ def _receive_with_retry(
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
     try:
-        return _receive_one(event, rules, queues, now)
+        return _receive_one(event, rules, queues, gate, now)
     except IntegrityError:
         # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
         if not _damaged_session_ended(event, now):
             raise
-    return _receive_one(event, rules, queues, now)
+    return _receive_one(event, rules, queues, gate, now)
 
 
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
@@ -127,20 +160,25 @@ def _damaged_session_ended(event: Event, now: datetime) -> bool:
 
 
 def _receive_one(
-    event: Event, rules: IntakeRules, queues: tuple[Enqueue, Enqueue], now: datetime
+    event: Event,
+    rules: IntakeRules,
+    queues: tuple[Enqueue, Enqueue],
+    gate: ChatGate | None,
+    now: datetime,
 ) -> None:
     with transaction.atomic():
-        delivery = _delivery_add(event)
+        delivery = _delivery_add(event, longest_wait=gate.patience if gate else 0)
         if delivery is not None:
             outcome = process(event, delivery, rules, now)
             if outcome.answer_due and outcome.chat:
                 queues[outcome.asks_model](outcome.chat.pk)
 
 
-def _delivery_add(event: Event) -> InboundDelivery | None:
+def _delivery_add(event: Event, *, longest_wait: float) -> InboundDelivery | None:
     """Store the delivery of the event; return None if there is one already.
 
     Of two that come at the same moment, the later one waits here until the first is committed.
+    ``longest_wait``: the seconds that the transaction waits for a lock at most; 0: for ever.
     """
     delivery = InboundDelivery(
         provider=event.provider,
@@ -158,12 +196,13 @@ def _delivery_add(event: Event) -> InboundDelivery | None:
                 delivery.event,
                 delivery.subject_id,
                 Jsonb(delivery.raw),
+                f"{longest_wait:.3f}s",
             ],
         )
         row = cursor.fetchone()
     if row is None:
         return None
-    delivery.pk, delivery.received_at = row
+    delivery.pk, delivery.received_at, _ = row
     delivery._state.adding = False
     return delivery
 
@@ -177,8 +216,11 @@ def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: da
     delivery.outcome = outcome.text[:255]
     delivery.chat = outcome.chat
     delivery.message_id = outcome.message_id
-    delivery.retry_at = None
-    names = ("outcome", "chat_id", "message_id", "retry_at")
+    delivery.retry_at = now if outcome.has_to_redact else None
+    if outcome.has_to_redact and outcome.chat and rules.redact is not None:
+        rules.redact(outcome.chat.pk)
+    delivery.subject_id = outcome.subject_id or delivery.subject_id
+    names = ("outcome", "chat_id", "message_id", "retry_at", "subject_id")
     changes = {name: getattr(delivery, name) for name in names}
     rows_update(InboundDelivery, {"pk": delivery.pk}, changes)
     return outcome
@@ -188,10 +230,19 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage):
         taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
-        return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due, taken.asks_model)
+        return Outcome(
+            taken.text,
+            taken.chat,
+            taken.message_id,
+            taken.answer_due,
+            taken.asks_model,
+            subject_id=taken.known_as,
+        )
     if isinstance(event, events.StatusUpdate):
         due = status_apply(event=event)
-        return Outcome(due.text, due.chat, answer_due=due.answer_due)
+        return Outcome(
+            due.text, due.chat, answer_due=due.answer_due, subject_id=due.provider_message_id
+        )
     if isinstance(event, events.OwnSend):
         due = own_send_confirm(event=event)
         # Its text belongs to an answer that is stored already, or must not be stored.
@@ -226,12 +277,19 @@ def _change(
         chat=chat,
         chat_memory=rules.chat_memory,
         memory_enabled=rules.memory_enabled if override is None else override,
+        limits=rules.limits,
         now=now,
     )
-    delivery.change = changed.pending
+    delivery.change = changed.rest
     delivery.raw = None if changed.forget else delivery.raw
     delivery.save(update_fields=["change", "raw"])
-    return Outcome(changed.text, chat)
+    message = changed.message
+    return Outcome(
+        changed.text,
+        message.chat if message else chat,
+        has_to_redact=changed.has_to_redact,
+        subject_id=(message.provider_message_id or "") if message else "",
+    )
 
 
 def _subject(event: Event) -> str:

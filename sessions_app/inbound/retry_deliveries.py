@@ -14,6 +14,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from sessions_app.conversations.facade import REDACT
 from sessions_app.inbound.receive import process, unprocessed_outcome
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import InboundDelivery
@@ -35,6 +36,8 @@ MAX_COUNTED = 1_000
 def deliveries_due(now: datetime) -> list[int]:
     """Return the keys of the events to try again now, oldest first, at most ``MAX_COUNT``."""
     due = InboundDelivery.objects.filter(retry_at__lte=now, raw__isnull=False)
+    # These were processed, all but their redaction.
+    due = due.exclude(change__has_key=REDACT)
     return list(due.order_by("id").values_list("pk", flat=True)[:MAX_COUNT])
 
 

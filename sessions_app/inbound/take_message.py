@@ -16,6 +16,7 @@ from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.compiled_sql import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
 from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import (
     Command,
@@ -31,6 +32,7 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.message_changes import early_changes_apply
+from sessions_app.inbound.named_messages import quoted_id, quotes_our_message, twin_of
 from sessions_app.limits.facade import (
     ANSWERED,
     Entry,
@@ -66,7 +68,7 @@ class IntakeRules:
 
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
-    None: files aren't kept.
+    None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
     """
 
     memory_enabled: bool = False
@@ -77,6 +79,7 @@ class IntakeRules:
     limits: UsageLimits = field(default_factory=UsageLimits)
     speaker: Speaker | None = None
     fetch_media: Callable[[Message, str], object] | None = None
+    redact: Callable[[UUID], object] | None = None
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -85,7 +88,10 @@ class IntakeRules:
 
 @dataclass(frozen=True)
 class Taken:
-    """The result of taking in a message."""
+    """The result of taking in a message.
+
+    ``known_as``: the id under which the message was stored before.
+    """
 
     text: str
     chat: Chat
@@ -93,6 +99,7 @@ class Taken:
     answer_due: bool = False
     turn: Turn | None = None
     asks_model: bool = False
+    known_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,11 +137,17 @@ def message_take(
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
+    shown = [*addresses, *event.party.addresses()]
+    # A person without a BSUID has one id. Of a group's members not all addresses are known.
+    has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in shown)
+    twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
+    if twin:
+        return Taken("stored before, under another id", chat, known_as=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     incoming = _Incoming(event, delivery, chat, role, access, rules, now)
     _learn_language(incoming)
-    due = not event.from_business and _is_for_us(event, rules)
+    due = not event.from_business and _is_for_us(event, chat, rules)
     entry = _decide(incoming)
     if not entry.is_kept:
         return _leave_in_delivery(incoming, entry)
@@ -319,7 +332,7 @@ def _learn_language(incoming: _Incoming) -> None:
         chat.save(update_fields=["language", "updated_at"])
 
 
-def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
+def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
     """Return whether a message in a group is addressed to the assistant."""
     if not event.group_id or rules.group_policy == "always":
         return True
@@ -327,19 +340,7 @@ def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
         return False
     name = profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
-    return event.mentions_us or event.replies_to_us or named or _quotes_our_message(event)
-
-
-def _quotes_our_message(event: InboundMessage) -> bool:
-    return (
-        bool(event.reply_to_id)
-        and Message.objects.filter(
-            provider=event.provider,
-            number_id=event.number_id,
-            provider_message_id=event.reply_to_id,
-            role=Role.ASSISTANT,
-        ).exists()
-    )
+    return event.mentions_us or event.replies_to_us or named or quotes_our_message(event, chat)
 
 
 def _resets(incoming: _Incoming) -> bool:
@@ -372,7 +373,7 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
     ours = event.business_address or event.number_id
     metadata = dict(event.metadata)
     if event.reply_to_id:
-        metadata["reply_to_id"] = event.reply_to_id
+        metadata["reply_to_id"] = quoted_id(event, chat)
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
     if incoming.command is not None:

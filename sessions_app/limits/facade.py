@@ -18,7 +18,14 @@ from sessions_app.limits.figures import (
     used_by_chat,
     used_by_day,
 )
-from sessions_app.limits.intake import ANSWERED, Entry, access_of, entry_count, entry_decide
+from sessions_app.limits.intake import (
+    ANSWERED,
+    Entry,
+    access_of,
+    change_count,
+    entry_count,
+    entry_decide,
+)
 from sessions_app.limits.priority import is_known, known_chats_waiting
 from sessions_app.limits.standing import access_join, access_merge, standing_set
 from sessions_app.limits.usage_limits import (
@@ -48,6 +55,7 @@ __all__ = [
     "access_of",
     "answer_check",
     "can_be_blocked",
+    "change_count",
     "chats_with_access",
     "clients_day",
     "day_notice_due",

@@ -28,6 +28,8 @@ from sessions_app.models.limits import Standing
 logger = logging.getLogger(__name__)
 
 HOUR = timedelta(hours=1)
+# Where messages have no limit. A person who corrects every message makes far fewer.
+CHANGES_PER_HOUR = 120
 
 # A person who stopped the assistant can still see, take and erase what is stored.
 OPTED_OUT_COMMANDS = ("memories", "export", "forget", "help")
@@ -123,9 +125,7 @@ def entry_count(
     """
     if not limits.messages_per_hour:
         return entry
-    if not hour_runs(access, now):
-        access.hour_began_at, access.hour_told = now, False
-        access.hour_messages = access.hour_commands = 0
+    _hour_begin(access, now)
     if is_command or entry.notice:
         access.hour_commands += 1
         code = COMMANDS if access.hour_commands > limits.commands_per_hour else ""
@@ -140,6 +140,24 @@ def entry_count(
             reached_mark(chat=chat, code=code, limits=limits, now=now)
     _store(access, ["hour_began_at", "hour_told", "hour_messages", "hour_commands"])
     return entry
+
+
+def change_count(*, access: ChatAccess, limits: UsageLimits, now: datetime) -> bool:
+    """Count a client's edit, revocation or reaction as a message.
+
+    Returns whether it is within the limit of the hour, which there is always one for these.
+    """
+    _hour_begin(access, now)
+    access.hour_messages += 1
+    _store(access, ["hour_began_at", "hour_told", "hour_messages", "hour_commands"])
+    return access.hour_messages <= (limits.messages_per_hour or CHANGES_PER_HOUR)
+
+
+def _hour_begin(access: ChatAccess, now: datetime) -> None:
+    """Begin a new hour where the last one is over."""
+    if not hour_runs(access, now):
+        access.hour_began_at, access.hour_told = now, False
+        access.hour_messages = access.hour_commands = 0
 
 
 def hour_runs(access: ChatAccess, now: datetime) -> bool:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from sessions_app.models.chats import Chat, Provider
+from sessions_app.models.message_ids import token_index
 from sessions_app.models.messages import DeliveryStatus, Message
 from sessions_app.models.turns import Turn
 
@@ -86,6 +87,7 @@ class InboundDelivery(models.Model):
             models.Index(
                 fields=["subject_id"], condition=~Q(subject_id=""), name="deliveries_by_subject"
             ),
+            token_index("subject_id", "deliveries_by_token"),
             models.Index(
                 fields=["received_at"], condition=Q(raw__isnull=False), name="deliveries_with_raw"
             ),
@@ -153,6 +155,7 @@ class OutboundPart(models.Model):
                 condition=Q(state__in=PartState.values), name="part_state_known"
             ),
         ]
+        indexes: ClassVar = [token_index("provider_message_id", "parts_by_token")]
 
     def __str__(self) -> str:
         values = {"number": self.number, "answer": self.turn_id}

@@ -16,6 +16,7 @@ from pgvector.django import VectorField
 
 from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat, Provider
+from sessions_app.models.message_ids import token_index
 from sessions_app.models.sessions import ChatSession
 
 # In a stored message's metadata and a turn's context: the account id of the author, so that the
@@ -127,6 +128,7 @@ class Message(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["chat", "session", "order_num"]),
+            token_index("provider_message_id", "messages_by_token"),
             # For the figures of a period; staff's lists and their search for frequent words read
             # the newest first.
             models.Index(fields=["-received_at", "-order_num"], name="messages_by_time"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.db.models import BigIntegerField, CharField, QuerySet
+from django.db.models import BigIntegerField, CharField, Q, QuerySet, UUIDField
 
 from memoryproject.foundation.compiled_sql import (
     Given,
@@ -19,9 +19,10 @@ from memoryproject.foundation.compiled_sql import (
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import chat_find, chat_for_party
+from sessions_app.conversations.facade import chat_find, chat_for_party, row_by_token, row_of
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
+from sessions_app.models.message_ids import has_token_of
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.turns.turn_claims import turn_update_state
 
@@ -38,11 +39,15 @@ ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 @dataclass(frozen=True)
 class Applied:
-    """The result in words, the chat, and whether an answer in it can continue now."""
+    """The result in words, the chat, and whether an answer in it can continue now.
+
+    ``provider_message_id``: the id under which the message is stored.
+    """
 
     text: str
     chat: Chat | None = None
     answer_due: bool = False
+    provider_message_id: str = ""
 
 
 def status_apply(*, event: StatusUpdate) -> Applied:
@@ -53,17 +58,18 @@ def status_apply(*, event: StatusUpdate) -> Applied:
     A status may come before our own commit of the provider's answer, or in its place when that
     answer was lost: then our own id in the status identifies the part.
     """
+    chat = None
     if event.party and event.party.addresses():
-        chat_for_party(
+        chat = chat_for_party(
             provider=event.provider,
             number_id=event.number_id,
             party=event.party,
             at=event.timestamp,
             create=False,
         )
-    found = _part_of(event)
+    found = _part_of(event, chat)
     if found is None:
-        return _status_of_unknown(event)
+        return _status_of_unknown(event, chat)
     part, parts = parts_locked(found)
     if part.provider_message_id is None:
         part.provider_message_id = event.provider_message_id
@@ -75,7 +81,7 @@ def status_apply(*, event: StatusUpdate) -> Applied:
     part.save()
     reply_refresh(part=part, parts=parts)
     due = turn_update_state(turn=part.turn, parts=parts)
-    return Applied(f"status {event.status}", part.turn.chat, due)
+    return Applied(f"status {event.status}", part.turn.chat, due, part.provider_message_id)
 
 
 def own_send_confirm(*, event: OwnSend) -> Applied:
@@ -110,7 +116,11 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
 
 def early_statuses_take(*, part: OutboundPart) -> None:
     """Take the statuses that came before we had the provider's id; ``part`` is not saved."""
-    given = {"provider": part.provider, "message_id": part.provider_message_id}
+    given = {
+        "provider": part.provider,
+        "message_id": part.provider_message_id,
+        "chat_id": part.turn.chat_id,
+    }
     for (key,) in read_prepared(_early_statuses(), given):
         # In a group the participant follows in the key.
         for status in RANK.keys() & set(key.split(":")):
@@ -119,11 +129,15 @@ def early_statuses_take(*, part: OutboundPart) -> None:
 
 @cache
 def _early_statuses() -> str:
+    message_id = Given("message_id", CharField())
+    in_chat = Q(chat_id=Given("chat_id", UUIDField()))
     early = InboundDelivery.objects.filter(
+        # Empty ids are not in the index.
+        (Q(subject_id=message_id) & ~Q(subject_id=""))
+        | (in_chat & has_token_of("subject_id", message_id)),
         provider=Given("provider", CharField()),
-        subject_id=Given("message_id", CharField()),
         event="StatusUpdate",
-    ).exclude(subject_id="")  # as the index
+    )
     return compiled(early.order_by().values_list("delivery_key"))
 
 
@@ -148,13 +162,15 @@ def reply_refresh(*, part: OutboundPart, parts: Iterable[OutboundPart]) -> None:
     rows_update(Message, {"pk": turn.reply_id}, changes)
 
 
-def _part_of(event: StatusUpdate) -> OutboundPart | None:
+def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:
     parts = OutboundPart.objects.filter(provider=event.provider)
     found = parts.filter(provider_message_id=event.provider_message_id).first()
     callback = uuid_or_none(event.callback_id)
     if found is None and callback is not None:
         found = parts.filter(id=callback, provider_message_id__isnull=True).first()
-    return found
+    return found or row_by_token(
+        parts, event.provider_message_id, chat_id=chat.pk if chat else None, chat="turn__chat"
+    )
 
 
 def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
@@ -183,20 +199,21 @@ def _parts_locked() -> QuerySet[OutboundPart]:
     return parts.filter(turn_id=Given("turn_id", BigIntegerField())).order_by("number")
 
 
-def _status_of_unknown(event: StatusUpdate) -> Applied:
+def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> Applied:
     """Handle the status of a message that no turn sent, such as one typed on the owner's phone."""
-    message = (
-        Message.objects.select_for_update(no_key=True)
-        .filter(provider=event.provider, provider_message_id=event.provider_message_id)
-        .first()
-    )
+    messages = Message.objects.select_for_update(no_key=True).filter(provider=event.provider)
+    message = row_of(messages, event.provider_message_id, chat_id=chat.pk if chat else None)
     if message is None:
-        return Applied(f"status {event.status} of a message that is not here")
+        return Applied(f"status {event.status} of a message that is not here", chat)
     if RANK.get(event.status, 0) > RANK[message.delivery_status]:
         message.delivery_status = event.status
         message.was_received = event.status in ARRIVED
         message.save(update_fields=["delivery_status", "was_received"])
-    return Applied(f"status {event.status}", message.chat)
+    return Applied(
+        f"status {event.status}",
+        message.chat,
+        provider_message_id=message.provider_message_id or "",
+    )
 
 
 def _raise(part: OutboundPart, status: str) -> None:

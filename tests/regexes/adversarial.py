@@ -13,6 +13,8 @@ from tests.regexes.steps import fits, is_single, key, tree_of
 ALPHABET = "a0 _A.-,'\"\n\tא!@:/(é"
 MAX_CHARACTERS = 6
 TAILS = ("", "\x00", "a")
+# What people write in long runs, whether an expression names it or not.
+RUNS = (" ", "'", '"', "`", "1")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,9 @@ def _shapes(pattern: re.Pattern[str]) -> Iterator[Shape]:
             yield Shape(before, (body,), tail)
         yield Shape("", (before + body,))
         yield Shape("", (before,))
+    for before in dict.fromkeys(before for before, _ in _pumps(tree, flags, "")):
+        for run in RUNS:
+            yield Shape(before, (run,), "\x00")
     characters = list(dict.fromkeys(_characters(tree, flags)))[:MAX_CHARACTERS]
     for first in characters:
         yield Shape("", (first,))

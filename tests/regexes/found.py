@@ -34,9 +34,10 @@ class Found:
     methods: frozenset[str]
 
     @property
-    def everywhere(self) -> bool:
-        """Whether it is searched for at each place of a text."""
-        return not self.methods <= AT_THE_BEGINNING
+    def ways(self) -> list[str]:
+        """Each way in which a text is compared with it: at each place, at its beginning, whole."""
+        anywhere = ["search"] if self.methods - AT_THE_BEGINNING else []
+        return anywhere + sorted(self.methods & AT_THE_BEGINNING)
 
 
 @dataclass(frozen=True)

@@ -55,19 +55,26 @@ class Matcher:
     steps: int = 0
     groups: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def spans(self, *, everywhere: bool = True) -> list[tuple[int, int]]:
-        """Return where `finditer` matches; with ``everywhere`` false, where `match` does."""
+    def spans(self, *, everywhere: bool = True, whole: bool = False) -> list[tuple[int, int]]:
+        """Return where `finditer` matches; with ``everywhere`` false, where `match` does.
+
+        ``whole``: where `fullmatch` does.
+        """
         tree = list(tree_of(self.pattern))
+        everywhere = everywhere and not whole
         found, at = [], 0
         while at <= len(self.text):
             self.groups = {}
-            end = self._run(tree, 0, at, self.pattern.flags, lambda place: place)
+            end = self._run(tree, 0, at, self.pattern.flags, self._whole if whole else _anywhere)
             if end is not None:
                 found.append((at, end))
             at = at + 1 if end is None else max(end, at + 1)
             if not everywhere:
                 break
         return found
+
+    def _whole(self, place: int) -> int | None:
+        return place if place == len(self.text) else None
 
     def _step(self) -> None:
         self.steps += 1
@@ -237,6 +244,10 @@ class Matcher:
         before = at > 0 and fits_category("CATEGORY_WORD", text[at - 1], flags)
         after = at < end and fits_category("CATEGORY_WORD", text[at], flags)
         return (before != after) == (where == "AT_BOUNDARY")
+
+
+def _anywhere(place: int) -> int:
+    return place
 
 
 def is_single(op: Any) -> bool:

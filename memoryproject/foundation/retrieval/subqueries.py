@@ -229,6 +229,8 @@ _RELATIVE = (
 _LAST_YEAR = re.compile(r"\blast year\b|בשנה שעברה", re.IGNORECASE)
 
 _LAST = re.compile(r"\blast\s+$", re.IGNORECASE)
+# So many characters before a month may hold the word.
+_LAST_LENGTH = 20
 
 # An event is mentioned on its day, or within this many days after it.
 MENTIONED_WITHIN = 14
@@ -270,6 +272,7 @@ def periods_asked(question: str, *, today: date) -> list[Period]:
 
     A year by itself counts only if no month is named.
     """
+    question = question[-MAX_CHARACTERS:]
     named = [
         period for match in _NAMED.finditer(question) if (period := _named(match, question, today))
     ]
@@ -282,7 +285,7 @@ def periods_asked(question: str, *, today: date) -> list[Period]:
     if _LAST_YEAR.search(question):
         named.append(_whole_year(today.year - 1))
     if named:
-        return named
+        return list(dict.fromkeys(named))
     return [_whole_year(int(year)) for year in dict.fromkeys(_YEAR_ALONE.findall(question))]
 
 
@@ -298,7 +301,8 @@ def _named(match: re.Match[str], question: str, today: date) -> Period | None:
     month = _MONTHS[written.lower()]
     day = match["before"] or match["after"]
     year = match["year"]
-    if year is None and _LAST.search(question[: match.start("month")]):
+    begin = match.start("month")
+    if year is None and _LAST.search(question, max(0, begin - _LAST_LENGTH), begin):
         year = str(today.year if month < today.month else today.year - 1)
     first = date(int(year) if year else 2000, month, 1)
     last = _end_of_month(first)

@@ -119,7 +119,9 @@ _POSSESSIVE = re.compile("['’‘][sS]$")
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
-_SENTENCE_END = re.compile(r"[.!?…؟。！？¿¡\n:;\"“”(\[]\s*\W*$")
+_SENTENCE_END = frozenset('.!?…؟。！？¿¡\n:;"“”([')
+
+_WORD_CHARACTER = re.compile(r"\w")
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,14 @@ def tokenize(text: str) -> Iterator[Token]:
         before = clean[max(0, match.start() - 8) : match.start()]
         # Mostly a single space after a letter.
         inside = before[-1:] == " " and before[-2:-1].isalnum()
-        starts = not inside and (not before.strip() or bool(_SENTENCE_END.search(before)))
+        starts = not inside and (not before.strip() or _ends_sentence(before))
         chunk = match.group()
         yield from (_chunk_tokens if len(chunk) <= MAX_TERM else _cut_chunk)(chunk, starts)
+
+
+def _ends_sentence(before: str) -> bool:
+    """Return whether a sentence ends in what stands between the last word and this one."""
+    return not _SENTENCE_END.isdisjoint(_WORD_CHARACTER.split(before)[-1])
 
 
 # Texts consist mostly of the same words. As many take some 5 MB in a process.

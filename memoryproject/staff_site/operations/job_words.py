@@ -23,6 +23,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.sweep_work": gettext_lazy("Retry stuck work"),
     "sessions_app.tasks.summarize_session": gettext_lazy("Sum up a session"),
     "sessions_app.tasks.learn_from_chat": gettext_lazy("Learn from a chat"),
+    "sessions_app.tasks.redact_chat": gettext_lazy("Remove deleted texts from replays"),
     "sessions_app.tasks.make_cards": gettext_lazy("Make cards of sessions"),
     "sessions_app.tasks.sweep_cards": gettext_lazy("Retry due cards"),
     "sessions_app.tasks.expire_sessions": gettext_lazy("Expire idle sessions"),

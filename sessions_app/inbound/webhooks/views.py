@@ -26,6 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.green.access import verify_t
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
+from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
 from sessions_app.turns.dependencies import (
@@ -38,6 +39,9 @@ logger = logging.getLogger(__name__)
 
 MAX_BODY_SIZE = 3 * 1024 * 1024
 TOO_LARGE = "The body is larger than 3 MB."
+# So long a webhook waits for its chat: much longer than an event takes, unless the chat is locked.
+BUSY_SECONDS = 2
+GATE = ChatGate(BUSY_SECONDS)
 UNSIGNED = "X-Hub-Signature-256 is missing or does not match the body."
 
 
@@ -84,7 +88,13 @@ def receive(events: Sequence[Event]) -> HttpResponse:
             rules=build_intake_rules(),
             enqueue=enqueue_with_commit,
             enqueue_asking=enqueue_asking_with_commit,
+            gate=GATE,
         )
+    except ChatBusyError as error:
+        logger.warning("A webhook has to be repeated: %s", error)
+        answer = refuse(503, "A chat of this body is busy. Please deliver it again.")
+        answer["Retry-After"] = str(BUSY_SECONDS)
+        return answer
     except (OperationalError, InterfaceError) as error:
         if is_caused_by_full_disk(error, settings.DATA_DIR):
             logger.critical("The disk is full: a webhook was not stored; it will be repeated.")

@@ -32,6 +32,8 @@ _TENSOR = "embedding.weight"
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 # Limits the memory for a very long text to some megabytes.
 PIECES_AT_ONCE = 8192
+# The beginning of a long text says whether its language is known: each piece takes time.
+MAX_COVERED = 8192
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class WordLlamaEmbedder:
         if text.isascii():
             # The same without the tokenizer: each ASCII letter is in a piece that counts as known.
             return 1.0 if any(map(str.isalnum, text)) else 0.0
-        clean = _clean(text)
+        clean = _clean(text[:MAX_COVERED])
         encoding = _encode(_model().tokenizer, clean)
         return known_share(
             (piece, clean[start:end])

@@ -13,9 +13,9 @@ _KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
 
 _STAND_INS = str.maketrans("", "", _KEPT + _BOLD + _ITALIC)
 
-_FENCE = re.compile(r"\s{0,3}(```+|~~~+)(.*)")
+_FENCE = re.compile(r"\s{0,3}(```+|~~~+)(.*)", re.DOTALL)
 
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 
 _RULE = re.compile(r"\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
 
@@ -71,15 +71,21 @@ def _closes(marker: re.Match[str], fence: str) -> bool:
 def _line(line: str) -> str:
     if _RULE.fullmatch(line):
         return line
-    heading = _HEADING.fullmatch(line)
+    heading = _HEADING.match(line)
     if heading is not None:
         # Bold inside bold would end it.
-        title = _inline(heading.group(1)).replace("*", "").strip()
+        title = _inline(_unclosed(line[heading.end() :].strip())).replace("*", "").strip()
         return f"*{title}*" if title else ""
     bullet = _BULLET.fullmatch(line)
     if bullet is None:
         return _inline(line)
     return bullet.group(1) + _inline(bullet.group(2))
+
+
+def _unclosed(title: str) -> str:
+    """Return a heading's text without the # that may close it."""
+    bare = title.rstrip("#")
+    return bare.rstrip() if bare[-1:].isspace() else title
 
 
 def _inline(text: str) -> str:
