@@ -264,13 +264,15 @@ class AnswerRedaction:
         return is_changed
 
     def _trials_delete(self) -> None:
-        """Delete the trials of redacted answers, and those that were given erased objects."""
+        """Delete the trials of redacted answers, and those that were given or quote a text."""
+        texts = Fragments(self._sweep.plan.texts_by_chat[self._chat_id])
         trials = AnswerTrial.objects.filter(turn__chat=self._chat_id)
         gone = [
             (trial.pk, trial.turn_id)
-            for trial in trials.only("turn_id", "recalled").iterator(ROWS_AT_ONCE)
+            for trial in trials.only("turn_id", "recalled", "text").iterator(ROWS_AT_ONCE)
             if trial.turn_id in self.redacted
             or not self._lineage.ids.isdisjoint(named_in(trial.recalled))
+            or texts.are_in(trial.text)
         ]
         for key, turn_id in gone:
             self._sweep.recorder.record(ChangeKind.REPLAY, turn_id)
