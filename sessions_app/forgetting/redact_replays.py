@@ -33,7 +33,8 @@ def replays_redact(sweep: Sweep, chat_ids: Collection[UUID], since: datetime) ->
     They are the answers of redacted turns, and those that had any of the objects in reach.
     """
     turns = Turn.objects.filter(chat_id__in=list(chat_ids)).filter(
-        Q(created_at__gte=since) | Q(state__in=WAITING_STATES)
+        # An answer may be made long after its turn began.
+        Q(created_at__gte=since) | Q(finished_at__gte=since) | Q(state__in=WAITING_STATES)
     )
     answers, of_turns = set(), set()
     fields = [*TURN_TEXTS, *(f"replay__{name}" for name in REPLAY_TEXTS)]
