@@ -56,7 +56,8 @@ def is_held(turn: Turn) -> bool:
 
 def is_put_off(turn: Turn) -> bool:
     """Return whether the answer wasn't sent because of the provider's state, not for itself."""
-    return turn.state == TurnState.REPLIED and getattr(turn.error, "code", "") in (HELD, PAUSED)
+    is_waiting = turn.state == TurnState.REPLIED and turn.not_before is not None
+    return is_waiting and getattr(turn.error, "code", "") in (HELD, PAUSED)
 
 
 def accounts_refused() -> dict[str, ErrorText]:
@@ -112,4 +113,4 @@ def _put_off(*codes: str) -> QuerySet[Turn]:
     which = Q()
     for code in codes:
         which |= Q(error__startswith=f'{{"code": "{code}"')
-    return Turn.objects.filter(which, state=TurnState.REPLIED)
+    return Turn.objects.filter(which, state=TurnState.REPLIED, not_before__isnull=False)

@@ -94,7 +94,7 @@ def model_reply(
         draft.model = completion.model
         draft.prompt_tokens = completion.prompt_tokens
         draft.completion_tokens = completion.completion_tokens
-    if recalled.degraded:
+    if recalled.degraded and not draft.is_apology:
         draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
     return draft
 

@@ -58,7 +58,7 @@ MAX_DEFERRALS = 20
 MAX_AT_ONCE = 20
 RETRY_AFTER = timedelta(seconds=15)
 # The services that an answer needs. One that nobody has called for longer isn't in use any more.
-NEEDED = (ServiceName.CHAT_MODEL, ServiceName.EMBEDDER, ServiceName.TRANSCRIBER)
+NEEDED = (ServiceName.CHAT_MODEL, ServiceName.TRANSCRIBER)
 CALLED_WITHIN = timedelta(minutes=10)
 # Not words of the conversation.
 OF_OURS = ["command", "system_text"]
@@ -133,6 +133,7 @@ def _apology_store(
         user_role=turn.user_role,
         asked_at=turn.asked_at,
         attempts=1,
+        error=draft.error,
         context=context,
         **stored,
         **held,

@@ -35,7 +35,7 @@ def refuse(world: World, *errors: SendError) -> None:
 def later(world: World) -> list[str]:
     """As if the time until the next try had passed."""
     sent = len(world.provider.sent)
-    Turn.objects.update(not_before=None)
+    Turn.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
     world.work()
     return [part.text for part in world.provider.sent[sent:]]
 
@@ -109,7 +109,7 @@ def test_the_others_follow_the_first_that_is_sent(world: World) -> None:
     refuse(world, BAD_TOKEN, PAUSED)
     for chat in chats:
         world.say(chat, f"from {chat}")
-    Turn.objects.filter(chat=world.chat(CLIENT)).update(not_before=None)
+    Turn.objects.filter(chat=world.chat(CLIENT)).update(not_before=timezone.now())
     enqueuing(world)
     chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
     (other,) = Turn.objects.filter(state="replied")
@@ -127,7 +127,7 @@ def test_a_delay_that_the_provider_asked_for_is_kept(world: World) -> None:
     refuse(world, BAD_TOKEN, *[SendError("slow down", retry_after=300)] * 4)
     world.say(CLIENT, "one")
     world.say(OTHER_CLIENT, "other")
-    Turn.objects.filter(chat=world.chat(CLIENT)).update(not_before=None)
+    Turn.objects.filter(chat=world.chat(CLIENT)).update(not_before=timezone.now())
     enqueuing(world)
     chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
     other = Turn.objects.get(chat=world.chat(OTHER_CLIENT))
