@@ -86,13 +86,7 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     with transaction.atomic():
         services_try_again([account.service for account in ACCOUNTS.values()])
         released = sends_release(providers=ACCOUNTS, enqueue=enqueue)
-        audit_record(
-            action="turn.send_held",
-            actor=actor,
-            object_type="turn",
-            object_id="held",
-            details={"answers": released},
-        )
+        audit_record(action="turn.send_held", actor=actor, details={"answers": released})
     return released
 
 

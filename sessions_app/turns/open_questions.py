@@ -57,6 +57,7 @@ MAX_DEFERRALS = 20
 # that an outage has left.
 MAX_AT_ONCE = 20
 RETRY_AFTER = timedelta(seconds=15)
+ROWS_AT_ONCE = 100
 # The services that an answer needs. One that nobody has called for longer isn't in use any more.
 NEEDED = (ServiceName.CHAT_MODEL, ServiceName.TRANSCRIBER)
 CALLED_WITHIN = timedelta(minutes=10)
@@ -155,14 +156,17 @@ def questions_resume(
     most = 1 if is_sick else _room()
     waiting = Turn.objects.filter(state=TurnState.DEFERRED).select_related("session", "message")
     # In turn while the service is sick: one that fails for itself must not be the only trial.
-    for turn in waiting.order_by("not_before", "id") if is_sick else waiting.order_by("id"):
+    waiting = waiting.order_by("not_before", "id") if is_sick else waiting.order_by("id")
+    for turn in waiting.iterator(ROWS_AT_ONCE):
+        if resumed >= most:
+            break
         if now - turn.asked_at > max_age:
             question_close(turn=turn, code="question_too_old")
         elif _is_overtaken(turn):
             # While the cause lasts it stays: with it the chat has its apology.
             if not is_sick:
                 question_close(turn=turn, code="question_overtaken")
-        elif resumed < most and (turn.not_before or now) <= now:
+        elif (turn.not_before or now) <= now:
             resumed += _resume(turn, enqueue)
     return resumed
 

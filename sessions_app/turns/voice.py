@@ -70,7 +70,9 @@ def _transcript(
             )
     except (MediaError, DocumentError, TranscriptionError) as error:
         logger.warning("The recording of turn %s was not heard: %s", turn.turn_id, error)
-        is_outside = isinstance(error, TranscriptionError) and error.is_outside
+        # The provider still has the file.
+        is_away = isinstance(error, MediaError) and not error.permanent
+        is_outside = is_away or (isinstance(error, TranscriptionError) and error.is_outside)
         why = error_text(error) if is_outside else ""
         raise NotHeardError("audio_failed", is_outside=is_outside, why=why) from error
 

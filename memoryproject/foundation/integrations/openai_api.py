@@ -131,7 +131,7 @@ class OpenAIConnection:
             or overflow is not None
             or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
         )
-        is_sick = not permanent or out_of_quota or status in REFUSED_ACCOUNT
+        is_sick = not permanent or out_of_quota or status in REFUSED_ACCOUNT | UNKNOWN_STATUSES
         text = self._without_secrets(_server_text(error))
         return AttemptFailed(
             ErrorText("model_refused", status=status, words=text)
@@ -141,7 +141,6 @@ class OpenAIConnection:
             overflow=overflow,
             refused=status in REFUSED_STATUSES,
             sickness=int(is_sick),
-            is_outside=is_sick or status in UNKNOWN_STATUSES,
             retry_after=parse_retry_after(
                 error.response.headers.get("retry-after"), now=datetime.now(timezone.utc)
             ),
