@@ -11,15 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.db import (
-    DatabaseError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-    connection,
-    transaction,
-)
+from django.db import DatabaseError, Error, IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, F, QuerySet
 from django.utils import timezone
 
@@ -55,12 +47,12 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import DEFERRALS, TurnState
+from sessions_app.models.turns import TurnState
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.documents import document_note
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.model_reply import model_reply
-from sessions_app.turns.open_questions import question_close, question_unanswered
+from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
 from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
@@ -76,8 +68,6 @@ MAX_ATTEMPTS = 3
 STORAGE_PAUSE = timedelta(minutes=1)
 # How often an answer is made again immediately because something was forgotten meanwhile.
 DRAFTS = 3
-# The database, not the message, was to blame.
-CONNECTION_ERRORS = (OperationalError.__name__, InterfaceError.__name__)
 # After a lost connection: half a minute in all.
 RECONNECT_DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
@@ -215,9 +205,7 @@ def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | 
         _end(turn, lease, TurnState.CANCELLED)
         return None
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
-        if DEFERRALS in turn.context:
-            question_close(turn=turn, code="question_too_old")
-        else:
+        if not question_missed(turn):
             _end(turn, lease, TurnState.MISSED)
         return None
     try:
@@ -273,14 +261,7 @@ def _store(
     epoch: EpochSnapshot | None = None,
 ) -> Turn | None:
     if draft.is_apology and turn.provider != str(Provider.CONSOLE):
-        return question_unanswered(
-            lease=lease,
-            begun=turn,
-            draft=draft,
-            provider=dependencies.providers[turn.provider],
-            chat_memory=dependencies.chat_memory,
-            epoch=epoch,
-        )
+        return question_unanswered(lease, turn, draft, dependencies, epoch)
     if notice := notice_for(turn=turn):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
@@ -350,19 +331,10 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return _apology(turn)
+        return apology_draft(turn)
     return model_reply(
         turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
     )
-
-
-def _apology(turn: Turn) -> Draft:
-    """Return the apology for a turn that all tries failed to answer."""
-    draft = _say("apology", turn, error=turn.error)
-    draft.is_apology = True
-    params = getattr(turn.error, "params", {})
-    draft.is_outside = params.get("kind") in CONNECTION_ERRORS
-    return draft
 
 
 def _say(name: str, turn: Turn, *, error: str = "", **values: str) -> Draft:

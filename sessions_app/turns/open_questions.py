@@ -13,22 +13,21 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from sessions_app.conversations.facade import (
     ANSWERING,
     EpochSnapshot,
     epoch_check,
+    text_for,
     turn_failed,
     unstored_forget,
 )
-from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -48,6 +47,7 @@ from sessions_app.turns.reply_store import (
     session_locked,
 )
 from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ ROWS_AT_ONCE = 100
 # The services that an answer needs. One that nobody has called for longer isn't in use any more.
 NEEDED = (ServiceName.CHAT_MODEL, ServiceName.TRANSCRIBER)
 CALLED_WITHIN = timedelta(minutes=10)
+# The database, not the message, was to blame.
+CONNECTION_ERRORS = (OperationalError.__name__, InterfaceError.__name__)
 # Not words of the conversation.
 OF_OURS = ["command", "system_text"]
 MESSAGE_CAME = "InboundMessage"
@@ -68,13 +70,19 @@ MESSAGE_CAME = "InboundMessage"
 MADE = (TurnState.REPLIED, TurnState.SENDING, TurnState.SENT, TurnState.UNCONFIRMED)
 
 
+def apology_draft(turn: Turn) -> Draft:
+    """Return the apology for a turn that all tries failed to answer."""
+    draft = Draft(text=text_for("apology", turn.chat.language), is_system_text=True)
+    draft.error, draft.is_apology = turn.error, True
+    draft.is_outside = getattr(turn.error, "params", {}).get("kind") in CONNECTION_ERRORS
+    return draft
+
+
 def question_unanswered(
-    *,
     lease: TurnLease,
     begun: Turn,
     draft: Draft,
-    provider: WhatsAppProvider,
-    chat_memory: ChatMemoryService,
+    dependencies: Dependencies,
     epoch: EpochSnapshot | None,
 ) -> Turn | None:
     """Store that a question has no answer; return the turn of the apology, if one is due.
@@ -110,20 +118,19 @@ def question_unanswered(
         logger.warning("Turn %s has no answer (%s): %s", turn.turn_id, turn.state, draft.error)
         if is_told:
             return None
-        return _apology_store(turn, session, draft, provider, chat_memory, held)
+        return _apology_store(turn, session, draft, dependencies, held)
 
 
 def _apology_store(
     turn: Turn,
     session: ChatSession | None,
     draft: Draft,
-    provider: WhatsAppProvider,
-    chat_memory: ChatMemoryService,
+    dependencies: Dependencies,
     held: dict[str, Any],
 ) -> Turn:
     stored: dict[str, Any] = {"unstored_reply": draft.text}
     if session is not None:
-        reply = message_store(turn, session, draft, chat_memory, answers=None)
+        reply = message_store(turn, session, draft, dependencies.chat_memory, answers=None)
         stored = {"reply": reply, "session": session}
     context = {"kind": "text", APOLOGY_FOR: str(turn.turn_id), QUOTES: turn.provider_message_id}
     apology = turn_create(
@@ -139,7 +146,7 @@ def _apology_store(
         **stored,
         **held,
     )
-    parts_store(apology, parts_of(draft, provider))
+    parts_store(apology, parts_of(draft, dependencies.providers[turn.provider]))
     return apology
 
 
@@ -161,11 +168,11 @@ def questions_resume(
         if resumed >= most:
             break
         if now - turn.asked_at > max_age:
-            question_close(turn=turn, code="question_too_old")
+            _close(turn, "question_too_old")
         elif _is_overtaken(turn):
             # While the cause lasts it stays: with it the chat has its apology.
             if not is_sick:
-                question_close(turn=turn, code="question_overtaken")
+                _close(turn, "question_overtaken")
         elif (turn.not_before or now) <= now:
             resumed += _resume(turn, enqueue)
     return resumed
@@ -181,8 +188,16 @@ def turn_followed_up(
         questions_resume(enqueue=enqueue, max_age=max_age, now=timezone.now())
 
 
-def question_close(*, turn: Turn, code: str) -> None:
-    """End a turn without an answer, in the states before one. ``code``: the error's."""
+def question_missed(turn: Turn) -> bool:
+    """End a question that was open and is too old now; return whether it was open."""
+    if DEFERRALS not in turn.context:
+        return False
+    _close(turn, "question_too_old")
+    return True
+
+
+def _close(turn: Turn, code: str) -> None:
+    """End a turn that has no answer yet. ``code``: the error's."""
     among = (TurnState.DEFERRED, TurnState.RUNNING)
     ended = {"error": ErrorText(code), "finished_at": timezone.now(), **RELEASED}
     with transaction.atomic():
@@ -237,8 +252,8 @@ def _is_overtaken(turn: Turn) -> bool:
     if message is None or session.status != SessionStatus.ACTIVE:
         return True
     later = Q(session=session, order_num__gt=message.order_num)
-    said = Message.objects.filter(later | ~Q(session=session), chat=turn.chat_id)
-    said = said.filter(received_at__gte=message.received_at, revoked_at=None)
+    newer = Message.objects.filter(later | ~Q(session=session), chat=turn.chat_id)
+    newer = newer.filter(received_at__gte=message.received_at, revoked_at=None)
     # What answers an earlier question may have been stored since.
-    said = said.filter(role__in=[Role.USER, Role.ASSISTANT], answers=None)
-    return said.exclude(metadata__has_any_keys=OF_OURS).exists()
+    newer = newer.filter(role__in=[Role.USER, Role.ASSISTANT], answers=None)
+    return newer.exclude(metadata__has_any_keys=OF_OURS).exists()
