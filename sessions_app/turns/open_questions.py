@@ -215,7 +215,7 @@ def _failed(turn: Turn) -> None:
 def _resume(turn: Turn, enqueue: Callable[[UUID], object]) -> bool:
     """Put the question back in the queue, instead of an apology that isn't sent yet."""
     # With a time, it doesn't count as a message that nobody has taken up for long.
-    changes = {"attempts": 1, "error": "", "not_before": timezone.now()}
+    changes: dict[str, Any] = {"attempts": 1, "error": "", "not_before": timezone.now()}
     with transaction.atomic():
         if not turn_move_where(
             {"pk": turn.pk}, TurnState.PENDING, among=[TurnState.DEFERRED], **changes

@@ -84,6 +84,7 @@ def test_an_outage_gives_one_apology_and_then_one_answer(world: World, model: Mo
     assert resume(world) == []
     turn = turn_of("When do you open?")
     assert (turn.state, turn.error, attention_count()) == ("sent", "", 0)
+    assert turn.reply is not None
     assert turn.reply.answers_id == turn.message_id
     assert [message.content for message in world.messages(CLIENT)] == [
         "When do you open?",
