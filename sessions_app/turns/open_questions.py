@@ -115,7 +115,7 @@ def question_unanswered(
             replay_store(turn, draft)
             turn_move(turn, TurnState.FAILED, finished_at=timezone.now(), **changes)
             _failed(turn)
-        logger.warning("Turn %s has no answer (%s): %s", turn.turn_id, turn.state, draft.error)
+        logger.warning("Turn %s has no answer: %s.", turn.turn_id, turn.state)
         if is_told:
             return None
         return _apology_store(turn, session, draft, dependencies, held)
