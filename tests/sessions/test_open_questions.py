@@ -304,6 +304,20 @@ def test_one_question_tries_a_sick_model_however_long_it_lasts(world: World, mod
     assert set(resume(world)) == answers
 
 
+def test_a_question_that_is_overtaken_still_counts_for_the_apology(
+    world: World, model: Model
+) -> None:
+    sick()
+    assert world.say(CLIENT, "When do you open?") == [SORRY]
+    world.say(CLIENT, "At nine!", from_business=True)
+    assert resume(world) == []
+    assert world.say(CLIENT, "And on Friday?") == [], "one apology for an outage"
+    OutsideService.objects.update(state="closed")
+    model.error = None
+    assert resume(world) == ["answer to: And on Friday?"]
+    assert turn_of("When do you open?").state == "failed"
+
+
 def test_a_service_that_is_not_in_use_any_more_holds_up_nothing(world: World, model: Model) -> None:
     sick()
     OutsideService.objects.update(changed_at=timezone.now() - timedelta(hours=1))
