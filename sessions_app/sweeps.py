@@ -28,8 +28,13 @@ from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
 from sessions_app.summaries.facade import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
 from sessions_app.trials.facade import trials_abandoned
-from sessions_app.turns.dependencies import enqueue_chat
-from sessions_app.turns.facade import pauses_end, sends_resolve, turns_abandoned
+from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
+from sessions_app.turns.facade import (
+    pauses_end,
+    questions_resume,
+    sends_resolve,
+    turns_abandoned,
+)
 
 
 def leased_kinds() -> Iterator[LeasedKind]:
@@ -59,6 +64,7 @@ def unconfirmed_after() -> timedelta:
 def _turns_resolve(now: datetime) -> None:
     pauses_end(now=now)
     sends_resolve(now=now, unconfirmed_after=unconfirmed_after())
+    questions_resume(enqueue=enqueue_chat, max_age=max_answer_age(), now=now)
 
 
 def _delivery_retry(delivery_id: int) -> bool:

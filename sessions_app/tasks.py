@@ -49,11 +49,13 @@ from sessions_app.turns.dependencies import (
     build_turn_dependencies,
     enqueue_answers,
     enqueue_chat,
+    max_answer_age,
 )
 from sessions_app.turns.facade import (
     chat_answer,
     next_needs_model,
     pauses_end,
+    questions_resume,
     queued_chat_answer,
     turns_sweep,
 )
@@ -100,9 +102,12 @@ def sweep_work() -> dict[str, int]:
 def sweep_turns() -> dict[str, int]:
     """Sweep only the turns.
 
-    Queue the chats that dead workers left, and resume the assistant where a pause is over.
+    Queue the chats that dead workers left, resume the assistant where a pause is over, and let the
+    questions be answered that an outage has kept open.
     """
-    pauses_end(now=timezone.now())
+    now = timezone.now()
+    pauses_end(now=now)
+    questions_resume(enqueue=enqueue_chat, max_age=max_answer_age(), now=now)
     return turns_sweep(enqueue=enqueue_chat, unconfirmed_after=unconfirmed_after())
 
 

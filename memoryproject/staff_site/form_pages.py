@@ -20,6 +20,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_chat_takeover_reply": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_template": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_turn_failures_act": ("sessions_app_turn_failures", ""),
+    "sessions_app_turn_send_held": ("index", ""),
     "sessions_app_turn_rate": ("sessions_app_turn_change", "turn_id"),
     "sessions_app_turn_resolve": ("sessions_app_turn_change", "turn_id"),
     "sessions_app_turn_teach": ("sessions_app_turn_change", "turn_id"),

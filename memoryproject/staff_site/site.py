@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +17,9 @@ from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
 from memoryproject.foundation.audit.staff import list_export_record
+from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
+from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.costs_page import costs_page
@@ -24,6 +27,7 @@ from memoryproject.staff_site.dashboard.overview import figures_page, overview_c
 from memoryproject.staff_site.form_pages import lead_to_form
 from memoryproject.staff_site.navigation import navigation
 from sessions_app.global_search.presentation import search_address, search_urls
+from sessions_app.turns.facade import ACCOUNTS, accounts_refused
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
 MODELS = (
@@ -56,6 +60,8 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             context["account_links"] = _account_links(request)
             context["search_address"] = search_address(request.user)
             context["idle_seconds"] = settings.STAFF_SESSION_MINUTES * 60
+            # Called by a page's frame alone: a look for news reads nothing of it.
+            context["refused_accounts"] = partial(_refused_accounts, request)
         return context
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
@@ -138,6 +144,20 @@ def _account_links(request: HttpRequest) -> list[dict[str, str]]:
             {"title": _("Two-factor login"), "address": reverse("admin:two_factor")},
         ]
     return links
+
+
+def _refused_accounts(request: HttpRequest) -> list[dict[str, str]]:
+    """Return the providers that refuse our account, for the banner of every page."""
+    if not request.user.has_perm("sessions_app.view_turn"):
+        return []
+    return [
+        {
+            "name": str(ServiceName(ACCOUNTS[provider].service).label),
+            "setting": ACCOUNTS[provider].setting,
+            "why": translate_error(why),
+        }
+        for provider, why in accounts_refused().items()
+    ]
 
 
 def _warn_of_failing_webhooks(request: HttpRequest) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.retrieval.fragments import Fragments
@@ -128,7 +128,8 @@ def _redacting(
     chat_id: UUID, since: datetime, sessions: set[str], redactor: _Redactor
 ) -> Iterator[None]:
     """Redact one record after the other, the newest first; the caller may stop between them."""
-    later = Turn.objects.filter(chat_id=chat_id, created_at__gte=since)
+    # An answer may be made long after its turn began.
+    later = Turn.objects.filter(Q(created_at__gte=since) | Q(finished_at__gte=since), chat=chat_id)
     replays = TurnReplay.objects.filter(turn__in=later).select_related("turn")
     rows = replays.only("prompt", "recalled", "left_out", "turn__session")
     for key in rows.order_by("-turn").values_list("pk", flat=True).iterator(chunk_size=1_000):

@@ -64,10 +64,11 @@ class AnswerRedaction:
     def redact(self) -> None:
         """Redact all turns of the chat that were given an erased text, and their trials."""
         turns = Turn.objects.filter(chat=self._chat_id).exclude(by_hand=True)
-        if self._sweep.plan.since is not None:
-            turns = turns.filter(
-                Q(created_at__gte=self._sweep.plan.since) | Q(state__in=WAITING_STATES)
-            )
+        since = self._sweep.plan.since
+        if since is not None:
+            # An answer may be made long after its turn began.
+            later = Q(created_at__gte=since) | Q(finished_at__gte=since)
+            turns = turns.filter(later | Q(state__in=WAITING_STATES))
         found = turns.select_related("message", "reply", "replay").defer("replay__prompt")
         found = found.annotate(pictures=PICTURES, lines=PROMPT_LINES).order_by("id")
         for turn in found.iterator(ROWS_AT_ONCE):

@@ -28,7 +28,7 @@ def sessions_due(*, now: datetime, timeout: timedelta) -> QuerySet[ChatSession]:
     # trunc(last_active) + timeout <= now, written so that an index on last_active is used.
     idle_since = (now - timeout).replace(microsecond=0) + SECOND
     open_turns = Turn.objects.filter(
-        session=OuterRef("pk"), state__in=[*WAITING_STATES, TurnState.SENDING]
+        session=OuterRef("pk"), state__in=[*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING]
     )
     due = ChatSession.objects.filter(status=SessionStatus.ACTIVE, last_active__lt=idle_since)
     return due.filter(~Exists(open_turns)).order_by("last_active")

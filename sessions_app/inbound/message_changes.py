@@ -48,8 +48,8 @@ from sessions_app.models.turns import TurnState
 
 logger = logging.getLogger(__name__)
 
-OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.HELD)
-NOT_BEGUN = (TurnState.PENDING, TurnState.HELD)
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.DEFERRED, TurnState.HELD)
+NOT_BEGUN = (TurnState.PENDING, TurnState.DEFERRED, TurnState.HELD)
 
 ELSEWHERE = "not done: its message is in another chat"
 OVER_THE_LIMIT = "not done: the chat has reached its limit of messages an hour"

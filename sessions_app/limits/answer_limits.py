@@ -37,7 +37,12 @@ from memoryproject.foundation.compiled_sql import (
     run_prepared,
     unawaited,
 )
-from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModel,
+    ChatModelError,
+    ChatRequest,
+    Completion,
+)
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
@@ -148,7 +153,14 @@ class MeteredChatModel:
         if self.in_background and not self.is_owner:
             _background_check(self.chat_id, self.limits, now)
         day = self._count_call(now)
-        completion = self.chat_model.complete(request, before_attempt=before_attempt)
+        try:
+            completion = self.chat_model.complete(request, before_attempt=before_attempt)
+        except ChatModelError as error:
+            if error.is_outside:
+                # It gave nothing, and is made again: an outage uses up nobody's day.
+                uncounted = {"model_calls": F("model_calls") - 1}
+                rows_update(UsageDay, {"chat_id": self.chat_id, "day": day}, uncounted)
+            raise
         if not completion.is_recital:
             self._count_tokens(day, request, completion)
         return completion

@@ -38,6 +38,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
         {
             TurnState.PENDING,
             TurnState.REPLIED,
+            TurnState.DEFERRED,
             TurnState.MISSED,
             TurnState.REFUSED,
             TurnState.MERGED,
@@ -67,6 +68,9 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
         }
     ),
     TurnState.UNCONFIRMED: frozenset({TurnState.REPLIED, TurnState.SENT, TurnState.FAILED}),
+    TurnState.DEFERRED: frozenset(
+        {TurnState.PENDING, TurnState.HELD, TurnState.CANCELLED, TurnState.FAILED}
+    ),
     TurnState.HELD: frozenset({TurnState.PENDING, TurnState.CANCELLED}),
     TurnState.FAILED: frozenset({TurnState.PENDING, TurnState.REPLIED}),
     TurnState.SENT: frozenset(),

@@ -20,7 +20,8 @@ from sessions_app.models.sessions import ChatSession
 class TurnState(models.TextChoices):
     """pending → running → replied → sending → sent.
 
-    The others end a turn early: missed (too old to answer), refused (a limit, or the chat isn't
+    deferred: the answer failed for a cause outside, and is made when that is gone. The others end a
+    turn early: missed (too old to answer), refused (a limit, or the chat isn't
     answered; the error says why), merged (answered with the next message of its burst), held
     (staff had paused the assistant), cancelled (the message was revoked), unconfirmed (it may have
     been sent), failed.
@@ -32,6 +33,7 @@ class TurnState(models.TextChoices):
     SENDING = labelled("sending", _("Sending"))
     SENT = labelled("sent", _("Sent"))
     UNCONFIRMED = labelled("unconfirmed", _("Unconfirmed"))
+    DEFERRED = labelled("deferred", _("Kept open"))
     MISSED = labelled("missed", _("Missed"))
     REFUSED = labelled("refused", _("Refused"))
     MERGED = labelled("merged", _("Merged"))
@@ -46,10 +48,15 @@ QUOTES = "quotes"
 TEMPLATE = "template"
 # The key of a turn's context for the kind of the file that a reply by staff sends.
 SENDS_FILE = "sends_file"
+# The key of a turn's context for how often its answer failed for a cause outside while the services
+# worked for others. The person of a turn that has it got an apology.
+DEFERRALS = "deferrals"
+# The key of the context of a turn that sends an apology, for the id of the turn that has no answer.
+APOLOGY_FOR = "apology_for"
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
 WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
 # States that may still be answered: a held turn is answered if staff say so.
-ANSWERABLE_STATES = (*WAITING_STATES, TurnState.HELD)
+ANSWERABLE_STATES = (*WAITING_STATES, TurnState.DEFERRED, TurnState.HELD)
 # Staff filter by these states, or they are rare: lists of them use a separate index.
 UNUSUAL_STATES = (
     TurnState.UNCONFIRMED,
@@ -57,6 +64,7 @@ UNUSUAL_STATES = (
     TurnState.REFUSED,
     TurnState.MERGED,
     TurnState.HELD,
+    TurnState.DEFERRED,
     TurnState.CANCELLED,
     TurnState.FAILED,
 )

@@ -88,7 +88,7 @@ def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | 
     messages = list(messages_unsummarized(session).defer("terms")[:every])
     if len(messages) < every:
         return None
-    open_states = [*WAITING_STATES, TurnState.SENDING]
+    open_states = [*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING]
     if answered_only and Turn.objects.filter(message__in=messages, state__in=open_states).exists():
         return None
     number, digests = _chain_end(session.summarizations.all())

@@ -44,6 +44,7 @@ from sessions_app.limits.facade import (
     word_for,
 )
 from sessions_app.models import Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
@@ -51,6 +52,7 @@ from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.documents import document_note
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.model_reply import model_reply
+from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
 from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
@@ -87,6 +89,9 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 answered = _answer(turn, lease, dependencies)
             if answered is None:
                 return
+            if answered.pk != turn.pk:
+                # The apology of a question that has no answer.
+                lease = TurnLease(answered, lease.token)
             turn = answered
         if turn.state == TurnState.REPLIED:
             has_ended = reply_send(
@@ -192,12 +197,16 @@ def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
 
 
 def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
-    """Make and store the answer; return the turn as stored, or None if it ends without one."""
+    """Make and store the answer; return the turn as stored, or None if there is nothing to send.
+
+    The turn of an apology is returned in the place of one that gets no answer.
+    """
     if turn.message is not None and turn.message.revoked_at:
         _end(turn, lease, TurnState.CANCELLED)
         return None
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
-        _end(turn, lease, TurnState.MISSED)
+        if not question_missed(turn):
+            _end(turn, lease, TurnState.MISSED)
         return None
     try:
         answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
@@ -219,7 +228,7 @@ def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies)
     return _store(turn, lease, _say("limit_day", turn, error=reason), dependencies)
 
 
-def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn:
+def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
     for _ in range(DRAFTS - 1):
         try:
             return _draft_and_store(turn, lease, dependencies)
@@ -230,7 +239,7 @@ def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies
     return _draft_and_store(turn, lease, dependencies)
 
 
-def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn:
+def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
     """Make and store the answer.
 
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
@@ -250,7 +259,9 @@ def _store(
     draft: Draft,
     dependencies: Dependencies,
     epoch: EpochSnapshot | None = None,
-) -> Turn:
+) -> Turn | None:
+    if draft.is_apology and turn.provider != str(Provider.CONSOLE):
+        return question_unanswered(lease, turn, draft, dependencies, epoch)
     if notice := notice_for(turn=turn):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
@@ -277,7 +288,9 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
         try:
             text = recording_heard(turn=turn, lease=lease, dependencies=dependencies)
         except NotHeardError as error:
-            return _say(error.text_name, turn)
+            draft = _say(error.text_name, turn, error=error.why)
+            draft.is_apology = draft.is_outside = error.is_outside
+            return draft
     if kind == "document" and tries_left:
         return _with_document(turn, text, lease, dependencies)
     return _reply(turn, text, lease, dependencies)
@@ -318,7 +331,7 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return _say("apology", turn)
+        return apology_draft(turn)
     return model_reply(
         turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
     )

@@ -69,6 +69,7 @@ def build_turn_dependencies() -> Dependencies:
         learn=enqueue_learning if is_learning_enabled() else None,
         limits=build_usage_limits(),
         media=configured_media_storage(),
+        enqueue=enqueue_chat,
     )
 
 

@@ -8,6 +8,8 @@ from sessions_app.turns.compose_prompt import (
     recall_today,
 )
 from sessions_app.turns.documents import sent_document_name
+from sessions_app.turns.held_sends import ACCOUNTS, accounts_refused, held_send_now
+from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,
@@ -46,11 +48,13 @@ from sessions_app.turns.turn_claims import (
 from sessions_app.turns.turn_dependencies import Dependencies
 
 __all__ = [
+    "ACCOUNTS",
     "Dependencies",
     "FENCE_INTRODUCTION",
     "PromptParts",
     "RECALLED_LABELS",
     "Recalled",
+    "accounts_refused",
     "build_prompt",
     "chat_answer",
     "chat_locked",
@@ -58,6 +62,7 @@ __all__ = [
     "chat_resume",
     "fence_split",
     "fenced_text",
+    "held_send_now",
     "hit_label",
     "hit_text",
     "last_held",
@@ -72,6 +77,7 @@ __all__ = [
     "pictures_named",
     "pictures_of_record",
     "profile_for_prompt",
+    "questions_resume",
     "queued_chat_answer",
     "recall_today",
     "sends_resolve",

@@ -82,8 +82,11 @@ def model_reply(
         logger.error("The chat model gave no answer: %s", answered.error)
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
-        draft.text = _without_model(_recited(composed.prompt, text), turn.chat.language)
+        recalled_texts = _recited(composed.prompt, text)
+        draft.text = _without_model(recalled_texts, turn.chat.language)
         draft.is_system_text = True
+        draft.is_apology = not recalled_texts
+        draft.is_outside = answered.error is not None and answered.error.is_outside
     else:
         completion = answered.completion
         draft.text = completion.text
@@ -91,7 +94,7 @@ def model_reply(
         draft.model = completion.model
         draft.prompt_tokens = completion.prompt_tokens
         draft.completion_tokens = completion.completion_tokens
-    if recalled.degraded:
+    if recalled.degraded and not draft.is_apology:
         draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
     return draft
 

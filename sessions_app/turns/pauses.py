@@ -25,7 +25,7 @@ from sessions_app.models.turns import TurnState
 
 logger = logging.getLogger(__name__)
 
-NOT_BEGUN = (TurnState.PENDING, TurnState.RUNNING)
+NOT_ANSWERED = (TurnState.PENDING, TurnState.RUNNING, TurnState.DEFERRED)
 
 
 @dataclass(frozen=True)
@@ -220,12 +220,12 @@ def _turns_hold(chat_id: UUID) -> int:
     A worker that answers one loses its lease and stores nothing. A worker that claims a turn at
     this moment has either committed before, or finds the turn held.
     """
-    waiting: QuerySet[Turn] = Turn.objects.filter(chat=chat_id, state__in=NOT_BEGUN)
+    waiting: QuerySet[Turn] = Turn.objects.filter(chat=chat_id, state__in=NOT_ANSWERED)
     held = 0
     for turn in waiting.select_related("message", "chat").order_by("id"):
         if not is_command(turn):
             held += turns_move(
-                Turn.objects.filter(pk=turn.pk, state__in=NOT_BEGUN),
+                Turn.objects.filter(pk=turn.pk, state__in=NOT_ANSWERED),
                 TurnState.HELD,
                 lease_token=None,
                 lease_owner="",

@@ -23,6 +23,8 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
+from sessions_app.turns.held_sends import send_followed_up
+from sessions_app.turns.open_questions import turn_followed_up
 from sessions_app.turns.pictures import KIND as PICTURE
 from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -89,6 +91,12 @@ def chat_answer(
             continue
         with log_context(chat=chat_id, turn=lease.row.turn_id), span("turn"):
             turn_run(lease=lease, dependencies=dependencies)
+        send_followed_up(turn=lease.row, enqueue=dependencies.enqueue)
+        turn_followed_up(
+            turn=lease.row,
+            enqueue=dependencies.enqueue,
+            max_age=dependencies.rules.max_answer_age,
+        )
         sessions.add(lease.row.session_id)
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:

@@ -45,7 +45,7 @@ def reply_store(
         if epoch is not None:
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
-        session = _session_locked(lease.row.session_id)
+        session = session_locked(lease.row.session_id)
         turn = lease.turn()
         # Not read again.
         if turn.chat_id == begun.chat_id:
@@ -54,12 +54,13 @@ def reply_store(
             turn.message = begun.message
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
-            stored = {"reply": _store_message(turn, session, draft, chat_memory)}
+            reply = message_store(turn, session, draft, chat_memory, answers=turn.message)
+            stored = {"reply": reply}
         if draft.listed:
             listed = {str(number): key and str(key) for number, key in draft.listed.items()}
             stored["context"] = {**turn.context, LISTED: listed}
-        parts_store(turn, _parts(draft, provider))
-        _replay_store(turn, draft)
+        parts_store(turn, parts_of(draft, provider))
+        replay_store(turn, draft)
         turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
@@ -68,7 +69,8 @@ def reply_store(
     return turn
 
 
-def _session_locked(session_id: UUID | None) -> ChatSession | None:
+def session_locked(session_id: UUID | None) -> ChatSession | None:
+    """Return the session, locked until the transaction ends; None where memory is off."""
     found = [] if session_id is None else _sessions_locked(session_id=session_id)
     return found[0] if found else None
 
@@ -95,14 +97,21 @@ def parts_store(turn: Turn, texts: Sequence[str]) -> None:
         row_add(part)
 
 
-def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:
+def parts_of(draft: Draft, provider: WhatsAppProvider) -> list[str]:
+    """Return the draft's text as the provider sends it."""
     text = draft.text if draft.is_system_text else to_whatsapp(draft.text)
     return split_text(text, provider.text_limit) or [draft.text]
 
 
-def _store_message(
-    turn: Turn, session: ChatSession, draft: Draft, chat_memory: ChatMemoryService
+def message_store(
+    turn: Turn,
+    session: ChatSession,
+    draft: Draft,
+    chat_memory: ChatMemoryService,
+    *,
+    answers: Message | None,
 ) -> Message:
+    """Store the draft as the assistant's message, which ``answers`` another one."""
     now = timezone.now()
     new = NewMessage(
         role=Role.ASSISTANT,
@@ -112,7 +121,7 @@ def _store_message(
         recipient=turn.chat.whatsapp_chat,
         provider=turn.provider,
         number_id=turn.number_id,
-        answers=turn.message,
+        answers=answers,
         was_received=False,
         metadata={"system_text": True} if draft.is_system_text else {},
     )
@@ -120,7 +129,7 @@ def _store_message(
     return stored
 
 
-def _replay_store(turn: Turn, draft: Draft) -> None:
+def replay_store(turn: Turn, draft: Draft) -> None:
     """Store the replay record, in the place of that of an earlier answer to this turn."""
     replay = TurnReplay(
         turn=turn,

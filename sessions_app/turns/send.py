@@ -46,6 +46,7 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
+from sessions_app.turns.held_sends import postponed_error, too_late
 from sessions_app.turns.sent_files import file_send
 from sessions_app.turns.statuses import early_statuses_take, parts_locked, reply_refresh
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
@@ -82,15 +83,21 @@ def reply_send(
 
     Returns whether the turn has ended, and its lease with it.
 
-    A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
-    as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
-    the sweeper decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
+    A temporary failure leaves the turn ``replied`` for a later retry, and so does a provider that
+    refuses our account, until the answer is too old. A permanent failure ends it as ``failed``. A
+    failure with an unknown outcome leaves it ``sending`` until a status webhook or the sweeper
+    decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
     ``media``: the storage of the files that staff send.
 
     Raises LeaseLostError.
     """
     to = recipient_of(turn)
     parts = _parts_waiting(turn_id=turn.pk)
+    if parts and too_late(turn, max_age):
+        # Held until WhatsApp's window had closed: it isn't called.
+        error = SendError(ErrorText("send_too_late", why=turn.error), permanent=True)
+        _part_failed(lease, parts[0], error, max_age)
+        return False
     for part in parts:
         try:
             result = _send_part(lease, provider, turn, part, to, sleep, media)
@@ -324,16 +331,18 @@ def _part_failed(
             turn_update_state(turn=turn)
             return
         logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)
-        turn.error = error_text(error)
+        is_final = error.permanent and not error.alert
         part.error = error_text(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
-        elif error.permanent or _too_old(turn, now, max_age) or wait > MAX_WAIT:
+        elif is_final or _too_old(turn, now, max_age) or wait > MAX_WAIT:
             part.state = PartState.FAILED
             part.delivery_status = DeliveryStatus.FAILED
         else:
             part.state = PartState.WAITING
             turn_move(turn, TurnState.REPLIED, not_before=now + max(LATER, wait))
+        is_waiting = part.state == PartState.WAITING
+        turn.error = postponed_error(turn, error) if is_waiting else part.error
         part.save(update_fields=["state", "error", "delivery_status"])
         turn.save(update_fields=["error"])
         turn_update_state(turn=turn)

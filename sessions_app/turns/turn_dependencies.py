@@ -60,7 +60,8 @@ class Dependencies:
     ``context_limit`` remembers how much the chat model reads. Without ``files`` documents and
     recordings aren't read. ``transcripts``: the backups that forgetting sweeps. ``learn`` hands a
     chat to a worker that learns from its turns; without it nothing is learned automatically.
-    ``media``: the storage of the files of messages; without it no file is sent.
+    ``media``: the storage of the files of messages; without it no file is sent. ``enqueue`` hands a
+    chat to a worker; without it only the sweep takes up what an outage has left.
     """
 
     chat_model: ChatModel
@@ -75,4 +76,5 @@ class Dependencies:
     learn: Callable[[UUID], None] | None = None
     limits: UsageLimits = field(default_factory=UsageLimits)
     media: MediaStorage | None = None
+    enqueue: Callable[[UUID], object] | None = None
     sleep: Callable[[float], None] = time.sleep

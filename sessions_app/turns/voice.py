@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.db import transaction
 
+from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.speech.base import (
     MAX_BYTES,
@@ -29,12 +30,15 @@ KINDS = ("voice", "audio")
 class NotHeardError(Exception):
     """There are no words to answer.
 
-    ``text_name`` names the text of the reply.
+    ``text_name`` names the text of the reply. ``is_outside``: the recording isn't to blame; ``why``
+    then says what is.
     """
 
-    def __init__(self, text_name: str) -> None:
+    def __init__(self, text_name: str, *, is_outside: bool = False, why: str = "") -> None:
         super().__init__(text_name)
         self.text_name = text_name
+        self.is_outside = is_outside
+        self.why = why
 
 
 def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
@@ -66,7 +70,11 @@ def _transcript(
             )
     except (MediaError, DocumentError, TranscriptionError) as error:
         logger.warning("The recording of turn %s was not heard: %s", turn.turn_id, error)
-        raise NotHeardError("audio_failed") from error
+        # The provider still has the file.
+        is_away = isinstance(error, MediaError) and not error.permanent
+        is_outside = is_away or (isinstance(error, TranscriptionError) and error.is_outside)
+        why = error_text(error) if is_outside else ""
+        raise NotHeardError("audio_failed", is_outside=is_outside, why=why) from error
 
 
 def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, model: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.processes.database import Database
 
-OPEN = ("pending", "running", "replied", "sending")
+OPEN = ("pending", "running", "deferred", "replied", "sending")
 
 
 @dataclass

@@ -109,6 +109,8 @@ def test_the_error_table_is_the_policy_of_the_code() -> None:
 
 def _told(policy: Policy) -> str:
     """The beginning of the words in which the table tells a policy."""
+    if policy.alert:
+        return "held"
     if policy.permanent or (policy.retry_after or 0) > 15 * 60:
         return "failed"
     waits = {None: "tried again", 60.0: "tried again after a minute"}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from memoryproject.foundation.integrations.speech.base import TranscriptionError
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.models import Turn
+from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.documents.conftest import as_if_killed_before_the_answer
 from tests.doubles.direct_extractor import DirectExtractor
@@ -95,6 +98,23 @@ def test_a_recording_that_cannot_be_fetched_is_told(world: World, listening: Lis
     world.provider.fail_next_media(*[MediaError("down")] * 4)
     assert "couldn't listen" in records(world)[0]
     assert transcriber.heard == []
+
+
+@pytest.mark.parametrize("away", ["transcriber", "provider"])
+def test_a_recording_is_heard_once_the_service_is_back(
+    world: World, listening: Listen, away: str
+) -> None:
+    down = [TranscriptionError("down", is_outside=True)] if away == "transcriber" else []
+    listening(*down, "Do you deliver on Mondays?")
+    if away == "provider":
+        world.provider.fail_next_media(*[MediaError("down")] * 4)
+    assert "couldn't listen to your recording just now" in records(world)[0]
+    later = timezone.now() + timedelta(minutes=1)
+    questions_resume(enqueue=world.enqueued.append, max_age=timedelta(hours=24), now=later)
+    Turn.objects.filter(state="pending").update(not_before=None)
+    world.work()
+    assert world.provider.sent[-1].text == "answer to: [voice] Do you deliver on Mondays?"
+    assert len(world.provider.sent) == 2
 
 
 def test_killed_after_it_was_heard_it_is_not_heard_again(world: World, listening: Listen) -> None:

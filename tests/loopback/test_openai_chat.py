@@ -104,6 +104,27 @@ def test_what_may_pass_is_tried_again(
     assert waits == [1.0, 2.0, 4.0]
 
 
+@pytest.mark.parametrize(
+    ("failure", "is_outside"),
+    [
+        *[(fails(status), True) for status in (401, 402, 403, 404, 408, 500, 503)],
+        (fails(429, code="insufficient_quota"), True),
+        (rate_limited(), True),
+        (hangs_up(), True),
+        (raw(b"null"), True),
+        *[(fails(status), False) for status in (400, 413, 422)],
+        (says(""), False),
+    ],
+)
+def test_a_failure_says_whether_the_prompt_is_to_blame(
+    server: OpenAIServer, chat_model: OpenAIChatModel, failure: Behaviour, *, is_outside: bool
+) -> None:
+    server.script_chat(*[failure] * 4)
+    with pytest.raises(ChatModelError) as caught:
+        chat_model.complete(REQUEST)
+    assert caught.value.is_outside is is_outside
+
+
 def test_after_four_tries_it_gives_up(
     server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float]
 ) -> None:

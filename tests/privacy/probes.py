@@ -100,7 +100,7 @@ def _with_model(town: Town, viewer: Viewer, query: str, model: Any) -> Shown:
         texts = town.say(viewer, query)
     finally:
         town.world.dependencies = dependencies
-    turn = Turn.objects.latest("id")
+    turn = Turn.objects.filter(replay__isnull=False).latest("id")
     return Shown(
         [*texts, str(turn.replay.recalled)], {UUID(hit["id"]) for hit in turn.replay.recalled}
     )

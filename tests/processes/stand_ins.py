@@ -9,6 +9,7 @@ from typing import Any
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault, Request
+from tests.loopback.openai_behaviours import Behaviour, hangs_up
 from tests.loopback.openai_http import EMBEDDINGS, RecordedRequest
 from tests.loopback.openai_server import OpenAIServer
 
@@ -34,12 +35,16 @@ class Hold:
 
 
 class HoldingOpenAIServer(OpenAIServer):
-    """Answers "answer to: …"; holds back what it is told to."""
+    """Answers "answer to: …"; holds back what it is told to. ``is_away``: it gives no answer."""
 
     def __init__(self) -> None:
         super().__init__(answer=lambda body: f"answer to: {asked(body)}")
+        self.is_away = False
         self._chat_holds: list[Hold] = []
         self._embedding_holds: list[Hold] = []
+
+    def next_behaviour(self, path: str) -> Behaviour:
+        return hangs_up() if self.is_away else super().next_behaviour(path)
 
     def hold_chat(self, text: str) -> Hold:
         """Hold the completions whose last message holds this text."""

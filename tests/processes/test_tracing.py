@@ -67,7 +67,7 @@ def wait_for(collector: Collector, name: str, **ids: object) -> Received:
 
 def wait_for_job(collector: Collector, traced: Stage, phone: str) -> Received:
     """The span of the job that answered a phone's only message. It ends after all of its parts."""
-    (turn,) = traced.database.turns(f"{phone}@c.us")
+    turn, *_apology = traced.database.turns(f"{phone}@c.us")
     span = wait_for(collector, "turn", turn=turn["turn_id"])
     return wait_for(collector, "job answer_chat", job=span.attributes["memory.job"])
 

@@ -22,7 +22,7 @@ from tests.world import CLIENT, NUMBER_ID, World, message_from
 
 REFUSED = SendError("no route")
 UNKNOWN = SendError("timed out", outcome_unknown=True)
-BAD_TOKEN = SendError("token expired", permanent=True, alert=True, code=190)
+UNDELIVERABLE = SendError("undeliverable", permanent=True, code=131026)
 
 
 def status(world: World, name: str, **changes: Any) -> None:
@@ -106,10 +106,10 @@ def test_after_the_retries_the_answer_waits_for_a_later_try(world: World) -> Non
 
 
 def test_a_final_failure_ends_the_turn_and_staff_send_it_again(world: World) -> None:
-    world.provider.fail_next(BAD_TOKEN)
+    world.provider.fail_next(UNDELIVERABLE)
     assert world.say(CLIENT, "Hi") == []
     turn = Turn.objects.get()
-    assert (turn.state, turn.error) == ("failed", "token expired")
+    assert (turn.state, turn.error) == ("failed", "undeliverable")
     assert reply().delivery_status == "failed"
     assert send_again(world, turn) == "send"
     world.work()

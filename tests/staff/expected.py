@@ -189,6 +189,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_failures_act": Page(
         None, REVIEW, data={"do": "resolve", "cause": "0" * 16, "until": "1"}
     ),
+    "sessions_app_turn_send_held": Page(None, REVIEW),
     "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
     "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
     "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),

@@ -118,6 +118,7 @@ ACTIONS: Mapping[str, Any] = {
     "turn.rerun": _("A message was answered again"),
     "delivery.retry": _("An event was processed again"),
     "turn.resend": _("An answer was sent again"),
+    "turn.send_held": _("Held answers were sent"),
     "turn.take_up": _("A stuck answer was retried"),
     "user.change": _("An account was changed"),
     "user.create": _("An account was made"),

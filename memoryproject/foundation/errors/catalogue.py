@@ -65,6 +65,14 @@ FORGETTING = {
 
 ALERTS = {
     "alert_service": _("%(service)s doesn't answer: %(why)s"),
+    "alert_account": _(
+        "%(service)s refuses our account. What is to be sent is held. Renew %(setting)s, or settle "
+        "the matter with the provider: then it goes out by itself, or by “Send now”."
+    ),
+    "alert_questions": _(
+        "Questions can't be answered at present. They are kept open and answered once the chat "
+        "model works again."
+    ),
     "alert_disk": _(
         "The disk of DATA_DIR has only %(free)s MB left. See docs/operations.md, “When the disk is "
         "full”."
@@ -119,6 +127,10 @@ MODELS = {
     "model_timeout": _("The model server gave no answer within %(seconds)s seconds."),
     "answer_deadline": _("The time for the answer was over (ANSWER_DEADLINE_SECONDS)."),
     "service_paused": _("It didn't answer lately and is not asked again for a short time."),
+    "question_too_old": _("The question was too old when the cause was gone."),
+    "question_overtaken": _(
+        "Something newer was said in the chat before the question could be answered."
+    ),
     "service_status": _("It answered %(status)s."),
     "service_unreachable": _("It could not be reached."),
     "model_unreachable": _("The model server could not be reached."),
@@ -165,6 +177,11 @@ MODELS = {
 
 SENDING = {
     "send_text_length": _("a text has 1 to %(most)s characters"),
+    "send_held": _(
+        "Held, because the provider refuses our account: %(why)s. It is sent when it is accepted "
+        "again."
+    ),
+    "send_too_late": _("It was held until it was too late to answer. %(why)s"),
     "send_no_id": _("the provider took the message without an id"),
     "send_no_template": _("the provider sends no templates"),
     "send_no_files": _("the provider sends no files"),

@@ -40,6 +40,8 @@ RETRIED_CLIENT_ERRORS = {408, 409, 425, 429}
 # A 429 that waiting doesn't resolve: staff must pay or raise a limit.
 # The server can't serve anybody: the key or the account is refused.
 REFUSED_ACCOUNT = {401, 402, 403}
+# The address or the model's name is wrong: staff mend it.
+UNKNOWN_STATUSES = {404, 405}
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 REFUSED_STATUSES = {400, 422}
 KEY_PATTERN = re.compile(r"\bsk-[\w*.-]+|(?<=Bearer )\S+")
@@ -89,11 +91,13 @@ class OpenAIConnection:
         left = time_left()
         timeout = self._timeout if left is None else min(self._timeout, left)
         if timeout < MIN_ATTEMPT_SECONDS:
-            raise AttemptFailed(ErrorText("answer_deadline"), permanent=True)
+            raise AttemptFailed(ErrorText("answer_deadline"), permanent=True, is_outside=True)
         try:
             return self._guard.call(lambda: self._attempt(request, timeout))
         except ServicePausedError:
-            raise AttemptFailed(ErrorText("service_paused"), permanent=True) from None
+            raise AttemptFailed(
+                ErrorText("service_paused"), permanent=True, is_outside=True
+            ) from None
 
     def _attempt(self, request: Callable[[openai.OpenAI], T], timeout: float) -> T:
         client = self._client
@@ -127,7 +131,7 @@ class OpenAIConnection:
             or overflow is not None
             or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
         )
-        is_sick = not permanent or out_of_quota or status in REFUSED_ACCOUNT
+        is_sick = not permanent or out_of_quota or status in REFUSED_ACCOUNT | UNKNOWN_STATUSES
         text = self._without_secrets(_server_text(error))
         return AttemptFailed(
             ErrorText("model_refused", status=status, words=text)

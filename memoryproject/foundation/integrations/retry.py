@@ -27,6 +27,8 @@ class AttemptFailed(Exception):
     ``overflow``: the request is longer than the model reads; what the server says of it.
     ``refused``: the server refuses the form of the request, so another form may succeed.
     ``sickness``: the weight of the failure as a sign of a sick service (see outside_services).
+    ``is_outside``: the request isn't to blame, so that it may succeed once the service works again;
+    by default what counts as sickness.
     """
 
     def __init__(
@@ -38,9 +40,11 @@ class AttemptFailed(Exception):
         overflow: Overflow | None = None,
         refused: bool = False,
         sickness: int = 0,
+        is_outside: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.permanent = permanent
+        self.is_outside = sickness > 0 if is_outside is None else is_outside
         self.sickness = sickness
         self.overflow = overflow
         self.refused = refused

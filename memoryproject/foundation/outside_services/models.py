@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -10,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
+from memoryproject.foundation.outside_services.guards import PAUSE_SECONDS
 
 
 class ServiceName(models.TextChoices):
@@ -58,6 +61,16 @@ class OutsideService(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_name_display()} ({self.target})"
+
+
+def services_try_again(names: Collection[str]) -> None:
+    """Let the next call of these services try them, without waiting for the pause's end."""
+    paused = OutsideService.objects.filter(name__in=names).exclude(state=BreakerState.CLOSED)
+    paused.update(
+        opened_at=timezone.now() - timedelta(seconds=PAUSE_SECONDS),
+        trial_until=None,
+        state=BreakerState.OPEN,
+    )
 
 
 def services_sick() -> list[OutsideService]:

@@ -9,20 +9,25 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Min
+from django.db.models import Exists, Min, OuterRef
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.outside_services.models import services_sick
+from memoryproject.foundation.outside_services.models import (
+    OutsideService,
+    ServiceName,
+    services_sick,
+)
 from memoryproject.foundation.process.lanes import LANES, lane_of
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis, takes_jobs
 from sessions_app.limits.facade import spent_on
 from sessions_app.media.facade import refused_for_room
 from sessions_app.models import Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.turns.facade import ACCOUNTS, accounts_refused
 
 # Longer than an answer, its retries and the sweep that takes it up again.
 ANSWER_DELAY = timedelta(minutes=10)
@@ -54,10 +59,33 @@ def current_conditions(now: datetime) -> Iterator[Condition]:
 
 
 def _services() -> Iterator[Condition]:
-    for service in services_sick():
+    """Services that don't answer or refuse our account, and what waits for them.
+
+    An outage has one key from what first shows it until nothing waits for it any more.
+    """
+    refused = {ACCOUNTS[name].service: ACCOUNTS[name].setting for name in accounts_refused()}
+    sick = services_sick()
+    for service in sick:
         why = service.error or ErrorText("service_paused")
         text = ErrorText("alert_service", service=str(service), why=why)
-        yield Condition(f"service:{service.name}:{service.target}", text)
+        if service.name in refused:
+            text = _refused(str(service), refused[service.name])
+        yield Condition(_key(service.name, service.target), text)
+    waiting = {name: _refused(name, setting) for name, setting in refused.items()}
+    if Turn.objects.filter(state=TurnState.DEFERRED).exists():
+        waiting[ServiceName.CHAT_MODEL] = ErrorText("alert_questions")
+    for name, text in waiting.items():
+        if not any(service.name == name for service in sick):
+            newest = OutsideService.objects.filter(name=name).order_by("-changed_at").first()
+            yield Condition(_key(name, newest.target if newest else ""), text)
+
+
+def _key(name: str, target: str) -> str:
+    return f"service:{name}:{target}"
+
+
+def _refused(service: str, setting: str) -> ErrorText:
+    return ErrorText("alert_account", service=service, setting=setting)
 
 
 def _disk() -> Iterator[Condition]:
@@ -68,8 +96,15 @@ def _disk() -> Iterator[Condition]:
 
 def _answers(now: datetime) -> Iterator[Condition]:
     """Turns that wait too long. Those that wait for a known time, or for staff, aren't late."""
+    put_off = Turn.objects.filter(
+        chat=OuterRef("chat"),
+        id__lt=OuterRef("pk"),
+        state__in=WAITING_STATES,
+        not_before__isnull=False,
+    )
     waiting = Turn.objects.filter(
-        state__in=[TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED],
+        ~Exists(put_off),
+        state__in=WAITING_STATES,
         created_at__lt=now - ANSWER_DELAY,
         not_before__isnull=True,
     )

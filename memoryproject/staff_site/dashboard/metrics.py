@@ -35,7 +35,7 @@ from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
 TABLES: tuple[type[Model], ...] = (Chat, ChatSession, Message, Turn, Memory, AuditEvent)
-OPEN_STATES = (*WAITING_STATES, TurnState.SENDING)
+OPEN_STATES = (*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING)
 RECENT = timedelta(hours=1)
 # In a busier hour only the newest turns are read, so that the cost is limited.
 RECENT_TURNS = 10_000

@@ -38,6 +38,7 @@ TROUBLED = {
     TurnState.HELD: gettext_lazy("not answered: the assistant was paused"),
     TurnState.UNCONFIRMED: gettext_lazy("it isn't known whether the answer went out"),
     TurnState.PENDING: gettext_lazy("waiting for an answer"),
+    TurnState.DEFERRED: gettext_lazy("kept open: the chat model doesn't answer"),
     TurnState.RUNNING: gettext_lazy("is being answered"),
     TurnState.REPLIED: gettext_lazy("is being answered"),
     TurnState.SENDING: gettext_lazy("is being answered"),

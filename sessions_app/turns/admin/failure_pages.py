@@ -1,4 +1,4 @@
-"""The page of failed answers by cause, with actions on all answers of one cause."""
+"""The page of failed answers by cause, with actions on many answers at once."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
 from sessions_app.turns.admin.rerun_page import run_again, say_run_again
 from sessions_app.turns.answer_review import answer_resolve
+from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.failure_causes import (
     MAX_AT_ONCE,
     MAX_FAILURES,
@@ -30,6 +31,7 @@ from sessions_app.turns.failure_causes import (
     causes_of_failures,
     group_act,
 )
+from sessions_app.turns.held_sends import held_send_now
 
 VIEW = "sessions_app.view_turn"
 RETRY, RESOLVE = "retry", "resolve"
@@ -41,6 +43,7 @@ def failure_paths(wrap: Callable[..., Any]) -> list[Any]:
     return [
         path("failures/", wrap(failures_page), name="sessions_app_turn_failures"),
         path("failures/act/", wrap(failures_act), name="sessions_app_turn_failures_act"),
+        path("send-held/", wrap(held_send), name="sessions_app_turn_send_held"),
     ]
 
 
@@ -87,6 +90,20 @@ def failures_act(request: HttpRequest) -> HttpResponse:
             request, group_act(key=key, until=int(until), act=lambda pk: _resolve(request, pk))
         )
     return redirect("admin:sessions_app_turn_failures")
+
+
+@require_POST
+def held_send(request: HttpRequest) -> HttpResponse:
+    """Send now what is held because a provider refused our account."""
+    if not request.user.has_perms(RERUN):
+        raise PermissionDenied
+    sent = held_send_now(actor=staff_actor(request), enqueue=enqueue_chat)
+    if sent:
+        text = ngettext("%(n)d answer is sent now.", "%(n)d answers are sent now.", sent)
+        messages.success(request, text % {"n": sent})
+    else:
+        messages.info(request, _("No answer is held any more."))
+    return redirect("admin:index")
 
 
 def _resolve(request: HttpRequest, turn_id: int) -> bool:

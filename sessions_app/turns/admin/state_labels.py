@@ -24,6 +24,7 @@ STATES: dict[str, Promise] = {
     TurnState.REFUSED: gettext_lazy("not answered"),
     TurnState.MERGED: gettext_lazy("answered with a later one"),
     TurnState.HELD: gettext_lazy("held"),
+    TurnState.DEFERRED: gettext_lazy("kept open"),
     TurnState.CANCELLED: gettext_lazy("cancelled"),
     TurnState.FAILED: gettext_lazy("failed"),
 }
@@ -48,6 +49,10 @@ _MEANS: dict[str, Promise] = {
     TurnState.MERGED: gettext_lazy("The message was answered together with a later one."),
     TurnState.HELD: gettext_lazy(
         "The message was not answered by the assistant: staff had paused it."
+    ),
+    TurnState.DEFERRED: gettext_lazy(
+        "The answer failed for a cause outside, and the person got an apology. It is made when the "
+        "cause is gone, unless something newer has been said in the chat."
     ),
     TurnState.CANCELLED: gettext_lazy("The message was deleted before it was answered."),
 }

@@ -63,6 +63,7 @@ def quick_links(request: HttpRequest) -> list[QuickLink]:
         QuickLink(_("Failures by cause"), reverse("admin:sessions_app_turn_failures")),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
         _link(_("Held"), TurnState.HELD),
+        _link(_("Kept open"), TurnState.DEFERRED),
         _link(_("Missed"), TurnState.MISSED),
         _link(_("Not answered"), TurnState.REFUSED),
         _link(_("Waiting"), TurnState.PENDING),

@@ -141,13 +141,20 @@ class ChatModelError(Exception):
     """The model gave no answer.
 
     ``permanent``: a retry can't help. ``overflow``: the prompt is longer than the model reads;
-    what its server says of it.
+    what its server says of it. ``is_outside``: the prompt isn't to blame (the server is away, busy
+    or refuses our account): the same question may be answered later.
     """
 
     def __init__(
-        self, message: str, *, permanent: bool = False, overflow: Overflow | None = None
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        overflow: Overflow | None = None,
+        is_outside: bool = False,
     ) -> None:
         super().__init__(message)
+        self.is_outside = is_outside
         self.permanent = permanent
         self.overflow = overflow
 

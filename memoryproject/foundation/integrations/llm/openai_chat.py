@@ -91,7 +91,10 @@ class OpenAIChatModel:
             )
         except AttemptFailed as failure:
             raise ChatModelError(
-                error_text(failure), permanent=failure.permanent, overflow=failure.overflow
+                error_text(failure),
+                permanent=failure.permanent,
+                overflow=failure.overflow,
+                is_outside=failure.is_outside,
             ) from None
         return replace(completion, attempts=attempts)
 

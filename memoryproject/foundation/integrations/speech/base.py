@@ -13,10 +13,14 @@ MAX_BYTES = 20 * 1024 * 1024
 
 
 class TranscriptionError(Exception):
-    """No transcript could be made. ``permanent``: a retry can't help."""
+    """No transcript could be made.
 
-    def __init__(self, message: str, *, permanent: bool = False) -> None:
+    ``permanent``: a retry can't help. ``is_outside``: the recording isn't to blame.
+    """
+
+    def __init__(self, message: str, *, permanent: bool = False, is_outside: bool = False) -> None:
         super().__init__(message)
+        self.is_outside = is_outside
         self.permanent = permanent
 
 

@@ -64,7 +64,9 @@ class OpenAITranscriber:
                 lambda: self._ask(named), sleep=self._sleep, before_attempt=before_attempt
             )
         except AttemptFailed as failure:
-            raise TranscriptionError(error_text(failure), permanent=failure.permanent) from None
+            raise TranscriptionError(
+                error_text(failure), permanent=failure.permanent, is_outside=failure.is_outside
+            ) from None
         return Transcript(text=text, model=self.model)
 
     def _ask(self, named: tuple[str, bytes, str]) -> str:

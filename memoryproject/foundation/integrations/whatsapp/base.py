@@ -37,7 +37,8 @@ class SendError(Exception):
         not be repeated automatically.
     retry_after: seconds to wait before the next attempt, where the provider or its documents state
         them.
-    alert: staff must act (token expired, account blocked, billing).
+    alert: staff must act (token expired, account blocked, billing). Nothing is wrong with the
+        message: it is held and sent once the provider accepts our account again.
     code: the provider's own error code, where it gave one.
     is_paused: the provider wasn't called: it has not answered lately.
     sickness: the weight of the failure as a sign of a sick service (see outside_services).

@@ -22,6 +22,7 @@ class Policy:
 
 
 _GIVE_UP = Policy(permanent=True)
+# Held: the message is sent once staff have mended our account or its token.
 _STAFF = Policy(permanent=True, alert=True)
 _BACK_OFF = Policy()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 _QUOTA = 466
 _STAFF_STATUSES = (401, 403, 404, _QUOTA)
+# Of an instance without a phone, or one that starts.
+_NOT_AUTHORIZED = re.compile(r"not.?authorized|in starting process", re.IGNORECASE)
 _TYPING_MILLISECONDS = 5000
 _MAX_FILE = 100 * 1024 * 1024
 # Green API stores the file before it answers.
@@ -210,18 +213,21 @@ class GreenProvider:
         status = response.status_code
         text = first_text(answer_object(response), "message") or answer_shown(response)
         limited = status == HTTPStatus.TOO_MANY_REQUESTS
+        is_refused = _refuses_account(response)
         return SendError(
             f"HTTP {status}: {without_token(text, self._token)}",
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later requests are accepted again.
             retry_after=(retry_after(response) or 1.0) if limited else None,
-            alert=status in _STAFF_STATUSES,
+            alert=is_refused,
             code=status,
         )
 
 
 def _refuses_account(response: httpx.Response) -> bool:
+    if response.status_code == HTTPStatus.BAD_REQUEST:
+        return _NOT_AUTHORIZED.search(response.text[:1000]) is not None
     return response.status_code in _STAFF_STATUSES
 
 

@@ -1,0 +1,72 @@
+"""An outage discards nothing: neither questions nor answers, and a kill changes nothing of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.processes.conftest import everything
+from tests.processes.posting import new_phone
+from tests.processes.stage import ACCESS_TOKEN, Stage, stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+APOLOGY = "Sorry, I can't answer right now. Please try again in a few minutes."
+PATIENCE_SECONDS = 300.0
+# The schedules' clock doesn't run here.
+SWEEP_SECONDS = 2.0
+
+
+def sweep_until(running: Stage, phones: list[str], count: int) -> None:
+    """Sweep until each phone has got so many texts."""
+
+    def all_there() -> bool:
+        if all(len(running.graph.texts_to(phone)) >= count for phone in phones):
+            return True
+        running.installation.manage("sweep_turns")
+        return False
+
+    wait_until(all_there, "the answers", seconds=PATIENCE_SECONDS, longest_pause=SWEEP_SECONDS)
+
+
+def states(running: Stage) -> dict[str, int]:
+    rows = running.database.rows("SELECT state, count(*) AS n FROM sessions_app_turn GROUP BY 1")
+    return {str(row["state"]): int(row["n"]) for row in rows}
+
+
+def test_questions_of_an_outage_are_answered_once_when_the_model_is_back() -> None:
+    with stage(run=everything) as running:
+        running.openai.is_away = True
+        phones = [new_phone() for _ in range(60)]
+        for phone in phones:
+            running.post.say(phone, f"question of {phone}")
+        sweep_until(running, phones, 1)
+        wait_until(lambda: states(running) == {"deferred": 60, "sent": 60}, "all are kept open")
+        # A trial that fails, and the death of all workers.
+        running.installation.manage("sweep_turns")
+        running.installation.kill_workers()
+        running.installation.start_workers()
+
+        running.openai.is_away = False
+        sweep_until(running, phones, 2)
+        wait_until(lambda: states(running) == {"sent": 120}, "all are answered")
+        for phone in phones:
+            assert running.graph.texts_to(phone) == [APOLOGY, f"answer to: question of {phone}"]
+
+
+def test_answers_are_held_while_the_provider_refuses_the_token() -> None:
+    with stage(run=everything) as running:
+        running.graph.access_token = "renewed"
+        phones = [new_phone() for _ in range(20)]
+        for phone in phones:
+            running.post.say(phone, f"question of {phone}")
+        wait_until(lambda: states(running) == {"replied": 20}, "all answers are held")
+        running.installation.kill_workers()
+        running.installation.start_workers()
+        assert states(running) == {"replied": 20}
+
+        running.graph.access_token = ACCESS_TOKEN
+        sweep_until(running, phones, 1)
+        wait_until(lambda: states(running) == {"sent": 20}, "all are sent")
+        for phone in phones:
+            assert running.graph.texts_to(phone) == [f"answer to: question of {phone}"]

@@ -1,0 +1,198 @@
+"""What a provider refuses for our account is held, and sent once it is accepted again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.outside_services.models import OutsideService
+from memoryproject.staff_site.alerts.conditions import current_conditions
+from sessions_app.inbox.attention import attention_count
+from sessions_app.models import Message, OutboundPart, Turn
+from sessions_app.turns.queue import chat_answer
+from tests.sessions.desk import Desk
+from tests.world import CLIENT, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db
+
+BAD_TOKEN = SendError("HTTP 401: token expired", permanent=True, alert=True, code=190)
+PAUSED = SendError(ErrorText("service_paused"), retry_after=30, is_paused=True)
+
+
+def refuse(world: World, *errors: SendError) -> None:
+    world.provider.fail_next(*errors)
+
+
+def later(world: World) -> list[str]:
+    """As if the time until the next try had passed."""
+    sent = len(world.provider.sent)
+    Turn.objects.filter(not_before__isnull=False).update(not_before=timezone.now())
+    world.work()
+    return [part.text for part in world.provider.sent[sent:]]
+
+
+def account_alerts() -> list[tuple[str, str]]:
+    found = current_conditions(timezone.now())
+    return [(each.key, each.text.code) for each in found if each.key.startswith("service:")]
+
+
+@pytest.fixture
+def page() -> Client:
+    """A superuser's browser."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin", password="a-password"))
+    return client
+
+
+def test_a_refused_token_holds_the_answer_until_it_is_accepted_again(world: World) -> None:
+    refuse(world, BAD_TOKEN, PAUSED, BAD_TOKEN)
+    assert world.say(CLIENT, "Hi") == []
+    turn, part = Turn.objects.get(), OutboundPart.objects.get()
+    assert (turn.state, turn.error.code, part.state) == ("replied", "send_held", "waiting")
+    assert turn.not_before is not None
+    assert attention_count() == 0
+    assert later(world) == []
+    turn.refresh_from_db()
+    assert turn.error.code == "send_held", "a provider that isn't called has said nothing new"
+    assert later(world) == []
+    assert world.provider.attempts == 3, "no quick retries"
+    assert later(world) == ["answer to: Hi"]
+    turn.refresh_from_db()
+    assert (turn.state, turn.error) == ("sent", "")
+    assert later(world) == []
+
+
+def test_what_is_held_for_too_long_fails_and_needs_attention(world: World) -> None:
+    refuse(world, BAD_TOKEN)
+    world.say(CLIENT, "Hi")
+    Turn.objects.update(asked_at=timezone.now() - timedelta(hours=25))
+    assert later(world) == []
+    turn = Turn.objects.get()
+    assert (turn.state, turn.error.code, attention_count()) == ("failed", "send_too_late", 1)
+    assert world.provider.attempts == 1, "the provider isn't called"
+    assert Message.objects.get(role="assistant").delivery_status == "failed"
+
+
+def test_a_message_that_is_wrong_itself_still_fails_at_once(world: World) -> None:
+    refuse(world, SendError("undeliverable", permanent=True, code=131026))
+    world.say(CLIENT, "Hi")
+    assert (Turn.objects.get().state, attention_count()) == ("failed", 1)
+
+
+def test_questions_behind_a_held_answer_keep_their_order(world: World) -> None:
+    refuse(world, BAD_TOKEN)
+    assert world.say(CLIENT, "one") == []
+    assert world.say(CLIENT, "two") == []
+    assert later(world) == ["answer to: one", "answer to: two"]
+
+
+def test_a_reply_of_staff_is_held_too(world: World, desk: Desk) -> None:
+    world.say(CLIENT, "Hi")
+    refuse(world, BAD_TOKEN)
+    desk.write("Hello, it is Dana.")
+    world.work()
+    assert Turn.objects.get(by_hand=True).state == "replied"
+    assert later(world) == ["Hello, it is Dana."]
+
+
+def test_the_others_follow_the_first_that_is_sent(world: World) -> None:
+    chats = [CLIENT, OTHER_CLIENT]
+    refuse(world, BAD_TOKEN, PAUSED)
+    for chat in chats:
+        world.say(chat, f"from {chat}")
+    Turn.objects.filter(chat=world.chat(CLIENT)).update(not_before=timezone.now())
+    enqueuing(world)
+    chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
+    (other,) = Turn.objects.filter(state="replied")
+    assert other.not_before is not None
+    assert other.not_before <= timezone.now()
+    chat_answer(chat_id=other.chat_id, dependencies=world.dependencies)
+    assert [part.text for part in world.provider.sent] == [f"answer to: from {c}" for c in chats]
+
+
+def enqueuing(world: World) -> None:
+    world.dependencies = replace(world.dependencies, enqueue=world.enqueued.append)
+
+
+def test_a_delay_that_the_provider_asked_for_is_kept(world: World) -> None:
+    refuse(world, BAD_TOKEN, *[SendError("slow down", retry_after=300)] * 4)
+    world.say(CLIENT, "one")
+    world.say(OTHER_CLIENT, "other")
+    Turn.objects.filter(chat=world.chat(CLIENT)).update(not_before=timezone.now())
+    enqueuing(world)
+    chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
+    other = Turn.objects.get(chat=world.chat(OTHER_CLIENT))
+    assert other.not_before is not None
+    assert other.not_before > timezone.now()
+
+
+def test_staff_get_one_alert_for_an_outage_and_one_for_the_next(world: World) -> None:
+    for question in ("one", "two"):
+        refuse(world, BAD_TOKEN)
+        world.say(CLIENT, question)
+        assert account_alerts() == [("service:whatsapp_cloud:", "alert_account")]
+        later(world)
+        assert account_alerts() == []
+
+
+def test_the_alert_is_the_same_when_the_breaker_opens(world: World) -> None:
+    service = OutsideService.objects.create(name="whatsapp_cloud", target="graph.example")
+    refuse(world, BAD_TOKEN)
+    world.say(CLIENT, "one")
+    expected = [("service:whatsapp_cloud:graph.example", "alert_account")]
+    assert account_alerts() == expected
+    OutsideService.objects.filter(pk=service.pk).update(state="open")
+    assert account_alerts() == expected
+
+
+def test_messages_behind_a_held_answer_raise_no_second_alert(world: World) -> None:
+    refuse(world, BAD_TOKEN)
+    world.say(CLIENT, "one")
+    world.say(CLIENT, "two")
+    Turn.objects.update(created_at=timezone.now() - timedelta(hours=1))
+    keys = [each.key for each in current_conditions(timezone.now())]
+    assert "answers" not in keys
+
+
+def test_each_page_says_what_to_do_until_a_send_succeeds(world: World, page: Client) -> None:
+    refuse(world, BAD_TOKEN)
+    world.say(CLIENT, "one")
+    for address in (
+        "/admin/",
+        reverse("admin:operations"),
+        reverse("admin:sessions_app_turn_changelist"),
+    ):
+        text = page.get(address).content.decode()
+        assert "WHATSAPP_CLOUD_ACCESS_TOKEN" in text
+        assert "HTTP 401: token expired" in text
+        assert "Send now" in text
+    later(world)
+    assert "Send now" not in page.get("/admin/").content.decode()
+
+
+def test_staff_send_what_is_held_with_one_click(world: World, page: Client) -> None:
+    opened = timezone.now()
+    OutsideService.objects.create(
+        name="whatsapp_cloud", target="graph.example", state="open", opened_at=opened
+    )
+    refuse(world, BAD_TOKEN, PAUSED)
+    world.say(CLIENT, "one")
+    world.say(OTHER_CLIENT, "other")
+    answer = page.post(reverse("admin:sessions_app_turn_send_held"), follow=True)
+    assert "2 answers are sent now." in answer.content.decode()
+    assert OutsideService.objects.get().opened_at < opened
+    world.work()
+    assert len(world.provider.sent) == 2
+    event = AuditEvent.objects.get(action="turn.send_held")
+    assert event.details == {"answers": 2}
+    answer = page.post(reverse("admin:sessions_app_turn_send_held"), follow=True)
+    assert "No answer is held any more." in answer.content.decode()
