@@ -8,19 +8,24 @@ from django.db import migrations, models
 # byte ends the whole. An id of any other layout has no token.
 CREATE_FUNCTION = r"""
 CREATE FUNCTION sessions_app_message_token(message_id text) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $function$
-    SELECT CASE WHEN ascii(found[1]) = length(found[2]) THEN found[2] END
-    FROM (
-        SELECT regexp_match(
-            encode(decode(code || repeat('=', (4 - length(code) % 4) % 4), 'base64'), 'escape'),
-            E'\x18(.)([0-9A-Za-z._:-]{8,127})(?:\\\\000)?$'
-        ) AS found
-        FROM (
-            SELECT translate(rtrim(substr(message_id, 7), '='), '-_', '+/') AS code
-            WHERE message_id ~ '^wamid\.[A-Za-z0-9+/_-]{16,248}={0,2}$'
-        ) AS coded
-        WHERE length(code) % 4 <> 1
-    ) AS decoded
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $function$
+DECLARE
+    code text := translate(rtrim(substr(message_id, 7), '='), '-_', '+/');
+    found text[];
+BEGIN
+    IF message_id !~ '^wamid\.[A-Za-z0-9+/_-]{16,248}={0,2}$' OR length(code) % 4 = 1 THEN
+        RETURN NULL;
+    END IF;
+    code := code || repeat('=', (4 - length(code) % 4) % 4);
+    found := regexp_match(
+        encode(decode(code, 'base64'), 'escape'),
+        E'\x18(.)([0-9A-Za-z._:-]{8,127})(?:\\\\000)?$'
+    );
+    IF ascii(found[1]) = length(found[2]) THEN
+        RETURN found[2];
+    END IF;
+    RETURN NULL;
+END
 $function$
 """
 DROP_FUNCTION = "DROP FUNCTION sessions_app_message_token(text)"

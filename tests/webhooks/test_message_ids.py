@@ -21,6 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.models.message_ids import has_token_of
 from tests.sessions.test_changes import whole_database
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
@@ -81,6 +82,20 @@ def test_what_has_another_layout_has_no_token(message_id: str) -> None:
 def test_any_bytes_are_read(raw: bytes) -> None:
     token = token_of("wamid." + base64.urlsafe_b64encode(raw).decode().rstrip("="))
     assert token is None or token.encode() in raw
+
+
+@pytest.mark.django_db
+def test_ids_of_other_layouts_are_stored_and_compared_in_any_plan(world: World) -> None:
+    """Whatever PostgreSQL evaluates first, and with ids that only a prepared statement knows."""
+    odd = ["wamid.a.b", "wamid.§", "sent.1", "wamid.=", ""]
+    for number, message_id in enumerate(odd * 3):
+        world.receive(message_from(CLIENT, f"{number}", provider_message_id=message_id + "x"))
+        world.work()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for message_id in odd:
+            assert not Message.objects.filter(has_token_of("provider_message_id", message_id))
+            assert not OutboundPart.objects.filter(has_token_of("provider_message_id", message_id))
 
 
 @pytest.mark.django_db
