@@ -13,7 +13,13 @@ from django.db.models import Model, Q, QuerySet
 from cards_app.models import MemoryCard
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.cards.facade import cards_retract
-from sessions_app.conversations.facade import ChangeKind, Held, PreviewRecorder, cards_outdate
+from sessions_app.conversations.facade import (
+    REDACT,
+    ChangeKind,
+    Held,
+    PreviewRecorder,
+    cards_outdate,
+)
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ChatSession, InboundDelivery, Message, SummarizationMetadata
@@ -75,9 +81,12 @@ class Sweep:
             self.count(model, 1)
 
     def empty_deliveries(self, deliveries: QuerySet[InboundDelivery]) -> None:
-        """Empty the providers' raw bodies."""
-        full = deliveries.filter(Q(raw__isnull=False) | Q(change__isnull=False))
-        emptied = full.update(raw=None, change=None)
+        """Empty the providers' raw bodies; what a worker has still to redact stays until it has."""
+        ordered = Q(change__has_key=REDACT)
+        full = deliveries.filter(Q(raw__isnull=False) | Q(change__isnull=False) & ~ordered)
+        keys = list(full.values_list("pk", flat=True))
+        emptied = InboundDelivery.objects.filter(pk__in=keys).update(raw=None)
+        InboundDelivery.objects.filter(pk__in=keys).exclude(ordered).update(change=None)
         self.recorder.add_count(ChangeKind.DELIVERY, emptied)
         self.count(InboundDelivery, emptied)
 
