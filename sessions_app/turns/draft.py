@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from sessions_app.models.turns import Outcome
+
 
 @dataclass
 class Draft:
@@ -30,3 +32,4 @@ class Draft:
     completion_tokens: int | None = None
     timings: dict[str, int] = field(default_factory=dict)
     error: str = ""
+    outcome: str = Outcome.ANSWERED

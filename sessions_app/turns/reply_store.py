@@ -13,13 +13,19 @@ from django.utils import timezone
 from memoryproject.foundation.compiled_sql import Given, compiled_models, row_add
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
-from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check
+from sessions_app.conversations.facade import (
+    ANSWERING,
+    EpochSnapshot,
+    NewMessage,
+    epoch_check,
+    turn_failed,
+)
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.turn_claims import TurnLease
 
@@ -57,7 +63,10 @@ def reply_store(
             stored = {"reply": _store_message(turn, session, draft, chat_memory)}
         parts_store(turn, _parts(draft, provider))
         _replay_store(turn, draft)
-        turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
+        stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
+        turn_move(turn, TurnState.REPLIED, **stored)
+        if draft.outcome == Outcome.FAILED:
+            turn_failed(turn, stage=ANSWERING)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
             chat_id = turn.chat_id
@@ -101,6 +110,9 @@ def _store_message(
     turn: Turn, session: ChatSession, draft: Draft, chat_memory: ChatMemoryService
 ) -> Message:
     now = timezone.now()
+    metadata = {"system_text": True} if draft.is_system_text else {}
+    if draft.outcome == Outcome.FAILED:
+        metadata[APOLOGY] = True
     new = NewMessage(
         role=Role.ASSISTANT,
         content=draft.text,
@@ -111,7 +123,7 @@ def _store_message(
         number_id=turn.number_id,
         answers=turn.message,
         was_received=False,
-        metadata={"system_text": True} if draft.is_system_text else {},
+        metadata=metadata,
     )
     (stored,) = chat_memory.append(session=session, new=[new], role=turn.user_role, now=now)
     return stored

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.db import transaction
 
+from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.speech.base import (
     MAX_BYTES,
@@ -29,12 +30,13 @@ KINDS = ("voice", "audio")
 class NotHeardError(Exception):
     """There are no words to answer.
 
-    ``text_name`` names the text of the reply.
+    ``text_name`` names the text of the reply. ``why``: the error, where something failed.
     """
 
-    def __init__(self, text_name: str) -> None:
+    def __init__(self, text_name: str, why: str = "") -> None:
         super().__init__(text_name)
         self.text_name = text_name
+        self.why = why
 
 
 def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
@@ -46,8 +48,7 @@ def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies)
     if files is None or files.transcriber is None:
         raise NotHeardError("received_audio")
     transcript = _transcript(turn, lease, dependencies, files.folder, files.transcriber)
-    # Text that no database can store doesn't count as words, either.
-    text = transcript.text.replace("\x00", "").strip()
+    text = transcript.text.strip()
     if not text:
         raise NotHeardError("audio_silent")
     _store(turn, lease, dependencies, text, transcript.model)
@@ -66,7 +67,7 @@ def _transcript(
             )
     except (MediaError, DocumentError, TranscriptionError) as error:
         logger.warning("The recording of turn %s was not heard: %s", turn.turn_id, error)
-        raise NotHeardError("audio_failed") from error
+        raise NotHeardError("audio_failed", error_text(error)) from error
 
 
 def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, model: str) -> None:
