@@ -18,16 +18,8 @@ from tests.world import message_from
 
 CLIENT = "15550100123@c.us"
 OTHER = "15550100456@c.us"
-KEYS = {
-    "reply",
-    "session_id",
-    "message_id",
-    "reply_message_id",
-    "turn_id",
-    "memories",
-    "outcome",
-    "error_code",
-}
+IDS = {"session_id", "message_id", "reply_message_id", "turn_id"}
+KEYS = IDS | {"reply", "memories", "outcome", "error_code"}
 
 pytestmark = pytest.mark.django_db
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -70,7 +70,9 @@ def test_a_fault_of_any_class_ends_in_an_apology_at_once(
 
 
 def test_a_second_try_may_help(world: World) -> None:
-    answers = iter([Completion(text="a\x00b", model="m"), "We open at 9."])
+    answers: Iterator[str | Completion] = iter(
+        [Completion(text="a\x00b", model="m"), "We open at 9."]
+    )
     use_model(world, lambda _: next(answers))
     assert world.say(CLIENT, "hello") == ["We open at 9."]
     turn = Turn.objects.get()
