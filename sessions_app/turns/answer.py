@@ -31,7 +31,6 @@ from sessions_app.conversations.facade import (
     epoch_read,
     parse_command,
     received_text,
-    text_for,
     turn_failed,
     unstored_forget,
 )
@@ -41,7 +40,6 @@ from sessions_app.limits.facade import (
     answer_check,
     day_notice_due,
     notice_for,
-    word_for,
 )
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
@@ -54,6 +52,7 @@ from sessions_app.turns.model_reply import model_reply
 from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
+from sessions_app.turns.system_drafts import apology, notice_draft, say
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 from sessions_app.turns.voice import KINDS as RECORDINGS
@@ -138,7 +137,7 @@ def _answer_or_apologise(turn: Turn, lease: TurnLease, dependencies: Dependencie
         turn = _turn_read(lease)
         if not tries_left or time_left() == 0:
             break
-    return _store(turn, lease, _apology(turn, fault), dependencies)
+    return _store(turn, lease, apology(turn, fault), dependencies)
 
 
 def _is_there(lease: TurnLease) -> bool:
@@ -239,7 +238,7 @@ def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies)
     ):
         _end(turn, lease, TurnState.REFUSED, error=reason)
         return None
-    draft = _say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
+    draft = say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
     return _store(turn, lease, draft, dependencies)
 
 
@@ -293,7 +292,7 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """Make the answer without storing it."""
     _check_role(turn, dependencies)
     if notice := turn.context.get("notice"):
-        return _notice(notice, turn, dependencies)
+        return notice_draft(notice, turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
@@ -302,7 +301,7 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
             text = recording_heard(turn=turn, lease=lease, dependencies=dependencies)
         except NotHeardError as error:
             outcome = Outcome.FAILED if error.why else Outcome.ANSWERED
-            return _say(error.text_name, turn, error=error.why, outcome=outcome)
+            return say(error.text_name, turn, error=error.why, outcome=outcome)
     if kind == "document" and tries_left:
         return _with_document(turn, text, lease, dependencies)
     return _reply(turn, text, lease, dependencies)
@@ -343,32 +342,10 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return _apology(turn, turn.error or ErrorText("answer_cut_off"))
+        return apology(turn, turn.error or ErrorText("answer_cut_off"))
     return model_reply(
         turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
     )
-
-
-def _apology(turn: Turn, error: str) -> Draft:
-    return _say("apology", turn, error=error, outcome=Outcome.FAILED)
-
-
-def _say(
-    name: str, turn: Turn, *, error: str = "", outcome: str = Outcome.ANSWERED, **values: str
-) -> Draft:
-    text = text_for(name, turn.chat.language, **values)
-    return Draft(text=text, is_system_text=True, error=error, outcome=outcome)
-
-
-def _notice(name: str, turn: Turn, dependencies: Dependencies) -> Draft:
-    """Return the system text that answers the message instead of the model."""
-    limits = dependencies.limits
-    words = limits.stop_words if name == "opted_in" else limits.start_words
-    reason = turn.context.get("reason")
-    error = ErrorText(reason) if reason else ""
-    outcome = Outcome.REFUSED if reason else Outcome.ANSWERED
-    word = word_for(turn.chat.language, words)
-    return _say(name, turn, error=error, outcome=outcome, word=word)
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:

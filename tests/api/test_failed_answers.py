@@ -59,6 +59,7 @@ def test_where_memory_is_off_the_same_key_asks_again_too(
     assert model.chat_bodies[-1]["messages"][-1]["content"] == ASKED["content"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_stream_ends_with_its_outcome(api: Api, model: OpenAIServer) -> None:
     model.script_chat(fails(404, "no such model"))
     answer = api.post("chat/", {**ASKED, "stream": True})

@@ -42,12 +42,12 @@ def read_answer(answer: ChatCompletion, *, model: str) -> Completion:
         raise AttemptFailed(ErrorText("model_too_long"), permanent=True, overflow=overflow)
     try:
         choice = answer.choices[0]
-        told = _text_of(choice.message.content) or _text_of(choice.message.refusal)
+        written = _text_of(choice.message.content) or _text_of(choice.message.refusal)
     except (AttributeError, LookupError, TypeError):
         raise unreadable_answer() from None
-    text = without_thoughts(storable(told))
+    text = without_thoughts(storable(written))
     if not text.strip():
-        if told.strip() or getattr(choice, "finish_reason", None) == "length":
+        if written.strip() or getattr(choice, "finish_reason", None) == "length":
             raise EndedBeforeTextError
         raise AttemptFailed(ErrorText("model_empty"))
     named: object = getattr(answer, "model", None)
