@@ -26,7 +26,7 @@ from sessions_app.conversations.message_text import (
     text_of,
 )
 from sessions_app.models import AssistantProfile, ChatSession, Message
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.recall.facade import LeftOut
 
 # As many as most histories and their shortened passages have. Each further query costs more than
@@ -267,6 +267,8 @@ def _tokens(messages: Sequence[HistoryMessage]) -> int:
 def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[HistoryMessage]:
     """Yield the messages of a session, newest first, each question right after its answer.
 
+    An apology for a missing answer is none.
+
     ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
     they are made, so an answer may have a higher order_num.
     """
@@ -277,9 +279,9 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
             message, is_revoked = _from_row(row[:_WIDTH])
             if row[_WIDTH] is not None:
                 answer, is_answer_revoked = _from_row(row[_WIDTH:])
-                if not is_answer_revoked:
+                if not is_answer_revoked and APOLOGY not in answer.metadata:
                     yield answer._replace(place=message.order_num)
-            if not is_revoked:
+            if not is_revoked and APOLOGY not in message.metadata:
                 yield message
         if len(batch) < size:
             return

@@ -10,6 +10,7 @@ from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TU
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.models import ChatSession, Turn
+from sessions_app.models.turns import Outcome
 
 ANSWERING, SENDING = "answering", "sending"
 
@@ -36,13 +37,15 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     """Report that a turn failed for good, in ``answering`` or ``sending``.
 
     Call it in the transaction that records the failure. Staff read the error in the admin; the
-    event leaves it out, because an error may quote a message.
+    event names its code alone, because an error may quote a message.
     """
     data = {
         "turn_id": str(turn.turn_id),
         "session_id": _text(turn.session_id),
         "message_id": _text(turn.message_id),
         "stage": stage,
+        "outcome": str(Outcome.FAILED),
+        "error_code": turn.error_code,
     }
     hooks_raise([HookEvent(TURN_FAILED, turn.turn_id, data, turn.chat_id)])
 

@@ -123,7 +123,7 @@ _table("sessions_app_messageembedding", swept="vector", safe="model", why="a mod
 _table(
     "sessions_app_turn",
     swept="context error unstored_text unstored_reply",
-    safe="provider number_id provider_message_id user_role state lease_owner",
+    safe="provider number_id provider_message_id user_role state outcome lease_owner",
     why="ids and states",
 )
 _table(

@@ -7,13 +7,16 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from django.db import transaction
+
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from sessions_app.conversations.facade import party_of, unstored_forget
 from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import NOT_ANSWERED, IntakeRules
-from sessions_app.models import InboundDelivery, Message, Turn
+from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.roles import Speaker
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turn_states import turn_move
+from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState
 from sessions_app.turns.facade import Dependencies, chat_answer
 
 CONSOLE = "console"
@@ -67,7 +70,7 @@ def talk_begin(
     """Store the message with its turn.
 
     ``speaker`` writes it in the person's place. ``ref``: a repeated call with the same reference
-    returns the same turn. Raises NoAnswerError.
+    returns the same turn; where its answer failed, to be answered anew. Raises NoAnswerError.
     """
     event = _event(whatsapp_chat, content, now, ref or str(uuid.uuid4()))
     rules = replace(rules, speaker=speaker)
@@ -75,7 +78,7 @@ def talk_begin(
     turns = Turn.objects.select_related("message", "reply")
     turn = turns.filter(provider=CONSOLE, provider_message_id=event.provider_message_id).first()
     if turn is not None:
-        return turn
+        return _reopened(turn, content) if turn.outcome == Outcome.FAILED else turn
     delivery = InboundDelivery.objects.filter(
         provider=CONSOLE, subject_id=event.provider_message_id
     ).first()
@@ -86,6 +89,33 @@ def talk_begin(
     ).exists():
         raise NoAnswerError("The message could not be stored; the log says why.")
     raise NoAnswerError("The message was stored; by the group's policy it is not answered.")
+
+
+def _reopened(turn: Turn, content: str) -> Turn:
+    """Let a turn whose answer failed be answered anew.
+
+    The apology stays where it was said, but answers nothing any more.
+    """
+    with transaction.atomic():
+        if turn.session_id is not None:
+            # Session before turn: the order in which all code locks.
+            ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
+        held = Turn.objects.select_for_update(no_key=True).get(pk=turn.pk)
+        if held.outcome == Outcome.FAILED:
+            Message.objects.filter(pk=held.reply_id).update(answers=None)
+            held.parts.all().delete()
+            turn_move(
+                held,
+                TurnState.PENDING,
+                reply=None,
+                unstored_text=content if held.message_id is None else "",
+                unstored_reply="",
+                attempts=0,
+                error="",
+                finished_at=None,
+            )
+    turn.refresh_from_db()
+    return turn
 
 
 def talk_finish(

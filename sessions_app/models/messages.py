@@ -23,6 +23,9 @@ from sessions_app.models.sessions import ChatSession
 # name is removed with the account.
 AUTHOR = "author_id"
 
+# In the metadata of our text that says that there is no answer: no prompt shows it as one.
+APOLOGY = "apology"
+
 # Among a message's terms: it asks for something, so that it may be a question asked before. No word
 # is indexed so.
 ASKING = "!asks"

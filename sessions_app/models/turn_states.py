@@ -17,7 +17,7 @@ from memoryproject.foundation.compiled_sql import (
     rows_update_chained,
 )
 from sessions_app.models import Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import Outcome, TurnState
 
 INITIAL_STATES: frozenset[str] = frozenset(
     {
@@ -73,11 +73,21 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
     ),
     TurnState.HELD: frozenset({TurnState.PENDING, TurnState.CANCELLED}),
     TurnState.FAILED: frozenset({TurnState.PENDING, TurnState.REPLIED}),
-    TurnState.SENT: frozenset(),
+    # Of a failed answer alone, whose caller asks again.
+    TurnState.SENT: frozenset({TurnState.PENDING}),
     TurnState.MISSED: frozenset(),
     TurnState.REFUSED: frozenset(),
     TurnState.MERGED: frozenset(),
     TurnState.CANCELLED: frozenset(),
+}
+
+
+# With these states the outcome is given; with REPLIED whoever makes the answer says it.
+OUTCOMES: Mapping[str, str] = {
+    TurnState.PENDING: "",
+    TurnState.MISSED: Outcome.REFUSED,
+    TurnState.REFUSED: Outcome.REFUSED,
+    TurnState.FAILED: Outcome.FAILED,
 }
 
 
@@ -93,11 +103,16 @@ def states_before(to: str) -> list[str]:
     return [state for state, allowed in TRANSITIONS.items() if to in allowed]
 
 
+def _with_outcome(state: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    given = {"outcome": OUTCOMES[state]} if state in OUTCOMES else {}
+    return {"state": state, **given, **fields}
+
+
 def turn_create(*, state: str, **fields: Any) -> Turn:
     """Store a new turn. Raises TransitionError for a state in which no turn begins."""
     if state not in INITIAL_STATES:
         raise TransitionError(f"No turn begins as {state}.")
-    turn = Turn(state=state, **fields)
+    turn = Turn(**_with_outcome(state, fields))
     row_add(turn)
     return turn
 
@@ -110,10 +125,10 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
     known = turn.state
     if to not in TRANSITIONS[known]:
         raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
-    if not rows_update(Turn, {"pk": turn.pk, "state": known}, {"state": to, **fields}):
+    changes = _with_outcome(to, fields)
+    if not rows_update(Turn, {"pk": turn.pk, "state": known}, changes):
         raise TransitionError(f"Turn {turn.pk} is no longer {known}.")
-    turn.state = to
-    for name, value in fields.items():
+    for name, value in changes.items():
         setattr(turn, name, value)
 
 
@@ -131,7 +146,7 @@ def turn_move_where(
     it may come here. ``then``: an update that is made with it, in the same statement.
     """
     before = tuple(state for state in states_before(to) if state in among)
-    move = Update(Turn, {**where, "state__in": before}, {"state": to, **fields})
+    move = Update(Turn, {**where, "state__in": before}, _with_outcome(to, fields))
     return bool(rows_update(*move) if then is None else rows_update_chained(move, then))
 
 
@@ -140,4 +155,4 @@ def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:
 
     Returns how many. ``turns`` carries the other conditions, such as the lease.
     """
-    return turns.filter(state__in=states_before(to)).update(state=to, **fields)
+    return turns.filter(state__in=states_before(to)).update(**_with_outcome(to, fields))

@@ -53,6 +53,8 @@ SENDS_FILE = "sends_file"
 DEFERRALS = "deferrals"
 # The key of the context of a turn that sends an apology, for the id of the turn that has no answer.
 APOLOGY_FOR = "apology_for"
+# The code of an error that was stored without one.
+UNKNOWN_ERROR = "other"
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
 WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
 # States that may still be answered: a held turn is answered if staff say so.
@@ -68,6 +70,23 @@ UNUSUAL_STATES = (
     TurnState.CANCELLED,
     TurnState.FAILED,
 )
+
+
+class Outcome(models.TextChoices):
+    """The way in which a turn ended for the person who wrote.
+
+    answered: by the model, a command, a text of ours, or staff. from_memory: with what is
+    remembered alone, because no model answered. refused: a limit, a block, WhatsApp's window or a
+    switched-off memory forbids it. failed: an apology was sent, or nothing could be.
+
+    A turn has none while it waits, and where its message has no answer of its own (merged, held,
+    cancelled).
+    """
+
+    ANSWERED = labelled("answered", _("Answered"))
+    FROM_MEMORY = labelled("from_memory", _("From memory"))
+    REFUSED = labelled("refused", _("Refused"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 def time_taken() -> models.expressions.CombinedExpression:
@@ -157,6 +176,14 @@ class Turn(LeasedWork):
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     error = ErrorField(_("error"), blank=True)
+    outcome = models.CharField(
+        _("outcome"),
+        max_length=16,
+        choices=Outcome.choices,
+        blank=True,
+        default="",
+        db_default="",
+    )
 
     class Meta:
         verbose_name = _("answer")
@@ -203,6 +230,16 @@ class Turn(LeasedWork):
                 name="turns_unusual",
             ),
         ]
+
+    @property
+    def ended_as(self) -> str | None:
+        """The outcome; None where there is none."""
+        return self.outcome or None
+
+    @property
+    def error_code(self) -> str | None:
+        """The code of the error; None without one."""
+        return (getattr(self.error, "code", "") or UNKNOWN_ERROR) if self.error else None
 
     def __str__(self) -> str:
         return str(_("Answer %(number)s (%(state)s)")) % {

@@ -127,12 +127,14 @@ ANSWER: dict[str, Any] = {
     "message_id": MESSAGE_ID,
     "reply_message_id": REPLY_ID,
     "turn_id": TURN_ID,
+    "outcome": "answered",
+    "error_code": None,
     "memories": [{**RECALLED, "in_prompt": True}],
 }
 EVENTS = (
     'event: accepted\ndata: {"turn_id": "…"}\n\n'
     'event: delta\ndata: {"text": "TestCorp pays in 30 days."}\n\n'
-    'event: done\ndata: {"reply": "TestCorp pays in 30 days."}\n\n'
+    'event: done\ndata: {"reply": "TestCorp pays in 30 days.", "outcome": "answered"}\n\n'
 )
 TURN: dict[str, Any] = {
     "turn_id": TURN_ID,
@@ -150,6 +152,8 @@ TURN: dict[str, Any] = {
     "prompt_tokens": 180,
     "completion_tokens": 9,
     "timings": {"waited_ms": 35, "recall_ms": 12, "model_ms": 640, "total_ms": 655},
+    "outcome": "answered",
+    "error_code": None,
     "error": "",
     "attempts": 1,
     "asked_at": AT,

@@ -8,6 +8,13 @@ from rest_framework import serializers
 
 from sessions_app.presentation.message_forms import ToolCallSerializer
 
+OUTCOME = (
+    "answered; from_memory: no model answered, the reply is made of what is remembered; refused: a "
+    "limit, a block, WhatsApp's window or a switched-off memory forbids an answer; failed: the "
+    "reply is an apology, or nothing could be sent."
+)
+ERROR_CODE = "Names the error that left the message without a proper answer; null: none."
+
 
 class RecalledField(serializers.DictField):
     """An entry of a replay record, with the API's field names.

@@ -17,7 +17,7 @@ from sessions_app.media.facade import attachment_of
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import SENDS_FILE, TurnState
+from sessions_app.models.turns import SENDS_FILE, Outcome, TurnState
 from sessions_app.takeover.attachment import Attachment
 from sessions_app.takeover.own_number import OwnNumber
 from sessions_app.takeover.reply_errors import KeyUsedError
@@ -140,6 +140,7 @@ def _turn(chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer
         chat=chat,
         by_hand=True,
         state=TurnState.REPLIED,
+        outcome=Outcome.ANSWERED,
         provider=by.provider,
         number_id=by.number_id,
         user_role=role,

@@ -203,10 +203,10 @@ def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:
     completion = made.completion
     values: dict[str, Any] = {
         "state": TrialState.DONE,
-        "text": completion.text.replace("\x00", ""),
+        "text": completion.text,
         "system_text": made.instructions,
         "recalled": list(made.given.recalled),
-        "answered_by": completion.model[:128],
+        "answered_by": completion.model,
         "prompt_tokens": completion.prompt_tokens,
         "completion_tokens": completion.completion_tokens,
         "unseen_pictures": made.unseen_pictures,

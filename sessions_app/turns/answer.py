@@ -20,7 +20,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, named_error
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
-from memoryproject.foundation.outside_services.deadline import deadline
+from memoryproject.foundation.outside_services.deadline import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
@@ -31,7 +31,6 @@ from sessions_app.conversations.facade import (
     epoch_read,
     parse_command,
     received_text,
-    text_for,
     turn_failed,
     unstored_forget,
 )
@@ -41,13 +40,12 @@ from sessions_app.limits.facade import (
     answer_check,
     day_notice_due,
     notice_for,
-    word_for,
 )
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.documents import document_note
 from sessions_app.turns.draft import Draft
@@ -56,6 +54,7 @@ from sessions_app.turns.open_questions import apology_draft, question_missed, qu
 from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
+from sessions_app.turns.system_drafts import notice_draft, say
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 from sessions_app.turns.voice import KINDS as RECORDINGS
@@ -75,8 +74,8 @@ RECONNECT_DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """Answer a claimed turn and send the answer; release the lease at the end.
 
-    An unexpected fault leaves the turn for a retry. After the third fault the person gets an
-    apology and staff see the error.
+    After an unexpected fault the answer is made once more, and then the person gets an apology and
+    staff see the error. Where that can't be stored either, the turn is left for a retry.
     """
     has_ended = False
     try:
@@ -86,7 +85,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             message.session = session
         if turn.state == TurnState.RUNNING:
             with deadline(dependencies.rules.deadline.total_seconds()):
-                answered = _answer(turn, lease, dependencies)
+                answered = _answer_or_apologise(turn, lease, dependencies)
             if answered is None:
                 return
             if answered.pk != turn.pk:
@@ -121,6 +120,29 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     finally:
         if not has_ended:
             _release(lease)
+
+
+def _answer_or_apologise(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
+    """Make and store the answer, at the second try if need be; after that, an apology.
+
+    Raises what has nothing to do with the answer: a lost lease or connection, a full disk, and
+    what was forgotten meanwhile.
+    """
+    for tries_left in (1, 0):
+        try:
+            return _answer(turn, lease, dependencies)
+        except (LeaseLostError, Turn.DoesNotExist, ChatGoneError):
+            raise
+        except Exception as error:
+            if is_disk_full(error) or not connection.is_usable() or not _is_there(lease):
+                raise
+            logger.exception("An answer could not be made or stored.")
+            fault = ErrorText("answer_fault", why=named_error_text(error))
+        lease.renew()
+        turn = _turn_read(lease)
+        if not tries_left or time_left() == 0:
+            break
+    return _store(turn, lease, apology_draft(turn, fault), dependencies)
 
 
 def _is_there(lease: TurnLease) -> bool:
@@ -225,7 +247,8 @@ def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies)
     ):
         _end(turn, lease, TurnState.REFUSED, error=reason)
         return None
-    return _store(turn, lease, _say("limit_day", turn, error=reason), dependencies)
+    draft = say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
+    return _store(turn, lease, draft, dependencies)
 
 
 def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
@@ -280,7 +303,7 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """Make the answer without storing it."""
     _check_role(turn, dependencies)
     if notice := turn.context.get("notice"):
-        return _notice(notice, turn, dependencies)
+        return notice_draft(notice, turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
@@ -288,7 +311,8 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
         try:
             text = recording_heard(turn=turn, lease=lease, dependencies=dependencies)
         except NotHeardError as error:
-            draft = _say(error.text_name, turn, error=error.why)
+            outcome = Outcome.FAILED if error.why else Outcome.ANSWERED
+            draft = say(error.text_name, turn, error=error.why, outcome=outcome)
             draft.is_apology = draft.is_outside = error.is_outside
             return draft
     if kind == "document" and tries_left:
@@ -331,24 +355,10 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return apology_draft(turn)
+        return apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
     return model_reply(
         turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
     )
-
-
-def _say(name: str, turn: Turn, *, error: str = "", **values: str) -> Draft:
-    text = text_for(name, turn.chat.language, **values)
-    return Draft(text=text, is_system_text=True, error=error)
-
-
-def _notice(name: str, turn: Turn, dependencies: Dependencies) -> Draft:
-    """Return the system text that answers the message instead of the model."""
-    limits = dependencies.limits
-    words = limits.stop_words if name == "opted_in" else limits.start_words
-    reason = turn.context.get("reason")
-    error = ErrorText(reason) if reason else ""
-    return _say(name, turn, error=error, word=word_for(turn.chat.language, words))
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
@@ -382,10 +392,11 @@ def _fault(lease: TurnLease, error: Exception) -> None:
     turn = held.first()
     if turn is None:
         return
-    text = named_error_text(error)
+    text = ErrorText("answer_fault", why=named_error_text(error))
     if turn.attempts > MAX_ATTEMPTS:
         with transaction.atomic():
             if turns_move(held, TurnState.FAILED, error=text, finished_at=timezone.now()):
+                turn.error = text
                 turn_failed(turn, stage=ANSWERING)
         return
     later = timezone.now() + timedelta(seconds=2**turn.attempts)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from sessions_app.models.turns import Outcome
+
 # The name in a turn's context.
 LISTED = "listed"
 
@@ -38,3 +40,4 @@ class Draft:
     completion_tokens: int | None = None
     timings: dict[str, int] = field(default_factory=dict)
     error: str = ""
+    outcome: str = Outcome.ANSWERED

@@ -23,6 +23,7 @@ from sessions_app.conversations.facade import NOTICE, History, text_for
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import Turn
 from sessions_app.models.roles import CLIENT, GODFATHER, reading_role
+from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Composed,
@@ -82,15 +83,17 @@ def model_reply(
         logger.error("The chat model gave no answer: %s", answered.error)
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
-        recalled_texts = _recited(composed.prompt, text)
-        draft.text = _without_model(recalled_texts, turn.chat.language)
+        recited_texts = _recited(composed.prompt, text)
+        draft.text = _without_model(recited_texts, turn.chat.language)
         draft.is_system_text = True
-        draft.is_apology = not recalled_texts
+        draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
+        draft.is_apology = not recited_texts
         draft.is_outside = answered.error is not None and answered.error.is_outside
     else:
         completion = answered.completion
         draft.text = completion.text
         draft.is_system_text = completion.is_recital
+        draft.outcome = Outcome.FROM_MEMORY if completion.is_recital else Outcome.ANSWERED
         draft.model = completion.model
         draft.prompt_tokens = completion.prompt_tokens
         draft.completion_tokens = completion.completion_tokens

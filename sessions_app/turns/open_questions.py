@@ -24,7 +24,6 @@ from sessions_app.conversations.facade import (
     ANSWERING,
     EpochSnapshot,
     epoch_check,
-    text_for,
     turn_failed,
     unstored_forget,
 )
@@ -46,6 +45,7 @@ from sessions_app.turns.reply_store import (
     replay_store,
     session_locked,
 )
+from sessions_app.turns.system_drafts import apology
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -70,12 +70,17 @@ MESSAGE_CAME = "InboundMessage"
 MADE = (TurnState.REPLIED, TurnState.SENDING, TurnState.SENT, TurnState.UNCONFIRMED)
 
 
-def apology_draft(turn: Turn) -> Draft:
+def apology_draft(turn: Turn, error: str) -> Draft:
     """Return the apology for a turn that all tries failed to answer."""
-    draft = Draft(text=text_for("apology", turn.chat.language), is_system_text=True)
-    draft.error, draft.is_apology = turn.error, True
-    draft.is_outside = getattr(turn.error, "params", {}).get("kind") in CONNECTION_ERRORS
+    draft = apology(turn, error)
+    draft.is_outside = _fault_kind(error) in CONNECTION_ERRORS
     return draft
+
+
+def _fault_kind(error: object) -> object:
+    """Return the class of the fault that a stored error names."""
+    params = getattr(error, "params", {})
+    return params.get("kind") or (_fault_kind(params["why"]) if "why" in params else None)
 
 
 def question_unanswered(
@@ -111,6 +116,8 @@ def question_unanswered(
         if is_kept:
             later = timezone.now() + RETRY_AFTER
             turn_move(turn, TurnState.DEFERRED, not_before=later, **changes)
+            if not is_told:
+                turn_failed(turn, stage=ANSWERING)
         else:
             replay_store(turn, draft)
             turn_move(turn, TurnState.FAILED, finished_at=timezone.now(), **changes)
@@ -142,6 +149,7 @@ def _apology_store(
         asked_at=turn.asked_at,
         attempts=1,
         error=draft.error,
+        outcome=draft.outcome,
         context=context,
         **stored,
         **held,

@@ -13,13 +13,19 @@ from django.utils import timezone
 from memoryproject.foundation.compiled_sql import Given, compiled_models, row_add
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
-from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check
+from sessions_app.conversations.facade import (
+    ANSWERING,
+    EpochSnapshot,
+    NewMessage,
+    epoch_check,
+    turn_failed,
+)
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.draft import LISTED, Draft
 from sessions_app.turns.turn_claims import TurnLease
 
@@ -61,7 +67,10 @@ def reply_store(
             stored["context"] = {**turn.context, LISTED: listed}
         parts_store(turn, parts_of(draft, provider))
         replay_store(turn, draft)
-        turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
+        stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
+        turn_move(turn, TurnState.REPLIED, **stored)
+        if draft.outcome == Outcome.FAILED:
+            turn_failed(turn, stage=ANSWERING)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
             chat_id = turn.chat_id
@@ -113,6 +122,9 @@ def message_store(
 ) -> Message:
     """Store the draft as the assistant's message, which ``answers`` another one."""
     now = timezone.now()
+    metadata = {"system_text": True} if draft.is_system_text else {}
+    if draft.outcome == Outcome.FAILED:
+        metadata[APOLOGY] = True
     new = NewMessage(
         role=Role.ASSISTANT,
         content=draft.text,
@@ -123,7 +135,7 @@ def message_store(
         number_id=turn.number_id,
         answers=answers,
         was_received=False,
-        metadata={"system_text": True} if draft.is_system_text else {},
+        metadata=metadata,
     )
     (stored,) = chat_memory.append(session=session, new=[new], role=turn.user_role, now=now)
     return stored

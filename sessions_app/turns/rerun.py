@@ -19,8 +19,9 @@ from sessions_app.media.facade import attachment_of
 from sessions_app.models import Chat, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing
+from sessions_app.models.messages import APOLOGY
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TEMPLATE, TurnState
+from sessions_app.models.turns import TEMPLATE, Outcome, TurnState
 from sessions_app.turns.pauses import (
     chat_locked,
     has_words,
@@ -138,6 +139,7 @@ def _has_window(turn: Turn) -> bool:
 def _send_again(turn: Turn) -> None:
     unsent = turn.parts.exclude(state=PartState.SENT)
     unsent.update(state=PartState.WAITING, error="", delivery_status="")
+    is_apology = turn.reply is not None and APOLOGY in turn.reply.metadata
     turn_move(
         turn,
         TurnState.REPLIED,
@@ -145,5 +147,6 @@ def _send_again(turn: Turn) -> None:
         lease_token=None,
         finished_at=None,
         error="",
+        outcome=Outcome.FAILED if is_apology else Outcome.ANSWERED,
         attempts=0,
     )

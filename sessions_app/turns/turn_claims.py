@@ -45,9 +45,11 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
     if turn.state == TurnState.SENT:
         # It stays so, whatever is reported of its parts later.
         return False
-    states = {part.state for part in (turn.parts.all() if parts is None else parts)}
+    parts = list(turn.parts.all() if parts is None else parts)
+    states = {part.state for part in parts}
     if PartState.FAILED in states:
-        _finish(turn, TurnState.FAILED)
+        error = next(part.error for part in parts if part.state == PartState.FAILED)
+        _finish(turn, TurnState.FAILED, error=turn.error or error)
     elif PartState.SENDING in states:
         return False
     elif PartState.UNCONFIRMED in states:
@@ -66,14 +68,15 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
     return False
 
 
-def _finish(turn: Turn, state: str) -> None:
+def _finish(turn: Turn, state: str, **noted: Any) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
-    changes = {"finished_at": timezone.now(), **RELEASED}
+    changes = {"finished_at": timezone.now(), **RELEASED, **noted}
     with transaction.atomic(savepoint=False):
         if not turn_move_where({"pk": turn.pk}, state, among=open_states, **changes):
             return
         turn.lease_token = None
         if state == TurnState.FAILED:
+            turn.error = noted["error"]
             turn_failed(turn, stage=SENDING)
 
 

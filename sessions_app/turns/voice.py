@@ -30,11 +30,11 @@ KINDS = ("voice", "audio")
 class NotHeardError(Exception):
     """There are no words to answer.
 
-    ``text_name`` names the text of the reply. ``is_outside``: the recording isn't to blame; ``why``
-    then says what is.
+    ``text_name`` names the text of the reply. ``why``: the error, where something failed;
+    ``is_outside``: the recording isn't to blame for it.
     """
 
-    def __init__(self, text_name: str, *, is_outside: bool = False, why: str = "") -> None:
+    def __init__(self, text_name: str, why: str = "", *, is_outside: bool = False) -> None:
         super().__init__(text_name)
         self.text_name = text_name
         self.is_outside = is_outside
@@ -50,8 +50,7 @@ def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies)
     if files is None or files.transcriber is None:
         raise NotHeardError("received_audio")
     transcript = _transcript(turn, lease, dependencies, files.folder, files.transcriber)
-    # Text that no database can store doesn't count as words, either.
-    text = transcript.text.replace("\x00", "").strip()
+    text = transcript.text.strip()
     if not text:
         raise NotHeardError("audio_silent")
     _store(turn, lease, dependencies, text, transcript.model)
@@ -73,8 +72,7 @@ def _transcript(
         # The provider still has the file.
         is_away = isinstance(error, MediaError) and not error.permanent
         is_outside = is_away or (isinstance(error, TranscriptionError) and error.is_outside)
-        why = error_text(error) if is_outside else ""
-        raise NotHeardError("audio_failed", is_outside=is_outside, why=why) from error
+        raise NotHeardError("audio_failed", error_text(error), is_outside=is_outside) from error
 
 
 def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, model: str) -> None:

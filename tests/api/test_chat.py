@@ -18,7 +18,8 @@ from tests.world import message_from
 
 CLIENT = "15550100123@c.us"
 OTHER = "15550100456@c.us"
-KEYS = {"reply", "session_id", "message_id", "reply_message_id", "turn_id", "memories"}
+IDS = {"session_id", "message_id", "reply_message_id", "turn_id"}
+KEYS = IDS | {"reply", "memories", "outcome", "error_code"}
 
 pytestmark = pytest.mark.django_db
 
@@ -90,9 +91,7 @@ def test_where_memory_is_off_it_answers_with_null_ids_and_keeps_nothing(
     settings.ENABLE_MEMORY_SYSTEM = False
     answer = say(api, "a secret that nobody keeps")
     assert answer["reply"]
-    assert {name: answer[name] for name in KEYS - {"reply", "memories"}} == dict.fromkeys(
-        KEYS - {"reply", "memories"}
-    )
+    assert {name: answer[name] for name in IDS} == dict.fromkeys(IDS)
     assert answer["memories"] == []
     assert not Message.objects.exists()
     turn = Turn.objects.get()

@@ -21,6 +21,9 @@ from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_pin
 from memories_app.store.remember import NewMemory, memories_remember, memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
@@ -237,6 +240,8 @@ def test_an_answer_that_can_t_be_sent_is_a_failed_turn(
                 "session_id": str(turn.session_id),
                 "message_id": str(turn.message_id),
                 "stage": "sending",
+                "outcome": "failed",
+                "error_code": "other",
             },
         )
     ]
@@ -254,6 +259,19 @@ def test_a_message_that_can_t_be_answered_is_a_failed_turn(
         world.work()
     assert Turn.objects.get().state == "failed"
     assert [(kind, data["stage"]) for kind, data in told()] == [("turn.failed", "answering")]
+    assert told()[0][1]["error_code"] == "answer_fault"
+
+
+def test_an_apology_is_told_as_a_failed_turn(endpoint: WebhookEndpoint, world: World) -> None:
+    def fails(_: ChatRequest) -> str:
+        raise ChatModelError(ErrorText("model_unreachable"))
+
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(fails))
+    world.say(CLIENT, "hello")
+    ((kind, data),) = told()
+    assert (kind, data["stage"], data["outcome"], data["error_code"]) == (
+        "turn.failed", "answering", "failed", "model_unreachable",
+    )  # fmt: skip
 
 
 def test_what_is_rolled_back_is_not_told(endpoint: WebhookEndpoint) -> None:

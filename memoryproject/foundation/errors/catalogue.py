@@ -125,6 +125,8 @@ DOCUMENTS = {
 
 MODELS = {
     "model_timeout": _("The model server gave no answer within %(seconds)s seconds."),
+    "answer_fault": _("The answer could not be made or stored. %(why)s"),
+    "answer_cut_off": _("Each try to answer ended early: the worker was stopped or crashed."),
     "answer_deadline": _("The time for the answer was over (ANSWER_DEADLINE_SECONDS)."),
     "service_paused": _("It didn't answer lately and is not asked again for a short time."),
     "question_too_old": _("The question was too old when the cause was gone."),

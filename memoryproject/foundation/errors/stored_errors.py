@@ -9,6 +9,7 @@ from typing import Any
 from django.db import models
 
 from memoryproject.foundation.errors.catalogue import CATALOGUE
+from memoryproject.foundation.text.storable import storable
 
 _BEGINNING = '{"code": '
 
@@ -60,9 +61,10 @@ def named_error_text(error: BaseException) -> ErrorText:
 
 def error_to_column(text: str) -> str:
     """Return the value to store: JSON with the code, or the text if it has none."""
-    if not isinstance(text, ErrorText):
-        return text
-    return json.dumps(text.as_dict(), ensure_ascii=False)
+    if isinstance(text, ErrorText):
+        text = json.dumps(text.as_dict(), ensure_ascii=False)
+    # It may repeat the words of a server.
+    return storable(text)
 
 
 def error_from_column(stored: str) -> str:

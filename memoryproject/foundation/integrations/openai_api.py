@@ -26,6 +26,7 @@ from memoryproject.foundation.outside_services.guards import (
     Unguarded,
 )
 from memoryproject.foundation.process.tracing import call_span, current_span, note_status
+from memoryproject.foundation.text.storable import storable
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT = 5.0
@@ -149,7 +150,7 @@ class OpenAIConnection:
     def _without_secrets(self, text: str) -> str:
         if self._key:
             text = text.replace(self._key, "[key]")
-        text = " ".join(KEY_PATTERN.sub("[key]", text).split())
+        text = " ".join(KEY_PATTERN.sub("[key]", storable(text)).split())
         if len(text) <= MAX_SERVER_TEXT_LENGTH:
             return text
         return text[: MAX_SERVER_TEXT_LENGTH - 1] + "…"

@@ -68,6 +68,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "StoredStatusEnum": ["created", "duplicate"],
         "ForgottenKindEnum": "sessions_app.models.ForgottenKind",
         "TurnStateEnum": "sessions_app.models.turns.TurnState",
+        "TurnOutcomeEnum": "sessions_app.models.turns.Outcome",
         "ErrorTypeEnum": ["validation_error", "client_error", "server_error"],
         "RecallSourceEnum": ["memories", "messages"],
         "RecalledSourceEnum": ["memory", "message"],

@@ -20,6 +20,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.narrowing import present
@@ -57,6 +58,10 @@ class NotKept(Conflict):
         "The first call with this key was carried out. Its answer isn't kept, because something "
         "was forgotten meanwhile."
     )
+
+
+class UnkeptResponse(Response):
+    """A response that isn't stored: the next call with its key is carried out."""
 
 
 def idempotent(*, atomic: bool, holds_texts: bool = True) -> Callable[[Handler], Handler]:
@@ -184,6 +189,9 @@ class Once:
         """Store the response and return it. Raises LeaseLostError."""
         rendered = _rendered(self.request, response)
         ours = IdempotentAnswer.objects.filter(pk=row.pk, lease_token=row.lease_token)
+        if isinstance(response, UnkeptResponse):
+            self._give_up(row)
+            return rendered
         values = {
             "status": rendered.status_code,
             "content_type": rendered.headers["Content-Type"],

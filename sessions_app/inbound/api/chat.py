@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
-from memoryproject.foundation.rest_kit.idempotency import Once, idempotent
+from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
 from memoryproject.foundation.rest_kit.operations import (
     described,
     request_example,
@@ -37,6 +37,7 @@ from sessions_app.inbound.synchronous_chat import (
 )
 from sessions_app.models import Turn
 from sessions_app.models.roles import Speaker
+from sessions_app.models.turns import Outcome
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.lookup import check_chat
@@ -117,6 +118,9 @@ class AskView(ApiView):
         Commands such as /remember work, too. Nothing is sent to WhatsApp. A message whose answer
         may show memories needs the scope read, too, and /forget also the scope forget.
 
+        `outcome` says whether the reply is an answer. A failed one leaves its Idempotency-Key
+        free: the same call with the same key answers the same message anew.
+
         With `stream` the answer comes as server-sent events: `accepted`, `delta` for each piece of
         the reply, `done`; or `error`. The reply is streamed once it is stored, so that nothing of
         it is taken back.
@@ -141,7 +145,8 @@ class AskView(ApiView):
         with waiting_calls.place():
             turn = self._begin(self._asked(), self.idempotency_ref)
             talk = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
-        return Response(answer_of(talk))
+        kind = UnkeptResponse if talk.turn.outcome == Outcome.FAILED else Response
+        return kind(answer_of(talk))
 
     def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
         """Stream the answer; requests with the same key get the answer of the same turn."""

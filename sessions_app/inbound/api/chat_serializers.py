@@ -9,7 +9,8 @@ from rest_framework import serializers
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from sessions_app.inbound.synchronous_chat import Talk
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.presentation.prompt_serializers import RecalledField
+from sessions_app.models.turns import Outcome
+from sessions_app.presentation.prompt_serializers import ERROR_CODE, OUTCOME, RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
 
 
@@ -45,6 +46,8 @@ class ChatAnswerSerializer(serializers.Serializer[Any]):
     turn_id = serializers.UUIDField(
         allow_null=True, help_text="Names the replay: `turns/{turn_id}/`; null where memory is off."
     )
+    outcome = serializers.ChoiceField(Outcome.choices, help_text=OUTCOME)
+    error_code = serializers.CharField(allow_null=True, help_text=ERROR_CODE)
     memories = serializers.ListField(
         child=RecalledField(), help_text="What was recalled, with its scores."
     )
@@ -57,6 +60,8 @@ def answer_of(talk: Talk) -> dict[str, Any]:
         "reply": talk.reply,
         **accepted_of(turn),
         "reply_message_id": turn.reply_id,
+        "outcome": turn.outcome,
+        "error_code": turn.error_code,
         "memories": TurnReplay.of(turn).recalled,
     }
     return dict(ChatAnswerSerializer(answer).data)

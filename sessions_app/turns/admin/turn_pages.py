@@ -66,6 +66,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     row_title = "chat_link"
     list_filter = (
         "state",
+        "outcome",
         ReviewFilter,
         period_filter("created_at"),
         ModelFilter,

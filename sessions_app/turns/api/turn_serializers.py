@@ -7,8 +7,10 @@ from typing import Any
 from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Whole
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.presentation.prompt_serializers import (
+    ERROR_CODE,
+    OUTCOME,
     BudgetLeftOutSerializer,
     PromptMessageSerializer,
     RecalledField,
@@ -86,6 +88,15 @@ class TurnSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="How many the provider counted in the answer; null: not known."
     )
     timings = serializers.DictField(child=serializers.IntegerField(), help_text="Milliseconds.")
+    outcome = serializers.ChoiceField(
+        Outcome.choices,
+        source="turn.ended_as",
+        allow_null=True,
+        help_text=f"{OUTCOME} null: it waits, or the message has no answer of its own.",
+    )
+    error_code = serializers.CharField(
+        source="turn.error_code", allow_null=True, help_text=ERROR_CODE
+    )
     error = serializers.CharField(
         source="turn.error", help_text="Why there is no answer, or it wasn't sent; empty: no error."
     )

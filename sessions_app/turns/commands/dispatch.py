@@ -10,6 +10,7 @@ from memories_app.facts.facade import MAX_CONTENT
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import Command
 from sessions_app.models import Turn
+from sessions_app.models.turns import Outcome
 from sessions_app.turns.commands.export import export_reply
 from sessions_app.turns.commands.forget import forget_reply
 from sessions_app.turns.commands.memories import memories_reply
@@ -28,12 +29,12 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
     if command.name == "help":
         return say(_help_text(turn, dependencies), language)
     if turn.session_id is None:
-        return say("memory_disabled", language)
+        return _refused(language)
     if command.name == "reset":
         # The session itself ended when the message came in: see intake.
         return say("reset", language)
     if not dependencies.rules.longterm_enabled:
-        return say("memory_disabled", language)
+        return _refused(language)
     length = len(command.argument)
     if length > MAX_CONTENT and command.name != "remember":
         # Nothing that is kept is longer, and searching for it would cost much.
@@ -45,6 +46,12 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
             raise
         logger.error("/%s failed: %s", command.name, error)
         return failed("command_failed", language, error)
+
+
+def _refused(language: str) -> Draft:
+    draft = say("memory_disabled", language)
+    draft.outcome = Outcome.REFUSED
+    return draft
 
 
 def _help_text(turn: Turn, dependencies: Dependencies) -> str:

@@ -12,6 +12,7 @@ from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Chat, Turn
 from sessions_app.models.roles import GODFATHER, actor_in, reading_role
+from sessions_app.models.turns import Outcome
 from sessions_app.turns.draft import Draft
 
 SHORT_ID = 8
@@ -42,6 +43,7 @@ def list_of(memories: Sequence[Memory], *, first: int = 1) -> dict[int, UUID | N
 def failed(name: str, language: str, error: Exception) -> Draft:
     """Return one of our texts, with the error for staff."""
     draft = say(name, language)
+    draft.outcome = Outcome.FAILED
     draft.error = error_text(error)
     return draft
 

@@ -19,8 +19,8 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatRequest,
     Completion,
 )
-from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
-from memoryproject.foundation.integrations.overflow import read_overflow
+from memoryproject.foundation.integrations.llm.read_answer import EndedBeforeTextError, read_answer
+from memoryproject.foundation.integrations.openai_api import OpenAIConnection
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
 from memoryproject.foundation.outside_services.guards import Guard
 
@@ -119,9 +119,7 @@ class OpenAIChatModel:
 
     def _ask_limited(self, form: Form, request: ChatRequest) -> Completion:
         """Ask in one form, with the limit of the answer's length that the server accepts."""
-        if request.max_reply_tokens is None:
-            return self._ask_in(form, request, ReplyLimit.NONE)
-        limit = self._reply_limit
+        limit = self._reply_limit if request.max_reply_tokens is not None else ReplyLimit.NONE
         while True:
             try:
                 completion = self._ask_in(form, request, limit)
@@ -129,12 +127,13 @@ class OpenAIChatModel:
                 if not failure.refused or failure.overflow or limit is ReplyLimit.NONE:
                     raise
                 limit = ReplyLimit(limit + 1)
-            except _NoRoomToAnswerError:
-                if self._room_to_think > 1:
+            except EndedBeforeTextError:
+                if limit is ReplyLimit.NONE or self._room_to_think > 1:
                     raise AttemptFailed(ErrorText("model_empty")) from None
                 self._room_to_think = ROOM_TO_THINK
             else:
-                self._reply_limit = limit
+                if request.max_reply_tokens is not None:
+                    self._reply_limit = limit
                 return completion
 
     def _ask_in(self, form: Form, request: ChatRequest, limit: ReplyLimit) -> Completion:
@@ -144,14 +143,7 @@ class OpenAIChatModel:
         answer = self._connection.call(
             lambda client: client.post("/chat/completions", body=body, cast_to=ChatCompletion)
         )
-        if limit is not ReplyLimit.NONE and _ended_before_text(answer):
-            raise _NoRoomToAnswerError
-        return Completion(
-            text=_read_text(answer),
-            model=_read_model(answer) or self._model,
-            prompt_tokens=_read_count(answer, "prompt_tokens"),
-            completion_tokens=_read_count(answer, "completion_tokens"),
-        )
+        return read_answer(answer, model=self._model)
 
     def _body(self, form: Form, request: ChatRequest, limit: ReplyLimit) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -183,50 +175,8 @@ def load_early() -> None:
         client.post("/chat/completions", body={}, cast_to=ChatCompletion)
 
 
-class _NoRoomToAnswerError(Exception):
-    """The limit of the answer's length was reached before the answer began."""
-
-
 def _response_format(form: Form, schema: AnswerSchema) -> dict[str, Any]:
     if form is Form.JSON_OBJECT:
         return {"type": "json_object"}
     wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
     return {"type": "json_schema", "json_schema": wanted}
-
-
-def _ended_before_text(answer: ChatCompletion) -> bool:
-    try:
-        choice = answer.choices[0]
-        return choice.finish_reason == "length" and not (choice.message.content or "").strip()
-    except (AttributeError, LookupError, TypeError):
-        return False
-
-
-def _read_text(answer: ChatCompletion) -> str:
-    """Return the answer's text, for any finish reason.
-
-    The SDK doesn't check what it parses, so any part may be missing or of another type.
-    """
-    overflow = read_overflow(200, getattr(answer, "error", None))
-    if overflow is not None:
-        raise AttemptFailed(ErrorText("model_too_long"), permanent=True, overflow=overflow)
-    try:
-        message = answer.choices[0].message
-        text: object = message.content or message.refusal or ""
-    except (AttributeError, LookupError, TypeError):
-        raise unreadable_answer() from None
-    if not isinstance(text, str):
-        raise unreadable_answer()
-    if not text.strip():
-        raise AttemptFailed(ErrorText("model_empty"))
-    return text
-
-
-def _read_model(answer: ChatCompletion) -> str:
-    model: object = getattr(answer, "model", None)
-    return model if isinstance(model, str) else ""
-
-
-def _read_count(answer: ChatCompletion, name: str) -> int | None:
-    count: object = getattr(getattr(answer, "usage", None), name, None)
-    return count if isinstance(count, int) and not isinstance(count, bool) else None

@@ -12,6 +12,7 @@ from memoryproject.foundation.integrations.openai_api import OpenAIConnection, u
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
 from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
 from memoryproject.foundation.outside_services.guards import Guard
+from memoryproject.foundation.text.storable import storable
 
 # The endpoint detects the format by the file's name.
 _ENDINGS = {
@@ -76,6 +77,6 @@ class OpenAITranscriber:
             )
             if not isinstance(answer.text, str):
                 raise unreadable_answer()
-            return answer.text
+            return storable(answer.text)
 
         return self._connection.call(request).strip()

@@ -1,0 +1,281 @@
+"""Remove a model's thoughts and the control tokens of its template from its answer. Pure.
+
+Servers that don't parse a model's output send both within the answer. What an answer quotes of
+them stays: in backticks, in quotes, in a code fence, or as a word of a sentence. Where it can't be
+told apart, the text counts as a thought: a person must never read one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Each form of a tag: <think>, [THINK], ◁think▷, <|START_THINKING|>, <|begin_of_thought|>, and
+# Gemma's <|channel>thought … <channel|>.
+_TAG = re.compile(
+    r"<\s{0,4}(?P<a>/?)\s{0,4}"
+    r"(?P<angle>(?:[a-z]{1,12}[:_-]|ant)?(?:think(?:ing)?|thoughts?)|reasoning|reflect(?:ion|ing)?"
+    r"|analysis|scratch_?pad|(?:inner|internal)_?(?:monologue|reasoning)|chain_of_thought)"
+    r"(?:\s{1,4}[\w-]{1,40}\s{0,4}=[^<>]{0,200})?\s{0,4}/?\s{0,4}>"
+    r"|\[(?P<b>/?)(?P<square>think(?:ing)?|thought)\]"
+    r"|◁(?P<c>/?)(?P<kimi>think(?:ing)?)▷"
+    r"|<\|(?P<d>start_|end_|begin_of_|end_of_|/?)(?P<token>think(?:ing)?|thought)\|>"
+    r"|(?P<gemma><\|channel>\s{0,4}thought\b|<channel\|>)",
+    re.IGNORECASE,
+)
+_QUOTES, _CLOSING_QUOTES = "`\"'“”‘’„«‹([", "`\"'“”‘’»›)]"
+_SENTENCE_ENDS = '.!?…:;>。！？׃)]}*"”'
+_GOES_ON = (",", ".", ";", ":", "!", "?")
+_INVISIBLE = "\ufeff\u200b\u200e\u200f"
+_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,40}|~{3,40})(?P<info>[^\n]*)$", re.MULTILINE)
+_INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,300}\1(?!`)")
+# A pair within a sentence that encloses no more words than this is a quotation of the tags.
+MAX_QUOTED_WORDS = 4
+# How much is looked at of the line before a tag.
+NEAR = 40
+
+_BEGINS = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<\|turn>"
+# What follows the token of another role was made up by a model that ran on.
+_RUN_ON = re.compile(
+    rf"(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>", re.IGNORECASE
+)
+_ROLE = re.compile(
+    rf"(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(
+    r"<\|/?[A-Za-z][\w▁ -]{0,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?(?:start|end)_of_turn>"
+    r"|<(?:bos|eos|pad|unk)>|<turn\|>|\[/?INST\]"
+)
+_CHANNELS = re.compile(r"<\|(?:channel|message)\|>")
+_CHANNEL_PARTS = re.compile(r"<\|(?:start|end|return|call|channel)\|>")
+# The same where the server has removed the tokens: "analysisThe user … assistantfinalWe open".
+_BARE_CHANNELS = re.compile(r"\s{0,20}analysis[A-Z\u0590-\u05ff]")
+_BARE_FINAL = "assistantfinal"
+# How a model wraps what it says after its thoughts.
+_WRAPPING = re.compile(r"\s{0,20}<(answer|output|response|final_answer)>", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Tag:
+    """One tag of a thought. ``family``: what its other end is named."""
+
+    start: int
+    end: int
+    family: str
+    is_close: bool
+    is_empty: bool
+    is_quoted: bool
+
+
+def without_thoughts(text: str) -> str:
+    """Return the answer alone; "" where there is none. A text without marks stays as it is."""
+    if not any(mark in text for mark in "<[◁") and not _BARE_CHANNELS.match(text):
+        return text
+    answer = _final_channel(text)
+    cleaned = _without_tags(answer)
+    if cleaned != answer:
+        cleaned = _unwrapped(cleaned)
+    cleaned = _without_tokens(cleaned)
+    return text if cleaned == text else cleaned.strip().strip(_INVISIBLE).strip()
+
+
+def _final_channel(text: str) -> str:
+    """Return what stands in the final channel, where the text has channels (harmony)."""
+    if _BARE_CHANNELS.match(text):
+        return text.partition(_BARE_FINAL)[2]
+    quoted = _code(text)
+    if all(_is_literal(text, each, quoted) for each in _CHANNELS.finditer(text)):
+        return text
+    parts = (part.partition("<|message|>") for part in _CHANNEL_PARTS.split(text))
+    return "".join(body for header, mark, body in parts if mark and _is_said(header))
+
+
+def _is_said(header: str) -> bool:
+    words = header.split()
+    return "to=" not in header and (not words or words[0].lower() in ("assistant", "final"))
+
+
+def _unwrapped(text: str) -> str:
+    wrapping = _WRAPPING.match(text)
+    if wrapping is None:
+        return text
+    body, end = text[wrapping.end() :].rstrip(), f"</{wrapping[1]}>"
+    return body[: -len(end)] if body.lower().endswith(end.lower()) else body
+
+
+def _without_tags(text: str) -> str:
+    """Return the text without what stands between the tags of thoughts."""
+    code = _code(text)
+    tags = [_tag(each, is_quoted=_is_quoted(text, each, code)) for each in _TAG.finditer(text)]
+    ends = _Ends([tag for tag in tags if tag.is_close])
+    kept: list[str] = []
+    named: set[int] = set()
+    place = 0
+    for tag in tags:
+        if tag.start < place or tag.is_quoted:
+            continue
+        if tag.is_close:
+            if tag.start not in named and _closes_alone(text, tag):
+                kept, place = [], tag.end
+            continue
+        close = tag if tag.is_empty else ends.after(tag)
+        if _opens(text, tag, close):
+            kept.append(text[place : tag.start])
+            place = len(text) if close is None else close.end
+        elif close is not None:
+            named.add(close.start)
+    kept.append(text[place:])
+    return _joined(kept)
+
+
+def _tag(found: re.Match[str], *, is_quoted: bool) -> _Tag:
+    parts = found.groupdict()
+    gemma, token = parts["gemma"], parts["token"]
+    name = gemma and "channel" or token or parts["angle"] or parts["square"] or parts["kimi"]
+    is_close = gemma == "<channel|>" or "/" in (parts["a"], parts["b"], parts["c"])
+    return _Tag(
+        start=found.start(),
+        end=found.end(),
+        family=name.lower(),
+        is_close=is_close or (parts["d"] or "").lower() in ("end_", "end_of_", "/"),
+        is_empty=parts["angle"] is not None and found[0].rstrip("> \t\n").endswith("/"),
+        is_quoted=is_quoted,
+    )
+
+
+class _Ends:
+    """The closing tags, found by the place before them.
+
+    One of the same name comes first, then any, and last one that seems to be quoted.
+    """
+
+    def __init__(self, closes: Sequence[_Tag]) -> None:
+        bare = [tag for tag in closes if not tag.is_quoted]
+        names = {tag.family for tag in bare}
+        own = {name: [tag for tag in bare if tag.family == name] for name in names}
+        self._own = {name: _Line(tags) for name, tags in own.items()}
+        self._others = [_Line(bare), _Line(closes)]
+
+    def after(self, tag: _Tag) -> _Tag | None:
+        lines = [self._own.get(tag.family, _Line(())), *self._others]
+        return next((found for line in lines if (found := line.after(tag.end))), None)
+
+
+class _Line:
+    """Tags in their order."""
+
+    def __init__(self, tags: Sequence[_Tag]) -> None:
+        self._tags = tags
+        self._starts = [tag.start for tag in tags]
+
+    def after(self, place: int) -> _Tag | None:
+        found = bisect_left(self._starts, place)
+        return self._tags[found] if found < len(self._tags) else None
+
+
+def _opens(text: str, tag: _Tag, close: _Tag | None) -> bool:
+    """Return whether a thought begins here, and not a sentence about the tag."""
+    before, after = _line_before(text, tag.start), text[tag.end : tag.end + 1]
+    if not before or after in ("\n", "\r"):
+        return True
+    hugs = not after.isspace()
+    if before[-1] in _SENTENCE_ENDS:
+        return close is not None or hugs
+    if close is None or not hugs:
+        return False
+    inside = text[tag.end : close.start]
+    return "\n" in inside or len(inside.split(None, MAX_QUOTED_WORDS)) > MAX_QUOTED_WORDS
+
+
+def _closes_alone(text: str, tag: _Tag) -> bool:
+    """Return whether a thought ends here that began in the prompt."""
+    before, after = _line_before(text, tag.start), text[tag.end : tag.end + 2]
+    if not before or not after.strip() or after[0] in "\r\n":
+        return True
+    if after[0] in _GOES_ON:
+        return False
+    is_apart = text[tag.start - 1].isspace() and before[-1] not in _SENTENCE_ENDS
+    return not (is_apart and after[0] == " " and after[-1].islower())
+
+
+def _line_before(text: str, place: int) -> str:
+    """Return the end of what stands in the line before the place, without its white space."""
+    near = text[max(place - NEAR, 0) : place].rpartition("\n")[2]
+    return near.strip().strip(_INVISIBLE)
+
+
+def _joined(kept: Sequence[str]) -> str:
+    """Return the pieces as one text, with no more white space between them than one had."""
+    joined: list[str] = []
+    for piece in kept:
+        is_apart = not joined or joined[-1][-1].isspace()
+        if piece := piece.lstrip(" \t") if is_apart else piece:
+            joined.append(piece)
+    return "".join(joined)
+
+
+def _without_tokens(text: str) -> str:
+    """Return the text without control tokens of templates, and without what was run on."""
+    code = _code(text)
+    for found in _RUN_ON.finditer(text):
+        if not _is_literal(text, found, code):
+            text = text[: found.start()]
+            break
+    for pattern in (_ROLE, _TOKEN):
+        text = _cut(text, pattern)
+    return _without_sentence_marks(text)
+
+
+def _cut(text: str, pattern: re.Pattern[str]) -> str:
+    code = _code(text)
+    return pattern.sub(lambda found: found[0] if _is_literal(text, found, code) else "", text)
+
+
+def _without_sentence_marks(text: str) -> str:
+    """Return the text without <s> before it and </s> after it; within it they strike words out."""
+    body = text.strip()
+    if body.startswith("<s>") and "</s>" not in body[:-4]:
+        body = body[3:]
+    if body.endswith("</s>") and "<s>" not in body:
+        body = body[:-4]
+    return text if body == text.strip() else body
+
+
+def _is_literal(text: str, found: re.Match[str], code: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a token is quoted, or is a word of a sentence."""
+    start, end = found.span()
+    before, after = text[max(start - 2, 0) : start], text[end : end + 2]
+    is_word = len(before) == 2 and before[0].isalnum() and before[1] == " " and bool(after.strip())
+    return is_word and after[0] in (" ", *_GOES_ON) or _is_quoted(text, found, code)
+
+
+def _is_quoted(text: str, found: re.Match[str], code: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a mark stands in code, or between quotes."""
+    start, end = found.span()
+    place = bisect_right(code, (start, len(text))) - 1
+    if place >= 0 and end <= code[place][1]:
+        return True
+    before, after = text[max(start - 2, 0) : start], text[end : end + 1]
+    # A quotation begins after a space: otherwise one has ended here.
+    is_begun = before[-1:] != "" and before[-1] in _QUOTES and not before[:-1].isalnum()
+    return is_begun and after != "" and after in _CLOSING_QUOTES
+
+
+def _code(text: str) -> list[tuple[int, int]]:
+    """Return the places of code: fences that are closed, and what stands between backticks."""
+    spans: list[tuple[int, int]] = []
+    opened: re.Match[str] | None = None
+    for found in _FENCE.finditer(text):
+        if opened is None:
+            opened = found
+        elif found["mark"].startswith(opened["mark"]) and not found["info"].strip():
+            spans.append((opened.start(), found.end()))
+            opened = None
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted([*spans, *(each.span() for each in _INLINE.finditer(text))]):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart

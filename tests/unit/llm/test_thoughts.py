@@ -1,0 +1,162 @@
+"""A model's thoughts are removed from its answer, and what an answer says about them stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
+
+SECRET = "The owner told me Dana owes 500."
+ANSWER = "We open at 9."
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        f"<think>\n{SECRET}\n</think>\n\n{ANSWER}",
+        f"<think>{SECRET}</think>{ANSWER}",
+        f"<THINK>{SECRET}</THINK>{ANSWER}",
+        f"\ufeff  <think>{SECRET}</think> {ANSWER}",
+        f"< think >{SECRET}</ think >{ANSWER}",
+        f'<think time="3" lang=en>{SECRET}</think>{ANSWER}',
+        f"<thinking>{SECRET}</thinking>\n{ANSWER}",
+        f"<thought>{SECRET}</thought>\n{ANSWER}",
+        f"<reasoning>{SECRET}</reasoning>\n{ANSWER}",
+        f"<reflection>{SECRET}</reflection>\n{ANSWER}",
+        f"<seed:think>{SECRET}</seed:think>\n{ANSWER}",
+        f"<antThinking>{SECRET}</antThinking>\n{ANSWER}",
+        f"<think>{SECRET}</thinking>{ANSWER}",
+        f"<think>a</think><think>{SECRET}</think>{ANSWER}",
+        f"<think>a<think>{SECRET}</think>{SECRET}</think>{ANSWER}",
+        f"<thinking>{SECRET}<reflection>{SECRET}</reflection>x</thinking><output>{ANSWER}</output>",
+        f"<think>{SECRET}</think><answer>{ANSWER}</answer>",
+        f"<think>{SECRET}</think>\n<answer>{ANSWER}",
+        f"<think></think>{ANSWER}",
+        f"<think>\n\n</think>\n\n{ANSWER}",
+        f"<think/>{ANSWER}",
+        f'<think>I say "hi"</think>{ANSWER}',
+        f"<think>In `<think>` and `</think>` I think. {SECRET}</think>{ANSWER}",
+        f"<think>\n```\nx\n</think>\n{ANSWER}",
+        f"{SECRET}\n</think>\n\n{ANSWER}",
+        f"Okay, the user asks for hours </think> {ANSWER}",
+        f"{SECRET}</think>{ANSWER}",
+        f"המשתמש שואל על השעות </think> {ANSWER}",
+        f"{SECRET}[/THINK]{ANSWER}",
+        f"{ANSWER}\n<think>{SECRET}",
+        f"{ANSWER}\n\n<think>\n{SECRET}\n</think>",
+        f"{ANSWER} <think>{SECRET}</think>",
+        f"[THINK]{SECRET}[/THINK]{ANSWER}",
+        f"[THINK]\n{SECRET}\n[/THINK]\n{ANSWER}",
+        f"◁think▷{SECRET}◁/think▷{ANSWER}",
+        f"<|START_THINKING|>{SECRET}<|END_THINKING|><|START_RESPONSE|>{ANSWER}<|END_RESPONSE|>",
+        f"<|begin_of_thought|>{SECRET}<|end_of_thought|>\n<|begin_of_solution|>{ANSWER}"
+        "<|end_of_solution|>",
+        f"<|channel>thought\n{SECRET}<channel|>{ANSWER}<turn|>",
+        f"<|channel|>analysis<|message|>{SECRET}<|end|><|start|>assistant<|channel|>final"
+        f"<|message|>{ANSWER}<|return|>",
+        f"<|channel|>analysis<|message|>{SECRET}<|channel|>final<|message|>{ANSWER}",
+        f"<|start|>assistant<|channel|>commentary to=functions.x <|constrain|>json<|message|>{{}}"
+        f"<|call|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
+        f"{SECRET}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
+        f"<|channel|>final<|message|>{ANSWER}",
+        f"analysisThe user asks. {SECRET}assistantfinal{ANSWER}",
+        f"{ANSWER}<|im_end|>",
+        f"{ANSWER}<|im_end|>\n<|im_start|>user\nAnd on Sunday?<|im_end|>",
+        f"<|im_start|>assistant\n{ANSWER}<|im_end|>",
+        f"{ANSWER}<|eot_id|>",
+        f"<|start_header_id|>assistant<|end_header_id|>\n\n{ANSWER}<|eot_id|>",
+        f"{ANSWER}<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd on Sunday?",
+        f"{ANSWER}<|endoftext|>",
+        f"{ANSWER}</s>",
+        f"<s> {ANSWER}</s>",
+        f"{ANSWER}<end_of_turn>\n",
+        f"<start_of_turn>model\n{ANSWER}<end_of_turn>\n<start_of_turn>user\nAnd on Sunday?",
+        f"{ANSWER}<｜end▁of▁sentence｜>",
+        f"<think>{SECRET}</think>{ANSWER}<｜end▁of▁sentence｜><｜User｜>And on Sunday?",
+        f"[INST] {ANSWER}[/INST]",
+    ],
+)
+def test_only_the_answer_is_left(told: str) -> None:
+    assert without_thoughts(told) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        f"<think>\n{SECRET}",
+        f"<think>{SECRET}</think>",
+        f"<think>{SECRET}</thi",
+        f"{SECRET}\n</think>",
+        f"[THINK]{SECRET}",
+        f"◁think▷{SECRET}",
+        f"<|channel|>analysis<|message|>{SECRET}",
+        f"<|channel|>analysis<|message|>{SECRET}<|end|>",
+        f"<|START_THINKING|>{SECRET}",
+        f"analysisThe user asks. {SECRET}",
+        "<|im_end|>",
+    ],
+)
+def test_of_thoughts_alone_nothing_is_left(told: str) -> None:
+    assert without_thoughts(told) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Models such as R1 write <think> before they answer.",
+        "Models write <think> and </think> around their thoughts.",
+        "Put the thoughts between <think> and </think>",
+        "The tag <think>…</think> marks them.",
+        "The tags `<think>` and `</think>` mark them.",
+        "`<think>` opens a thought.",
+        '"<think>" opens it, and "</think>" ends it.',
+        "הסימן “<think>” פותח מחשבה, והסימן “</think>” סוגר אותה.",
+        "Like this:\n\n```\n<think>\nHm.\n</think>\nYes.\n```\n\nThat is all.",
+        "Like this:\n~~~xml\n<think>Hm.</think>\n~~~",
+        "The token `<|im_end|>` ends a message.",
+        "The token <|im_end|> ends a message.",
+        'Its end is "<|eot_id|>".',
+        "Was <s>10</s> 8 shekels.",
+        "<s>10</s> 8 shekels",
+        "If a < b and b > c, then think.",
+        "List [1], [think twice], [INSTALL].",
+        "A <b>bold</b> word, <thinker>, <think about it>.",
+        "analysis of the assistantfinal",
+        '{"facts": [{"content": "The tag is <think>"}]}',
+        "  We open at 9.  \n",
+        "",
+    ],
+)
+def test_an_answer_that_speaks_of_them_stays_as_it_is(said: str) -> None:
+    assert without_thoughts(said) == said
+
+
+def test_a_thought_before_an_object_leaves_the_object() -> None:
+    told = f'<think>\n{SECRET} {{"facts": []}}\n</think>\n{{"facts": [{{"content": "<think>"}}]}}'
+    assert without_thoughts(told) == '{"facts": [{"content": "<think>"}]}'
+
+
+MARKS = [
+    "<think>", "</think>", "[THINK]", "[/THINK]", "<|channel|>", "<|message|>", "<|im_end|>",
+    "<|start|>", "`", "```\n", '"', "\n", " ", "word", "analysis", "final", "</s>", "<s>",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(MARKS)).map("".join))
+def test_any_mixture_of_marks_is_read(told: str) -> None:
+    assert len(without_thoughts(told)) <= len(told)
+
+
+@given(st.text(), st.text(alphabet=st.characters(exclude_characters="<>[]◁▷`|｜\"'“”‘’„«»‹›()")))
+def test_no_thought_that_is_closed_is_left(thought: str, answer: str) -> None:
+    thought = thought.replace("<", "").replace("[", "").replace("◁", "").replace("`", "")
+    assert without_thoughts(f"<think>{thought}</think>{answer}") == answer.strip()
+
+
+@pytest.mark.parametrize(
+    "mark", ["<think>", "a <think> ", "</think>", "a </think> b", "``` x\n", "`"]
+)
+def test_a_long_run_of_marks_is_read_in_one_pass(mark: str) -> None:
+    assert without_thoughts(f"{ANSWER}\n<think>\n{mark * 50_000}").startswith((ANSWER, "", "b"))
