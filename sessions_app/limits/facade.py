@@ -23,6 +23,7 @@ from sessions_app.limits.standing import access_join, access_merge, standing_set
 from sessions_app.limits.usage_limits import (
     BLOCKED,
     DAY_CODES,
+    NOT_OWNERS,
     REASONS,
     LimitReachedError,
     UsageLimits,
@@ -39,6 +40,7 @@ __all__ = [
     "FILTERS",
     "LimitReachedError",
     "MeteredChatModel",
+    "NOT_OWNERS",
     "REASONS",
     "UsageLimits",
     "Used",

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import DatabaseError, Error, IntegrityError, connection, transaction
-from django.db.models import BigIntegerField, F, QuerySet
+from django.db.models import BigIntegerField, F, OuterRef, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.compiled_sql import Given, compiled_models
@@ -37,13 +38,14 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.limits.facade import (
     DAY_CODES,
+    NOT_OWNERS,
     LimitReachedError,
     answer_check,
     day_notice_due,
     notice_for,
     word_for,
 )
-from sessions_app.models import Turn
+from sessions_app.models import ChatAddress, Turn
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
@@ -79,6 +81,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     has_ended = False
     try:
         turn = _turn_read(lease)
+        refused = _role_renew(turn, dependencies)
         message, session = turn.message, turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
@@ -96,6 +99,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 max_age=dependencies.rules.max_answer_age,
                 sleep=dependencies.sleep,
                 media=dependencies.media,
+                refused=refused,
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)
@@ -122,7 +126,25 @@ def _is_there(lease: TurnLease) -> bool:
     return Turn.objects.filter(pk=lease.turn_id).exists()
 
 
-def _turn_read(lease: TurnLease) -> Turn:
+def _role_renew(turn: Any, dependencies: Dependencies) -> str:
+    """Give the turn the role that its chat has now: the settings may have changed while it waited.
+
+    Returns the code of why an answer that is stored already must not be sent, or "": one that was
+    made for the owner may tell what only the owner sees.
+    """
+    before = turn.user_role
+    role_in = dependencies.chat_memory.role_in
+    turn.user_role = role_in(turn.chat, addresses=turn.current_addresses)
+    if turn.user_role == before:
+        return ""
+    if turn.state == TurnState.RUNNING:
+        logger.warning("Turn %s is answered as a %s's.", turn.turn_id, turn.user_role)
+        Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
+        return ""
+    return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
+
+
+def _turn_read(lease: TurnLease) -> Any:
     """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
     found = _turns_with_all(turn_id=lease.turn_id)
     if not found:
@@ -132,7 +154,10 @@ def _turn_read(lease: TurnLease) -> Turn:
 
 @compiled_models
 def _turns_with_all() -> QuerySet[Turn]:
+    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
+    addresses = ArraySubquery(current.order_by().values("address"))
     turns = Turn.objects.select_related("chat__access", "session", "message")
+    turns = turns.annotate(current_addresses=addresses)
     return turns.filter(pk=Given("turn_id", BigIntegerField())).defer("message__terms")
 
 
@@ -267,7 +292,6 @@ def _store(
 
 def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """Make the answer without storing it."""
-    _check_role(turn, dependencies)
     if notice := turn.context.get("notice"):
         return _notice(notice, turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
@@ -281,16 +305,6 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     if kind == "document" and tries_left:
         return _with_document(turn, text, lease, dependencies)
     return _reply(turn, text, lease, dependencies)
-
-
-def _check_role(turn: Turn, dependencies: Dependencies) -> None:
-    """Remove the godfather's role from a turn whose chat has lost it while the turn waited."""
-    if turn.user_role != GODFATHER:
-        return
-    turn.user_role = dependencies.chat_memory.role_in(turn.chat)
-    if turn.user_role != GODFATHER:
-        logger.warning("Turn %s isn't answered as the godfather's any more.", turn.turn_id)
-        Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
 
 
 def _with_document(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:

@@ -44,6 +44,7 @@ from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.sent_files import file_send
@@ -77,6 +78,7 @@ def reply_send(
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
     media: MediaStorage | None = None,
+    refused: str = "",
 ) -> bool:
     """Send the parts of a turn's answer that are still waiting.
 
@@ -85,12 +87,16 @@ def reply_send(
     A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
     as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
     the sweeper decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
-    ``media``: the storage of the files that staff send.
+    ``media``: the storage of the files that staff send. ``refused``: the code of why nothing is
+    sent.
 
     Raises LeaseLostError.
     """
     to = recipient_of(turn)
     parts = _parts_waiting(turn_id=turn.pk)
+    if refused and parts:
+        _refuse(lease, parts[0], refused)
+        return True
     for part in parts:
         try:
             result = _send_part(lease, provider, turn, part, to, sleep, media)
@@ -226,7 +232,11 @@ def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
 
     Raises LeaseLostError and LimitReachedError.
     """
-    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn) else {}
+    only = (
+        {"chat": CHAT_NOT_BLOCKED}
+        if can_be_blocked(turn, is_owners=turn.user_role == GODFATHER)
+        else {}
+    )
     try:
         _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
     except LeaseLostError:
