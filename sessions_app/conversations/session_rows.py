@@ -1,4 +1,4 @@
-"""Read and lock a session with its chat and what decides its role, in one statement.
+"""Read and lock a session with its chat and the addresses that decide its role, in one statement.
 
 Programs do so with every message. So it is written in SQL: Django would take longer to compile it
 than PostgreSQL to run it.
@@ -15,20 +15,16 @@ from django.db import connection
 from django.db.models import Model
 
 from memoryproject.foundation.compiled_sql import read_prepared
-from sessions_app.models import Chat, ChatAddress, ChatSession, Turn
+from sessions_app.models import Chat, ChatAddress, ChatSession
 
 Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
 class SessionInChat:
-    """A session with its chat.
-
-    ``last_role``: the role of its last turn, if it has one. ``addresses``: the chat's, at present.
-    """
+    """A session with its chat; ``addresses``: the chat's, at present."""
 
     session: ChatSession
-    last_role: str | None
     addresses: Sequence[str]
 
 
@@ -38,8 +34,6 @@ def _columns(model: type[Model], alias: str) -> str:
 
 _READ = f"""
 SELECT {_columns(ChatSession, "session")}, {_columns(Chat, "chat")},
-    (SELECT user_role FROM {Turn._meta.db_table} AS turn
-     WHERE turn.session_id = session.session_id ORDER BY turn.id DESC LIMIT 1),
     ARRAY(SELECT address FROM {ChatAddress._meta.db_table} AS known
           WHERE known.chat_id = session.chat_id AND known.left_at IS NULL)
 FROM {ChatSession._meta.db_table} AS session JOIN {Chat._meta.db_table} AS chat
@@ -74,11 +68,11 @@ def _fetch(
     rows = read_prepared(statement, {"session_id": session_id, "chat_ids": wanted})
     if not rows:
         return None
-    *columns, last_role, addresses = rows[0]
+    *columns, addresses = rows[0]
     own = len(ChatSession._meta.concrete_fields)
     session = _from_row(ChatSession, columns[:own])
     session.chat = _from_row(Chat, columns[own:])
-    return SessionInChat(session, last_role, addresses)
+    return SessionInChat(session, addresses)
 
 
 def _from_row(model: type[Row], values: Sequence[Any]) -> Row:

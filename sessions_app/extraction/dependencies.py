@@ -32,6 +32,7 @@ def build_extractor() -> Extractor | None:
         min_confidence=settings.EXTRACTION_MIN_CONFIDENCE,
         time_zone=settings.BUSINESS_TIME_ZONE,
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
+        godfather=settings.GODFATHER_PHONE,
         limits=build_usage_limits(),
     )
 

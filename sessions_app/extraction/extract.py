@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -51,7 +51,7 @@ class Extractor:
 
     ``forgotten(content, scope)`` returns whether the fact was forgotten in that scope and must not
     be learned again. Facts below ``min_confidence`` wait for staff. ``memory_enabled`` applies if
-    the chat itself doesn't say.
+    the chat itself doesn't say. ``godfather``: the ids of the owner.
     """
 
     chat_model: ChatModel
@@ -60,6 +60,7 @@ class Extractor:
     min_confidence: float = 0.7
     time_zone: str = "UTC"
     memory_enabled: bool = True
+    godfather: Collection[str] = ()
     limits: UsageLimits = field(default_factory=UsageLimits)
 
 
@@ -89,7 +90,11 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
 
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
     for reading in range(1, READINGS + 1):
-        source = source_text_of(lease.turn_id, memory_enabled=extractor.memory_enabled)
+        source = source_text_of(
+            lease.turn_id,
+            memory_enabled=extractor.memory_enabled,
+            godfather=extractor.godfather,
+        )
         if source is None:
             lease.finish(NOTHING)
             return Outcome()

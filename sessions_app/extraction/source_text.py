@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 from sessions_app.conversations.facade import is_knowledge
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER, reading_role
+from sessions_app.models.roles import GODFATHER, chat_role, reading_role
 from sessions_app.models.turns import TurnState
 
 # Longer than any burst that a person writes.
@@ -47,7 +47,9 @@ class SourceText:
         return self.messages[-1].timestamp
 
 
-def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
+def source_text_of(
+    turn_id: int, *, memory_enabled: bool, godfather: Collection[str] = ()
+) -> SourceText | None:
     """Return the messages; None if there is nothing to learn from.
 
     That is the case if memory is off by now, or the messages were revoked, deleted, or are
@@ -56,6 +58,7 @@ def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
     turn = Turn.objects.select_related("chat").filter(pk=turn_id).first()
     if turn is None or turn.session_id is None or not _remembers(turn.chat, memory_enabled):
         return None
+    role = chat_role(turn.chat, godfather=godfather)
     found = Message.objects.filter(turn__in=turn_with_merged(turn), session_id=turn.session_id)
     messages = [
         message
@@ -67,7 +70,7 @@ def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
     return SourceText(
         chat_id=turn.chat_id,
         session_id=turn.session_id,
-        is_owners=reading_role(turn.user_role, turn.context) == GODFATHER,
+        is_owners=reading_role(role, turn.context) == GODFATHER,
         messages=messages,
         names=[_name(message, turn.chat) for message in messages],
         question=_question(messages[0]),

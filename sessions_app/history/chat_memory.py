@@ -46,7 +46,7 @@ from sessions_app.history.given_values import (
     session_id_of,
 )
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
-from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT, GODFATHER, Limits, chat_role
 from sessions_app.summaries.facade import sizes_for, summaries_retract
@@ -143,7 +143,7 @@ class ChatMemoryService:
             session = found.session
             check(session.chat)
             wants_vectors = has_text(new) and session.request_vectors(now)
-            stored = self.append(session=session, new=new, role=self.role_of(found), now=now)
+            stored = self.append(session=session, new=new, role=self._role_in(found), now=now)
             if wants_vectors:
                 transaction.on_commit(lambda: self.embed(session.pk), robust=True)
         return [as_conversation_message(message) for message in stored]
@@ -181,7 +181,7 @@ class ChatMemoryService:
         removed with it.
         """
         session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
-        limit = self.limits.tokens_for(self.role_in_session(session))
+        limit = self.limits.tokens_for(self.role_in(session.chat))
         gone = summaries_retract(session=session, order_num=message.order_num)
         message_retext(message=message, content=content, session=session, token_limit=limit)
         if gone:
@@ -228,7 +228,7 @@ class ChatMemoryService:
         and the short form of what is in neither, are the first message, of the system. Results of
         tools, which mean nothing without their call, and empty messages are left out.
 
-        user_role: whose token limit holds; by default that of the session. max_messages: only the
+        user_role: whose token limit holds; by default that of the chat. max_messages: only the
         newest of the messages.
 
         Raises ConversationNotFoundError, DataValidationError, GenericMemoryError.
@@ -241,7 +241,7 @@ class ChatMemoryService:
             found = session_read(conversation_id)
             if found is None:
                 raise ConversationNotFoundError(conversation_id)
-            role = user_role or self.role_of(found)
+            role = user_role or self._role_in(found)
             return self._last_history(found.session, role, max_messages)
 
     def _last_history(
@@ -274,7 +274,7 @@ class ChatMemoryService:
         session = ChatSession.objects.select_related("chat").filter(pk=conversation_id).first()
         if session is None:
             return 0
-        role = self.role_in_session(session)
+        role = self.role_in(session.chat)
         return self.strategy.work(
             session_id=session.pk, token_limit=self.limits.tokens_for(role), user_role=role
         )
@@ -286,15 +286,17 @@ class ChatMemoryService:
         """
         return chat_role(chat, godfather=self.godfather, addresses=addresses)
 
-    def role_in_session(self, session: ChatSession) -> str:
-        """Return the role of the session's last turn; without a turn, the chat's current role."""
-        turns = Turn.objects.filter(session=session).order_by("-id")
-        role = turns.values_list("user_role", flat=True).first()
-        return role or self.role_in(session.chat) or CLIENT
+    def role_of_sender(self, chat: Chat, addresses: Collection[str]) -> str:
+        """Return the role of who writes now; log that nobody is the godfather where none is set."""
+        if not self.godfather:
+            logger.warning(
+                "The role of %s cannot be determined, GODFATHER_PHONE is not set: client.",
+                chat.whatsapp_chat,
+            )
+        return self.role_in(chat, addresses=addresses)
 
-    def role_of(self, found: SessionInChat) -> str:
-        """Return the same as ``role_in_session``, from what was read with the session."""
-        return found.last_role or self.role_in(found.session.chat, addresses=found.addresses)
+    def _role_in(self, found: SessionInChat) -> str:
+        return self.role_in(found.session.chat, addresses=found.addresses)
 
     def manage_after_commit(self, session: ChatSession) -> None:
         """Call the strategy's hook for a session after the caller's transaction commits."""

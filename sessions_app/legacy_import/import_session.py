@@ -28,7 +28,6 @@ from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_messages import StoredMessages, messages_import
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.chats import Provider
-from sessions_app.models.roles import CLIENT
 from sessions_app.models.sessions import SessionStatus
 
 if TYPE_CHECKING:
@@ -130,8 +129,7 @@ def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run:
 def token_limit(*, chat: Chat, rules: IntakeRules) -> int:
     """Return the limit of history tokens for the chat's role."""
     memory = rules.chat_memory
-    # Without a configured godfather nobody is one; role_in would log a warning for each chat.
-    role = memory.role_in(chat) if memory.godfather else CLIENT
+    role = memory.role_in(chat)
     return memory.limits.tokens_for(role)
 
 

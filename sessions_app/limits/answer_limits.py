@@ -106,9 +106,12 @@ def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
         _day_check(turn.chat_id, limits, now)
 
 
-def can_be_blocked(turn: Turn) -> bool:
-    """Return whether a block holds for the turn: not for replies of staff, nor for the owner."""
-    return not turn.by_hand and turn.user_role != GODFATHER
+def can_be_blocked(turn: Turn, *, is_owners: bool) -> bool:
+    """Return whether a block holds for the turn: not for replies of staff, nor for the owner.
+
+    ``is_owners``: whether the chat is the owner's now.
+    """
+    return not turn.by_hand and not is_owners
 
 
 def day_notice_due(*, turn: Turn, code: str, limits: UsageLimits, now: datetime) -> bool:

@@ -31,6 +31,7 @@ from sessions_app.limits.standing import access_join, access_merge, standing_set
 from sessions_app.limits.usage_limits import (
     BLOCKED,
     DAY_CODES,
+    NOT_OWNERS,
     REASONS,
     LimitReachedError,
     UsageLimits,
@@ -47,6 +48,7 @@ __all__ = [
     "FILTERS",
     "LimitReachedError",
     "MeteredChatModel",
+    "NOT_OWNERS",
     "REASONS",
     "UsageLimits",
     "Used",

@@ -17,6 +17,7 @@ from memoryproject.foundation.integrations.llm.prices import model_tokens
 BLOCKED = "chat_blocked"
 OPTED_OUT = "chat_opted_out"
 NOT_ALLOWED = "chat_not_allowed"
+NOT_OWNERS = "chat_not_owners"
 MESSAGES = "limit_messages"
 COMMANDS = "limit_commands"
 MODEL_CALLS = "limit_model_calls"
@@ -24,7 +25,7 @@ TOKENS = "limit_tokens"
 BUDGET = "limit_budget"
 HOUR_CODES = (MESSAGES, COMMANDS)
 DAY_CODES = (MODEL_CALLS, TOKENS, BUDGET)
-REASONS = (BLOCKED, OPTED_OUT, NOT_ALLOWED, *HOUR_CODES, *DAY_CODES)
+REASONS = (BLOCKED, OPTED_OUT, NOT_ALLOWED, NOT_OWNERS, *HOUR_CODES, *DAY_CODES)
 
 # The message was past WhatsApp's window when it came; no limit.
 TOO_OLD = "too_old"

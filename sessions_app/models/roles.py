@@ -1,8 +1,11 @@
-"""The role of the sender: the godfather or a client (REQ-ROLE-001)."""
+"""The role of the sender: the godfather or a client (REQ-ROLE-001).
+
+It is computed from the settings wherever it decides something. The role that stands on a turn only
+records by which one it was answered.
+"""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,8 +13,6 @@ from uuid import UUID
 
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models.chats import Chat
-
-logger = logging.getLogger(__name__)
 
 CLIENT = "client"
 GODFATHER = "godfather"
@@ -28,20 +29,12 @@ class Limits:
         return self.godfather if user_role == GODFATHER else self.client
 
 
-def user_role(
-    *, addresses: Collection[str], is_group: bool, whatsapp_chat: str, godfather: Collection[str]
-) -> str:
+def user_role(*, addresses: Collection[str], is_group: bool, godfather: Collection[str]) -> str:
     """Return the role in a chat.
 
     It is godfather only if one of the chat's addresses is exactly one of the configured ids. In
     a group it is always client, for every sender.
     """
-    if not godfather:
-        logger.warning(
-            "The role of %s cannot be determined, GODFATHER_PHONE is not set: client.",
-            whatsapp_chat,
-        )
-        return CLIENT
     if is_group:
         return CLIENT
     return GODFATHER if any(address in godfather for address in addresses) else CLIENT
@@ -54,15 +47,12 @@ def chat_role(
 
     ``addresses``: the chat's current ones; they are read if they aren't given.
     """
+    if not godfather:
+        return CLIENT
     if addresses is None:
         current = chat.addresses.filter(left_at__isnull=True)
         addresses = current.values_list("address", flat=True)
-    return user_role(
-        addresses=addresses,
-        is_group=chat.is_group,
-        whatsapp_chat=chat.whatsapp_chat,
-        godfather=godfather,
-    )
+    return user_role(addresses=addresses, is_group=chat.is_group, godfather=godfather)
 
 
 # The name in a turn's context.

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.models import Chat, Message
 from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.roles import GODFATHER, chat_role
 
 SOMEBODY = gettext_lazy("somebody of the staff")
 
@@ -33,8 +34,10 @@ def person_of(chat: Chat) -> str:
     """Return the name of a chat's person, or the role if the name isn't known."""
     if chat.is_group:
         return _("Client")
-    role = _("Owner") if chat.whatsapp_chat in settings.GODFATHER_PHONE else _("Client")
-    return chat.staff_name or chat.client_name or role
+    if name := chat.staff_name or chat.client_name:
+        return name
+    is_owners = chat_role(chat, godfather=settings.GODFATHER_PHONE) == GODFATHER
+    return _("Owner") if is_owners else _("Client")
 
 
 def author_names(messages: Iterable[Message]) -> dict[int, str]:

@@ -87,9 +87,6 @@ class SessionSerializer(serializers.Serializer[Any]):
     @extend_schema_field(serializers.ChoiceField([CLIENT, GODFATHER]))
     def get_user_role(self, session: ChatSession) -> str:
         """Return the role by the chat's addresses, with which lists annotate their sessions."""
-        if not settings.GODFATHER_PHONE:
-            # chat_role would log a warning for each session of a list.
-            return CLIENT
         addresses = getattr(session, "current_addresses", None)
         return chat_role(session.chat, godfather=settings.GODFATHER_PHONE, addresses=addresses)
 

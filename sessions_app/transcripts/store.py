@@ -11,10 +11,8 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import NewMessage, session_open
-from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
-from sessions_app.models.roles import CLIENT
 from sessions_app.transcript_files.facade import (
     NO_NUMBER,
     USER,
@@ -117,7 +115,7 @@ class Storing:
 
     def _append(self, chat: Chat, session: ChatSession, plan: Plan) -> None:
         memory = self.rules.chat_memory
-        role = _role(chat, memory)
+        role = memory.role_in(chat)
         new = islice(self._new_messages(chat, plan), plan.overlap, None)
         done = 0
         while batch := list(islice(new, BATCH)):
@@ -156,11 +154,6 @@ class Storing:
             details={"files": len(plan.rest), "added": plan.add, "overlap": plan.overlap},
             chat_id=chat.pk,
         )
-
-
-def _role(chat: Chat, memory: ChatMemoryService) -> str:
-    # Without a configured godfather nobody is one; role_in would log a warning.
-    return memory.role_in(chat) if memory.godfather else CLIENT
 
 
 def _new_message(

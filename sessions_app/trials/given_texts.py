@@ -14,7 +14,7 @@ from memories_app.search.facade import memories_visible
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
-from sessions_app.models.roles import CLIENT, GODFATHER
+from sessions_app.models.roles import GODFATHER
 from sessions_app.models.trials import TrialMemories
 from sessions_app.recall.facade import Hit, hit_record
 from sessions_app.trials.errors import TrialRefusedError
@@ -48,7 +48,9 @@ def texts_given(
 ) -> Given:
     """Return what the trial's model is given. Raises TrialRefusedError."""
     then = entries_then(TurnReplay.of(turn))
-    if trial.memories == TrialMemories.THEN:
+    # What the owner was told isn't told to a number that isn't the owner's any more.
+    is_lost = turn.user_role == GODFATHER and role_now(turn, dependencies) != GODFATHER
+    if trial.memories == TrialMemories.THEN and not is_lost:
         return Given([stored.data], then)
     kept, texts = recalled_apart(stored.data, [hit_label(_hit(entry)) for entry in then])
     if trial.memories == TrialMemories.NONE:
@@ -57,11 +59,21 @@ def texts_given(
     if trial.memories == TrialMemories.NOW:
         hits = _recalled_now(turn, dependencies)
         return _given(kept, [(hit_record(hit), hit_text(hit, zone)) for hit in hits])
-    chosen = list(dict.fromkeys(str(key) for key in trial.chosen))[:MAX_CHOSEN]
+    wanted = trial.chosen
+    if trial.memories == TrialMemories.THEN:
+        wanted = [entry["id"] for entry in then]
+    chosen = list(dict.fromkeys(map(str, wanted)))[:MAX_CHOSEN]
     found = {str(entry["id"]): (entry, text) for entry, text in zip(then, texts, strict=True)}
     for entry in TurnReplay.of(turn).recalled:
         if entry.get("source") in RECALLED_SOURCES:
             found.setdefault(str(entry["id"]), (entry, hit_text(_hit(entry), zone)))
+    if is_lost:
+        seen = {str(memory.pk) for memory in _visible(turn, list(found), dependencies)}
+        found = {
+            key: each
+            for key, each in found.items()
+            if each[0]["source"] == "message" or key in seen
+        }
     for memory in _visible(turn, [key for key in chosen if key not in found], dependencies):
         hit = Hit("memory", memory.pk, memory.content, 0.0, None, memory.created_at)
         record = {**hit_record(hit), "score": None}
@@ -72,7 +84,7 @@ def texts_given(
 
 def role_now(turn: Turn, dependencies: Dependencies) -> str:
     """Return the role of the turn's chat today, which decides what it may be answered with."""
-    return dependencies.chat_memory.role_in(turn.chat) or CLIENT
+    return dependencies.chat_memory.role_in(turn.chat)
 
 
 def _given(kept: str, texts: Sequence[tuple[dict[str, Any], str]]) -> Given:

@@ -167,7 +167,7 @@ def _make(
     metered = MeteredChatModel(
         chat_model,
         turn.chat_id,
-        turn.user_role == GODFATHER,
+        role_now(turn, dependencies) == GODFATHER,
         # A name without a price costs as much as the model that was asked for.
         replace(dependencies.limits, model=trial.model),
     )
@@ -191,7 +191,7 @@ def _instructions(
             now=turn.asked_at,
             time_zone=dependencies.rules.time_zone,
             fence=turn.turn_id.hex[:12],
-            user_role=turn.user_role,
+            user_role=role_now(turn, dependencies),
             is_group=turn.chat.is_group,
         )
     )

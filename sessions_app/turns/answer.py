@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError, Error, IntegrityError, connection, transaction
-from django.db.models import BigIntegerField, F, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import IntegrityError, connection
+from django.db.models import BigIntegerField, OuterRef, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.compiled_sql import Given, compiled_models
@@ -23,7 +22,6 @@ from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.deadline import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
-    ANSWERING,
     ChatGoneError,
     EpochSnapshot,
     ForgottenMeanwhileError,
@@ -31,17 +29,17 @@ from sessions_app.conversations.facade import (
     epoch_read,
     parse_command,
     received_text,
-    turn_failed,
     unstored_forget,
 )
 from sessions_app.limits.facade import (
     DAY_CODES,
+    NOT_OWNERS,
     LimitReachedError,
     answer_check,
     day_notice_due,
     notice_for,
 )
-from sessions_app.models import Turn
+from sessions_app.models import ChatAddress, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
@@ -57,18 +55,14 @@ from sessions_app.turns.send import recipient_of, reply_send
 from sessions_app.turns.system_drafts import notice_draft, say
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_faults import MAX_ATTEMPTS, lease_release, turn_put_back
 from sessions_app.turns.voice import KINDS as RECORDINGS
 from sessions_app.turns.voice import NotHeardError, recording_heard
 
 logger = logging.getLogger(__name__)
 
-MAX_ATTEMPTS = 3
-# How long a turn waits for disk space before it is retried.
-STORAGE_PAUSE = timedelta(minutes=1)
 # How often an answer is made again immediately because something was forgotten meanwhile.
 DRAFTS = 3
-# After a lost connection: half a minute in all.
-RECONNECT_DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
@@ -80,6 +74,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     has_ended = False
     try:
         turn = _turn_read(lease)
+        refused = _role_renew(turn, dependencies)
         message, session = turn.message, turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
@@ -100,26 +95,20 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 max_age=dependencies.rules.max_answer_age,
                 sleep=dependencies.sleep,
                 media=dependencies.media,
+                refused=refused,
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)
     except (Turn.DoesNotExist, ChatGoneError):
         logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
     except Exception as error:
-        if is_disk_full(error):
-            _storage_full(lease, dependencies)
-            return
         if isinstance(error, IntegrityError) and not _is_there(lease):
             logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
-            return
-        logger.exception("A turn failed.")
-        if isinstance(error, Error) and not connection.is_usable():
-            _put_back_after_outage(lease, error, dependencies.sleep)
-            return
-        _fault(lease, error)
+        else:
+            turn_put_back(lease, error, dependencies)
     finally:
         if not has_ended:
-            _release(lease)
+            lease_release(lease)
 
 
 def _answer_or_apologise(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
@@ -149,7 +138,25 @@ def _is_there(lease: TurnLease) -> bool:
     return Turn.objects.filter(pk=lease.turn_id).exists()
 
 
-def _turn_read(lease: TurnLease) -> Turn:
+def _role_renew(turn: Any, dependencies: Dependencies) -> str:
+    """Give the turn the role that its chat has now: the settings may have changed while it waited.
+
+    Returns the code of why an answer that is stored already must not be sent, or "": one that was
+    made for the owner may tell what only the owner sees.
+    """
+    before = turn.user_role
+    role_in = dependencies.chat_memory.role_in
+    turn.user_role = role_in(turn.chat, addresses=turn.current_addresses)
+    if turn.user_role == before:
+        return ""
+    if turn.state == TurnState.RUNNING:
+        logger.warning("Turn %s is answered as a %s's.", turn.turn_id, turn.user_role)
+        Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
+        return ""
+    return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
+
+
+def _turn_read(lease: TurnLease) -> Any:
     """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
     found = _turns_with_all(turn_id=lease.turn_id)
     if not found:
@@ -159,63 +166,11 @@ def _turn_read(lease: TurnLease) -> Turn:
 
 @compiled_models
 def _turns_with_all() -> QuerySet[Turn]:
+    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
+    addresses = ArraySubquery(current.order_by().values("address"))
     turns = Turn.objects.select_related("chat__access", "session", "message")
+    turns = turns.annotate(current_addresses=addresses)
     return turns.filter(pk=Given("turn_id", BigIntegerField())).defer("message__terms")
-
-
-def _release(lease: TurnLease) -> None:
-    """Release the lease; where the release can't be written, the lease expires by itself."""
-    try:
-        lease.release()
-    except Error as error:
-        if connection.is_usable() and not is_disk_full(error):
-            raise
-
-
-def _put_back_after_outage(
-    lease: TurnLease, error: Exception, sleep: Callable[[float], None]
-) -> None:
-    """Leave the turn for a retry as soon as the database is there again.
-
-    Without this its chat waits until the lease expires. The retry isn't delayed. It counts as an
-    attempt: the turn itself may be what ended the connection.
-    """
-    for delay in RECONNECT_DELAYS:
-        connection.close()
-        try:
-            held = lease.held()
-            turn = held.first()
-            if turn is not None:
-                _retry_later(turn, held, error=named_error_text(error))
-        except Error:
-            sleep(delay)
-        else:
-            return
-    logger.warning("The database is out of reach: turn %s waits for its lease.", lease.turn_id)
-
-
-def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
-    """Handle ERR-SESSION-002: there is no space to store the answer.
-
-    Nothing of it was stored (RECOVERY-004). The person is notified, and the turn waits until there
-    is space. This doesn't count as an attempt.
-    """
-    logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
-    turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
-    if dependencies.storage_notices is not None:
-        dependencies.storage_notices.notify(
-            provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
-        )
-    try:
-        _retry_later(
-            turn,
-            lease.held(),
-            attempts=F("attempts") - 1,
-            error=ErrorText("disk_full"),
-            not_before=timezone.now() + STORAGE_PAUSE,
-        )
-    except DatabaseError as error:
-        logger.warning("The turn is taken up again when its lease ends: %s", error)
 
 
 def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
@@ -301,7 +256,6 @@ def _store(
 
 def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """Make the answer without storing it."""
-    _check_role(turn, dependencies)
     if notice := turn.context.get("notice"):
         return notice_draft(notice, turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
@@ -318,16 +272,6 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     if kind == "document" and tries_left:
         return _with_document(turn, text, lease, dependencies)
     return _reply(turn, text, lease, dependencies)
-
-
-def _check_role(turn: Turn, dependencies: Dependencies) -> None:
-    """Remove the godfather's role from a turn whose chat has lost it while the turn waited."""
-    if turn.user_role != GODFATHER:
-        return
-    turn.user_role = dependencies.chat_memory.role_in(turn.chat)
-    if turn.user_role != GODFATHER:
-        logger.warning("Turn %s isn't answered as the godfather's any more.", turn.turn_id)
-        Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
 
 
 def _with_document(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
@@ -381,31 +325,3 @@ def _end(turn: Turn, lease: TurnLease, state: str, **noted: Any) -> None:
     held = lease.held()
     if turns_move(held, state, finished_at=timezone.now(), **noted) and turn.session_id is None:
         unstored_forget(turn)
-
-
-def _fault(lease: TurnLease, error: Exception) -> None:
-    """Record the fault for staff and leave the turn for a retry.
-
-    Each retry waits a little longer. After the apology has failed too, the turn fails for good.
-    """
-    held = lease.held()
-    turn = held.first()
-    if turn is None:
-        return
-    text = ErrorText("answer_fault", why=named_error_text(error))
-    if turn.attempts > MAX_ATTEMPTS:
-        with transaction.atomic():
-            if turns_move(held, TurnState.FAILED, error=text, finished_at=timezone.now()):
-                turn.error = text
-                turn_failed(turn, stage=ANSWERING)
-        return
-    later = timezone.now() + timedelta(seconds=2**turn.attempts)
-    _retry_later(turn, held, error=text, not_before=later)
-
-
-def _retry_later(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
-    """Leave the turn for a retry; an answer that is stored is only sent again."""
-    if turn.state == TurnState.RUNNING:
-        turns_move(held, TurnState.PENDING, **noted)
-    else:
-        held.update(**noted)

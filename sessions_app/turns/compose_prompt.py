@@ -22,7 +22,6 @@ from sessions_app.conversations.facade import (
     without_notice,
 )
 from sessions_app.models import AssistantProfile, Message, Turn
-from sessions_app.models.roles import CLIENT
 from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, recall
 from sessions_app.turns.prompt import (
     MEMORY,
@@ -122,7 +121,7 @@ def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -
 
     ``question``: the turn's message. Those after it, and those that its prompt held, don't count.
     """
-    user_role = dependencies.chat_memory.role_in(turn.chat) or CLIENT
+    user_role = dependencies.chat_memory.role_in(turn.chat)
     history = dependencies.chat_memory.history(
         question, user_role=user_role, max_messages=dependencies.rules.history_max_messages
     )

@@ -22,7 +22,7 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import NOTICE, History, text_for
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import Turn
-from sessions_app.models.roles import CLIENT, GODFATHER, reading_role
+from sessions_app.models.roles import GODFATHER, reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
@@ -175,7 +175,7 @@ def _recall(
     return recall_for_prompt(
         text,
         chat_id=turn.chat_id,
-        user_role=reading_role(turn.user_role, turn.context) or CLIENT,
+        user_role=reading_role(turn.user_role, turn.context),
         history=history,
         dependencies=dependencies,
     )

@@ -22,6 +22,7 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.messages import Role
+from sessions_app.models.roles import CLIENT
 from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Material,
@@ -72,18 +73,26 @@ def context_make(
     dependencies: Dependencies,
     query: str | None = None,
     max_tokens: int | None = None,
+    as_client: bool = False,
     now: datetime,
 ) -> Context:
     """Build the prompt for ``query``, as if it were written in the session now.
 
     Without a query, the prompt is for the session's last message. Where the last message is the
-    query already, it stands there once.
+    query already, it stands there once. ``as_client``: also in the owner's chat.
 
     Nothing is stored. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
-    turn = _turn(found, dependencies, now)
+    role = dependencies.chat_memory.role_in(found.session.chat, addresses=found.addresses)
+    # It is never saved.
+    turn = Turn(
+        chat=found.session.chat,
+        session=found.session,
+        user_role=CLIENT if as_client else role,
+        asked_at=now,
+    )
     room = dependencies.chat_memory.limits.tokens_for(turn.user_role)
     room = (room if max_tokens is None else min(room, max_tokens)) - estimate_tokens(query or "")
     history = None
@@ -114,16 +123,6 @@ def _to_context(
         memories=[entry for entry in memories if entry["in_prompt"]],
         total_tokens=prompt.tokens,
         left_out=left_out_record(history, recalled, prompt, prompt.dropped_history),
-    )
-
-
-def _turn(found: SessionInChat, dependencies: Dependencies, now: datetime) -> Turn:
-    """Return a turn that is never saved."""
-    return Turn(
-        chat=found.session.chat,
-        session=found.session,
-        user_role=dependencies.chat_memory.role_of(found),
-        asked_at=now,
     )
 
 

@@ -45,9 +45,10 @@ def queued_chat_answer(
 
     def answer_known() -> None:
         now = timezone.now()
-        ahead = known_chats_waiting(now=now)
+        godfather = dependencies.chat_memory.godfather
+        ahead = known_chats_waiting(godfather=godfather, now=now)
         # Hardly ever does one wait; only then it matters whether this chat is known itself.
-        if ahead and chat_id not in ahead and not is_known(chat_id, now=now):
+        if ahead and chat_id not in ahead and not is_known(chat_id, godfather=godfather, now=now):
             for known in ahead:
                 chat_answer(chat_id=known, dependencies=dependencies, debounce=debounce)
 

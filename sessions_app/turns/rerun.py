@@ -14,6 +14,7 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import has_window, last_heard
+from sessions_app.limits.dependencies import is_owners
 from sessions_app.limits.facade import access_of, can_be_blocked
 from sessions_app.media.facade import attachment_of
 from sessions_app.models import Chat, OutboundPart, Turn
@@ -103,7 +104,8 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     """
     if turn.state not in RERUNNABLE:
         raise NotInTroubleError
-    if can_be_blocked(turn) and access_of(chat).standing == Standing.BLOCKED:
+    is_blocked = access_of(chat).standing == Standing.BLOCKED
+    if is_blocked and can_be_blocked(turn, is_owners=is_owners(chat)):
         raise BlockedError
     parts = list(turn.parts.all())
     if not parts:

@@ -44,6 +44,7 @@ from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.held_sends import postponed_error, too_late
@@ -78,6 +79,7 @@ def reply_send(
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
     media: MediaStorage | None = None,
+    refused: str = "",
 ) -> bool:
     """Send the parts of a turn's answer that are still waiting.
 
@@ -87,12 +89,16 @@ def reply_send(
     refuses our account, until the answer is too old. A permanent failure ends it as ``failed``. A
     failure with an unknown outcome leaves it ``sending`` until a status webhook or the sweeper
     decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
-    ``media``: the storage of the files that staff send.
+    ``media``: the storage of the files that staff send. ``refused``: the
+    code of why nothing is sent.
 
     Raises LeaseLostError.
     """
     to = recipient_of(turn)
     parts = _parts_waiting(turn_id=turn.pk)
+    if refused and parts:
+        _refuse(lease, parts[0], refused)
+        return True
     if parts and too_late(turn, max_age):
         # Held until WhatsApp's window had closed: it isn't called.
         error = SendError(ErrorText("send_too_late", why=turn.error), permanent=True)
@@ -233,7 +239,11 @@ def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
 
     Raises LeaseLostError and LimitReachedError.
     """
-    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn) else {}
+    only = (
+        {"chat": CHAT_NOT_BLOCKED}
+        if can_be_blocked(turn, is_owners=turn.user_role == GODFATHER)
+        else {}
+    )
     try:
         _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
     except LeaseLostError:

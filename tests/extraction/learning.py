@@ -52,6 +52,7 @@ class Learning:
             chat_model=ScriptedChatModel(self._answer),
             embedder=dependencies.embedder,
             forgotten=lambda content, scope: (content, scope) in self.forgotten,
+            godfather=self.world.rules.chat_memory.godfather,
         )
 
     def _answer(self, request: ChatRequest) -> str:

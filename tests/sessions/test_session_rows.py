@@ -1,4 +1,4 @@
-"""A session is read with its chat and its role in one statement, also beside other writers."""
+"""A session is read with its chat and its addresses in one statement, also beside other writers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessions_app.conversations.session_rows import session_lock, session_read
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
 from tests.threads import at_once, begin_blocked
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,27 +39,14 @@ def test_it_has_every_column_of_the_session_and_its_chat() -> None:
     assert session_read(session.pk, chat_ids=[session.chat_id]) is not None
 
 
-def test_the_role_is_that_of_the_last_turn_and_else_of_the_chats_present_addresses(
-    world: World,
-) -> None:
-    memory = world.rules.chat_memory
+def test_it_has_the_addresses_that_its_chat_has_at_present() -> None:
     session = new_session(GODFATHER)
-
-    def role() -> str:
-        found = session_read(session.pk)
-        assert found is not None
-        assert memory.role_of(found) == memory.role_in_session(session)
-        return memory.role_of(found)
-
-    assert role() == "godfather"
-    session.chat.addresses.update(left_at=timezone.now())
-    assert role() == "client"
-    session.chat.addresses.all().delete()
-    world.say(CLIENT, "hello")
-    session = world.session(CLIENT)
-    session.chat.addresses.update(address=GODFATHER)
-    # As its last turn.
-    assert role() == "client"
+    gone = session.chat.addresses.create(provider="cloud", address=OTHER_CLIENT)
+    gone.left_at = timezone.now()
+    gone.save()
+    found = session_read(session.pk)
+    assert found is not None
+    assert found.addresses == [GODFATHER]
 
 
 def test_a_session_that_a_merge_moves_meanwhile_is_found_in_its_new_chat() -> None:

@@ -204,6 +204,9 @@ LIMITS = {
     "chat_blocked": _("Staff have blocked this chat."),
     "chat_opted_out": _("The person has stopped the assistant."),
     "chat_not_allowed": _("Only chats that staff allow are answered (ALLOW_LIST_ONLY)."),
+    "chat_not_owners": _(
+        "The answer was made for the owner, and this number isn't in GODFATHER_PHONE any more."
+    ),
     "limit_messages": _("The chat has reached its messages an hour (CLIENT_MESSAGES_PER_HOUR)."),
     "limit_commands": _("The chat has reached its commands an hour."),
     "limit_model_calls": _(

@@ -215,13 +215,8 @@ def _viewer(name: str | None, chat: Chat | None) -> Viewer:
         return Viewer(memory.role_in(chat), chat.pk)
     if not name:
         return Viewer(STAFF)
-    role = user_role(
-        addresses=[name],
-        is_group=name.endswith("@g.us"),
-        whatsapp_chat=name,
-        godfather=memory.godfather,
-    )
-    return Viewer(role)
+    is_group = name.endswith("@g.us")
+    return Viewer(user_role(addresses=[name], is_group=is_group, godfather=memory.godfather))
 
 
 def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:

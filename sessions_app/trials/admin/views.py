@@ -25,6 +25,7 @@ from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
 from sessions_app.models.trials import TrialState
 from sessions_app.trials.admin.comparison import comparison_of
@@ -120,6 +121,6 @@ def _page(
         "most": MAX_TRIALS,
         "may_see_memories": may_see,
         "may_add": request.user.has_perm(ADD),
-        "is_owners": turn.user_role == "godfather",
+        "is_owners": is_owners(turn.chat),
     }
     return TemplateResponse(request, PAGE, context)

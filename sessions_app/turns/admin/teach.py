@@ -42,8 +42,8 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
+from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
-from sessions_app.models.roles import GODFATHER
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.chat_page import chat_gone_text
 from sessions_app.turns.admin.replay import Replay, question_of
@@ -261,7 +261,7 @@ def why_address(turn: Turn) -> str:
 
 
 def _is_owners(turn: Turn, audience: str) -> bool:
-    return audience == CLIENT and turn.user_role == GODFATHER
+    return audience == CLIENT and is_owners(turn.chat)
 
 
 def _is_the_question(turn: Turn, text: str) -> bool:

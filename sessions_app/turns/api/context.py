@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from uuid import UUID
 
 from django.utils import timezone
@@ -16,7 +15,6 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.models.roles import CLIENT
 from sessions_app.presentation import examples
 from sessions_app.presentation.lookup import session_in_chat_within
 from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer, ContextSerializer
@@ -53,14 +51,13 @@ class ContextView(ApiView):
         """
         body = self.body(ContextQuestionSerializer)
         found = session_in_chat_within(self.caller, session_id)
-        if self.caller.is_bound:
-            # Also in the owner's chat: a bound token sees no memories of other chats.
-            found = replace(found, last_role=CLIENT)
         context = context_make(
             found=found,
             dependencies=build_turn_dependencies(),
             query=body.get("query"),
             max_tokens=body.get("max_tokens"),
+            # A bound token sees no memories of other chats.
+            as_client=self.caller.is_bound,
             now=timezone.now(),
         )
         chat_id = found.session.chat_id
