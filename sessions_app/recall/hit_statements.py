@@ -14,20 +14,17 @@ from django.db.models import (
     Func,
     Model,
     OuterRef,
-    Q,
     Subquery,
     TextField,
     UUIDField,
-    Value,
     When,
 )
 from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce, NullIf
 
-from memories_app.models import MemoryEmbedding, Visibility
+from memories_app.models import MemoryEmbedding
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.compiled_sql import Given, compiled, given_ids
-from sessions_app.models import Chat, MessageEmbedding
+from sessions_app.models import MessageEmbedding
 from sessions_app.recall.conversation_lines import messages_held
 
 
@@ -42,15 +39,7 @@ def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
     )
     vector = _vector(MemoryEmbedding, "memory")
     read = visible.filter(pk__in=given_ids("ids")).order_by()
-    name = Coalesce(
-        NullIf("staff_name", Value("")), NullIf("client_name", Value("")), "whatsapp_chat"
-    )
-    chat = Chat.objects.filter(pk=OuterRef("chat_id")).annotate(name=name)
-    of_others = Q(visibility=Visibility.CHAT)
-    if in_chat:
-        of_others &= ~Q(chat_id=Given("chat_id", UUIDField()))
-    client = Case(When(of_others, then=Subquery(chat.values("name"))))
-    read = read.values_list("pk", "content", "created_at", "type", client, vector)
+    read = read.values_list("pk", "content", "created_at", "type", vector)
     return compiled(read)
 
 

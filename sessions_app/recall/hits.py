@@ -30,8 +30,8 @@ class Hit:
     """A recalled text.
 
     ``similarity`` is the raw cosine, None if the embedder doesn't cover the text. ``score`` is
-    the fused relevance in [0, 1]. The metadata of a memory of another chat names its ``client``.
-    A message's metadata holds its position and, shortened, the messages "before" and "after" it.
+    the fused relevance in [0, 1]. A message's metadata holds its position and, shortened, the
+    messages "before" and "after" it.
     """
 
     source: str

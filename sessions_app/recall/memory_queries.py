@@ -37,13 +37,11 @@ class ShownMemory(NamedTuple):
     visibility: str
     metadata: dict[str, Any]
     whatsapp_chat: str | None
-    client_name: str | None
 
 
 _SHOWN = f"""
 SELECT memory.memory_id, memory.chat_id, memory.type, memory.category, memory.tags,
-    memory.visibility, memory.metadata, chat.whatsapp_chat,
-    coalesce(nullif(chat.staff_name, ''), chat.client_name)
+    memory.visibility, memory.metadata, chat.whatsapp_chat
 FROM {Memory._meta.db_table} AS memory LEFT JOIN {Chat._meta.db_table} AS chat
     ON chat.id = memory.chat_id
 WHERE memory.memory_id IN (SELECT unnest((SELECT %(ids)s::uuid[])))

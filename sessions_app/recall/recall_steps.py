@@ -207,8 +207,8 @@ class Search:
             near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
             for key, score in zip(ids, scores, strict=True):
                 if key in found:
-                    content, created_at, kind, client, _ = found[key]
-                    about = {"type": kind, **({"client": client} if client else {})}
+                    content, created_at, kind, _ = found[key]
+                    about = {"type": kind}
                     yield Hit("memory", key, content, score, near.get(key), created_at, about)
 
     def _memories_searched(self) -> QuerySet[Memory]:

@@ -19,9 +19,7 @@ from sessions_app.turns.facade import (
 
 SYSTEM = "system"
 _LABELS = "|".join(re.escape(label) for label in RECALLED_LABELS)
-_RECALLED = re.compile(
-    rf"^- \(((?:{_LABELS})(?: of [^(),\n]+)?), \d{{4}}-\d\d-\d\d\) ", re.MULTILINE
-)
+_RECALLED = re.compile(rf"^- \(({_LABELS}), \d{{4}}-\d\d-\d\d\) ", re.MULTILINE)
 _NOW = re.compile(r"^It is \w+, \d{4}-\d\d-\d\d \d\d:\d\d \(.*\)\.$", re.MULTILINE)
 
 

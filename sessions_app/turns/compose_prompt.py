@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,10 +36,6 @@ from sessions_app.turns.prompt import (
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.prompt_history import sendable
 from sessions_app.turns.turn_dependencies import Dependencies
-
-MAX_NAME_LENGTH = 60
-# The marks of a prompt's lines, so that no name can pretend to be one.
-NO_PART_OF_A_NAME = r"[\s(),:<>\[\]{}*#\"]+"
 
 
 @dataclass(frozen=True)
@@ -231,21 +226,12 @@ def recalled_of(hit: Hit) -> Recalled:
         said_on=hit.created_at,
         around=around,
         after=without_notice(hit.metadata.get("after", {}).get("content", "")),
-        client=_client(hit),
     )
 
 
 def hit_label(hit: Hit) -> str:
     """Return how the prompt introduces a hit."""
-    client = _client(hit)
-    own = f"{MEMORY} of {client}" if client else MEMORY
-    return SPEAKERS.get(hit.metadata.get("role", ""), own)
-
-
-def _client(hit: Hit) -> str:
-    """Return the client whose memory a hit is; the name is the client's choice, so it is cut."""
-    name = str(hit.metadata.get("client", "")).split("@")[0]
-    return re.sub(NO_PART_OF_A_NAME, " ", name).strip()[:MAX_NAME_LENGTH].strip()
+    return SPEAKERS.get(hit.metadata.get("role", ""), MEMORY)
 
 
 def hit_text(hit: Hit, time_zone: str) -> str:

@@ -70,7 +70,6 @@ RECALLED: dict[str, Any] = {
     "tags": ["testcorp"],
     "visibility": "chat",
     "whatsapp_chat": CHAT,
-    "client_name": "Test Client",
     "metadata": {"invoice": "INV-001"},
 }
 SAID: dict[str, Any] = {
@@ -83,7 +82,6 @@ SAID: dict[str, Any] = {
     "score": 0.84,
     "similarity": 0.61,
     "created_at": AT,
-    "sender_name": "Test Client",
     "metadata": {},
     "before": None,
     "after": {"role": "assistant", "content": "TestCorp pays in 30 days."},

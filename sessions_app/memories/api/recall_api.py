@@ -141,18 +141,6 @@ class RecalledSerializer(serializers.Serializer[Any]):
             "absent for a message."
         ),
     )
-    client_name = serializers.CharField(
-        required=False,
-        allow_null=True,
-        help_text=(
-            "The name of the client whose memory it is; empty: not known; null as `whatsapp_chat`; "
-            "absent for a message."
-        ),
-    )
-    sender_name = serializers.CharField(
-        required=False,
-        help_text="Who wrote the message, in a group; empty: not known; absent for a memory.",
-    )
     metadata = serializers.DictField(
         child=serializers.JSONField(),
         help_text="The JSON object that was stored with it; empty: none.",
@@ -289,7 +277,6 @@ def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
         "tags": memory.tags,
         "visibility": memory.visibility,
         "whatsapp_chat": memory.whatsapp_chat if caller.may_see(memory.chat_id) else None,
-        "client_name": memory.client_name if caller.may_see(memory.chat_id) else None,
         "metadata": memory.metadata,
     }
 
@@ -297,5 +284,4 @@ def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
 def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:
     places = {name: hit.metadata[name] for name in ("session_id", "order_num", "role")}
     around = {name: hit.metadata.get(name) for name in ("before", "after")}
-    writer = str(metadata.get("sender_name") or "")
-    return {**places, "sender_name": writer, "metadata": own_metadata(metadata), **around}
+    return {**places, "metadata": own_metadata(metadata), **around}

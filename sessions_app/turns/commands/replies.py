@@ -97,4 +97,4 @@ def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str
     """Return the names of other chats; only the godfather sees memories of other chats."""
     others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
     chats = Chat.objects.filter(pk__in=others)
-    return {chat.pk: chat.staff_name or chat.client_name or chat.whatsapp_chat for chat in chats}
+    return {chat.pk: chat.client_name or chat.whatsapp_chat for chat in chats}

@@ -54,8 +54,6 @@ def _lines(hits: list[Hit], turn: Turn) -> str:
             marks = [ids[hit.id]]
             if hit.id in public:
                 marks.append(text_for("mark_public", language))
-            if client := hit.metadata.get("client"):
-                marks.append(text_for("mark_of_chat", language, who=client))
         else:
             marks = [text_for("mark_said", language, day=f"{hit.created_at:%Y-%m-%d}")]
         lines.append(numbered(number, hit.content, marks))
