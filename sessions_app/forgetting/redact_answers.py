@@ -8,6 +8,7 @@ answer repeats of the text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -31,6 +32,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import WAITING_STATES
+from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
 
 # The fields of a turn and its trials that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
@@ -170,6 +172,7 @@ class AnswerRedaction:
             _words(text) for key in self.given[turn.pk] for text in self._lineage.texts_by_id[key]
         }
         prompt = [self._line(turn, line, found, longest_first, texts) for line in replay.prompt]
+        prompt = self._unlabelled(prompt, replay.recalled)
         recalled = [self._recalled(entry, found) for entry in replay.recalled]
         of_turn = {name: found.cleaned(getattr(turn, name)) for name in TURN_TEXTS}
         of_replay = {"prompt": prompt, "recalled": recalled, "left_out": left_out}
@@ -202,6 +205,26 @@ class AnswerRedaction:
             content = found.quotes_cut(content)
         return {**rest, "content": content if content else entry.get("content")}
 
+    def _unlabelled(
+        self, prompt: list[dict[str, Any]], recalled: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Take the names of clients out of the labels of their erased memories."""
+        names: dict[bool, set[str]] = {True: set(), False: set()}
+        for entry in recalled:
+            if CLIENT_NAME in entry:
+                names[self._goes(entry)].add(entry[CLIENT_NAME])
+        for name in names[True]:
+            # Beside one that stays, only the label of what is cut.
+            cut = rf"(?=[\d-]+\) {re.escape(MARK)})" if name in names[False] else ""
+            label = re.compile(rf"\({re.escape(CLIENTS_MEMORY + name)}, {cut}")
+            prompt = [
+                {**line, "content": label.sub(f"({MEMORY}, ", line.get("content") or "")}
+                if line.get("role") == "system"
+                else line
+                for line in prompt
+            ]
+        return prompt
+
     def _is_own(self, turn: Turn, content: str) -> bool:
         """Return whether a line of a prompt is a message that stays; a group's names its author."""
         if turn.session_id is None:
@@ -222,6 +245,7 @@ class AnswerRedaction:
         entry = {**entry}
         if self._goes(entry):
             entry["content"] = MARK
+            entry.pop(CLIENT_NAME, None)
         elif entry.get("role") not in (None, Role.USER):
             text = entry["content"]
             replaced = self._replaced.get(("assistant", text))

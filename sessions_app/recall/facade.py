@@ -1,13 +1,17 @@
 """Public face of recall: what other packages may use."""
 
 from sessions_app.recall.hits import (
+    CLIENT_NAME,
+    CLIENTS_MEMORY,
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
+    MEMORY,
     MESSAGES,
     Hit,
     LeftOut,
     RecallResult,
     Viewer,
+    name_in_label,
 )
 from sessions_app.recall.memory_queries import (
     ShownMemory,
@@ -28,11 +32,14 @@ from sessions_app.recall.staff_search import (
 )
 
 __all__ = [
+    "CLIENTS_MEMORY",
+    "CLIENT_NAME",
     "Hit",
     "LeftOut",
     "MAX_NEIGHBOUR_LENGTH",
     "MAX_UNINDEXED_ROWS",
     "MEMORIES",
+    "MEMORY",
     "MESSAGES",
     "RECENT",
     "RecallResult",
@@ -46,6 +53,7 @@ __all__ = [
     "messages_searched",
     "messages_with",
     "messages_with_parts",
+    "name_in_label",
     "newest_messages_found",
     "recall",
     "snippet_of",

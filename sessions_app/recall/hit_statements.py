@@ -17,20 +17,26 @@ from django.db.models import (
     Subquery,
     TextField,
     UUIDField,
+    Value,
     When,
 )
+from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce, NullIf
 
 from memories_app.models import MemoryEmbedding
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.compiled_sql import Given, compiled, given_ids
-from sessions_app.models import MessageEmbedding
+from sessions_app.models import Chat, MessageEmbedding
 from sessions_app.recall.conversation_lines import messages_held
 
 
 @cache
 def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
-    """Return how hits are read from the memories that a viewer may see."""
+    """Return how hits are read from the memories that a viewer may see.
+
+    For the owner each is read with the name of its chat, "" where that is the viewer's own.
+    """
     visible = memories_visible(
         is_owner=is_owner,
         is_staff=is_staff,
@@ -39,8 +45,24 @@ def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
     )
     vector = _vector(MemoryEmbedding, "memory")
     read = visible.filter(pk__in=given_ids("ids")).order_by()
-    read = read.values_list("pk", "content", "created_at", "type", vector)
+    read = read.values_list(
+        "pk",
+        "content",
+        "created_at",
+        "type",
+        vector,
+        _client(in_chat=in_chat) if is_owner else Value(""),
+    )
     return compiled(read)
+
+
+def _client(*, in_chat: bool) -> Combinable:
+    """Return the name of a memory's chat: the one that staff gave, else WhatsApp's, or its id."""
+    chats = Chat.objects.filter(pk=OuterRef("chat_id"))
+    if in_chat:
+        chats = chats.exclude(pk=Given("chat_id", UUIDField()))
+    named = [NullIf(name, Value("")) for name in ("staff_name", "client_name")]
+    return Coalesce(Subquery(chats.values_list(Coalesce(*named, "whatsapp_chat"))), Value(""))
 
 
 @cache

@@ -37,11 +37,12 @@ class ShownMemory(NamedTuple):
     visibility: str
     metadata: dict[str, Any]
     whatsapp_chat: str | None
+    client_name: str | None
 
 
 _SHOWN = f"""
 SELECT memory.memory_id, memory.chat_id, memory.type, memory.category, memory.tags,
-    memory.visibility, memory.metadata, chat.whatsapp_chat
+    memory.visibility, memory.metadata, chat.whatsapp_chat, chat.client_name
 FROM {Memory._meta.db_table} AS memory LEFT JOIN {Chat._meta.db_table} AS chat
     ON chat.id = memory.chat_id
 WHERE memory.memory_id IN (SELECT unnest((SELECT %(ids)s::uuid[])))

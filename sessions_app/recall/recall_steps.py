@@ -60,6 +60,7 @@ from sessions_app.recall.conversation_lines import (
 )
 from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
+    CLIENT_NAME,
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
     MESSAGES,
@@ -67,6 +68,7 @@ from sessions_app.recall.hits import (
     LeftOut,
     RecallResult,
     Viewer,
+    name_in_label,
 )
 from sessions_app.recall.message_ranking import (
     MessageQuestion,
@@ -204,11 +206,15 @@ class Search:
                 now=timezone.now(),
                 model=question.model,
             )
-            near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
+            near = similarities(
+                question, {key: vector for key, (*_, vector, _client) in found.items()}
+            )
             for key, score in zip(ids, scores, strict=True):
                 if key in found:
-                    content, created_at, kind, _ = found[key]
+                    content, created_at, kind, _, client = found[key]
                     about = {"type": kind}
+                    if client:
+                        about[CLIENT_NAME] = name_in_label(client)
                     yield Hit("memory", key, content, score, near.get(key), created_at, about)
 
     def _memories_searched(self) -> QuerySet[Memory]:

@@ -13,10 +13,10 @@ from memories_app.models import Memory
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.models import AnswerTrial, Turn, TurnReplay
+from sessions_app.models import AnswerTrial, Chat, Turn, TurnReplay
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.trials import TrialMemories
-from sessions_app.recall.facade import Hit, hit_record
+from sessions_app.recall.facade import CLIENT_NAME, Hit, hit_record, name_in_label
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.trials.prompt_parts import StoredPrompt, recalled_apart
 from sessions_app.turns.facade import Dependencies, hit_label, hit_text, recall_today
@@ -75,7 +75,11 @@ def texts_given(
             if each[0]["source"] == "message" or key in seen
         }
     for memory in _visible(turn, [key for key in chosen if key not in found], dependencies):
-        hit = Hit("memory", memory.pk, memory.content, 0.0, None, memory.created_at)
+        about = {}
+        if memory.chat_id not in (None, turn.chat_id) and role_now(turn, dependencies) == GODFATHER:
+            chat = Chat.objects.filter(pk=memory.chat_id).first()
+            about = {CLIENT_NAME: name_in_label(chat.shown_name)} if chat else {}
+        hit = Hit("memory", memory.pk, memory.content, 0.0, None, memory.created_at, about)
         record = {**hit_record(hit), "score": None}
         found[str(memory.pk)] = (record, hit_text(hit, zone))
     ticked = [found[key] for key in chosen if key in found]
@@ -107,7 +111,7 @@ def _visible(turn: Turn, keys: Sequence[str], dependencies: Dependencies) -> lis
     seen = memories_visible(is_owner=role == GODFATHER, is_staff=False, chat_id=turn.chat_id)
     return list(
         seen.filter(pk__in=list(filter(None, map(uuid_or_none, keys)))).only(
-            "content", "created_at"
+            "content", "created_at", "chat_id"
         )
     )
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
+from sessions_app.recall.facade import CLIENTS_MEMORY
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.turns.facade import (
     FENCE_INTRODUCTION,
@@ -19,6 +20,7 @@ from sessions_app.turns.facade import (
 
 SYSTEM = "system"
 _LABELS = "|".join(re.escape(label) for label in RECALLED_LABELS)
+_LABELS += rf"|{re.escape(CLIENTS_MEMORY)}[^()\n]+"
 _RECALLED = re.compile(rf"^- \(({_LABELS}), \d{{4}}-\d\d-\d\d\) ", re.MULTILINE)
 _NOW = re.compile(r"^It is \w+, \d{4}-\d\d-\d\d \d\d:\d\d \(.*\)\.$", re.MULTILINE)
 

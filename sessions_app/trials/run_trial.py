@@ -39,6 +39,7 @@ from sessions_app.limits.facade import MeteredChatModel
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.trials import TrialPrompt, TrialState
+from sessions_app.recall.facade import CLIENT_NAME
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.trials.given_texts import Given, role_now, texts_given
 from sessions_app.trials.prompt_parts import (
@@ -160,7 +161,10 @@ def _make(
         raise TrialRefusedError("trial_long_prompt")
     request = ChatRequest(
         messages,
-        recalled=[str(entry["content"]) for entry in given.recalled],
+        recalled=[
+            ": ".join(filter(None, (entry.get(CLIENT_NAME), str(entry["content"]))))
+            for entry in given.recalled
+        ],
         language=turn.chat.language or "en",
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )

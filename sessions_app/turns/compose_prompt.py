@@ -22,9 +22,17 @@ from sessions_app.conversations.facade import (
     without_notice,
 )
 from sessions_app.models import AssistantProfile, Message, Turn
-from sessions_app.recall.facade import Hit, RecallResult, Viewer, hit_record, recall
-from sessions_app.turns.prompt import (
+from sessions_app.recall.facade import (
+    CLIENT_NAME,
+    CLIENTS_MEMORY,
     MEMORY,
+    Hit,
+    RecallResult,
+    Viewer,
+    hit_record,
+    recall,
+)
+from sessions_app.turns.prompt import (
     SPEAKERS,
     Earlier,
     Profile,
@@ -226,11 +234,14 @@ def recalled_of(hit: Hit) -> Recalled:
         said_on=hit.created_at,
         around=around,
         after=without_notice(hit.metadata.get("after", {}).get("content", "")),
+        client=hit.metadata.get(CLIENT_NAME, ""),
     )
 
 
 def hit_label(hit: Hit) -> str:
     """Return how the prompt introduces a hit."""
+    if client := hit.metadata.get(CLIENT_NAME):
+        return f"{CLIENTS_MEMORY}{client}"
     return SPEAKERS.get(hit.metadata.get("role", ""), MEMORY)
 
 

@@ -141,6 +141,20 @@ class RecalledSerializer(serializers.Serializer[Any]):
             "absent for a message."
         ),
     )
+    client_name = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "The name of the person in that chat, whose memory it is; empty where it isn't known; "
+            "null as above; absent for a message."
+        ),
+    )
+    sender_name = serializers.CharField(
+        required=False,
+        help_text=(
+            "Who wrote the message, in a group; empty where it isn't known; absent for a memory."
+        ),
+    )
     metadata = serializers.DictField(
         child=serializers.JSONField(),
         help_text="The JSON object that was stored with it; empty: none.",
@@ -271,12 +285,14 @@ def _shared(hit: Hit) -> dict[str, Any]:
 
 def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
     """Hide the source chat of a public memory from tokens that can't access that chat."""
+    is_known = caller.may_see(memory.chat_id)
     return {
         "type": memory.type,
         "category": memory.category,
         "tags": memory.tags,
         "visibility": memory.visibility,
-        "whatsapp_chat": memory.whatsapp_chat if caller.may_see(memory.chat_id) else None,
+        "whatsapp_chat": memory.whatsapp_chat if is_known else None,
+        "client_name": memory.client_name if is_known else None,
         "metadata": memory.metadata,
     }
 
@@ -284,4 +300,5 @@ def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
 def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:
     places = {name: hit.metadata[name] for name in ("session_id", "order_num", "role")}
     around = {name: hit.metadata.get(name) for name in ("before", "after")}
+    places["sender_name"] = str(metadata.get("sender_name") or "")
     return {**places, "metadata": own_metadata(metadata), **around}

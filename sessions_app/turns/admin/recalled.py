@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from memories_app.models import Memory
 from memories_app.models.memories import MemoryStatus
 from memoryproject.foundation.retrieval.fragments import MARK
-from sessions_app.models import Message
+from sessions_app.models import Chat, Message
 from sessions_app.presentation.links import conversation_address, message_address
 
 FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"
@@ -35,7 +35,7 @@ class RecalledRow:
 
     ``fate``: what happened to it since, empty for nothing. ``link`` leads to it, ``source_link`` to
     the message that it comes from. ``score`` and ``similarity`` are in [0, 1], or None. ``memory``:
-    the memory as it is today.
+    the memory as it is today. ``client``: the person in the chat that it came from.
     """
 
     place: int
@@ -50,6 +50,7 @@ class RecalledRow:
     link: str = ""
     source_link: str = ""
     memory: Memory | None = None
+    client: str = ""
     around: Sequence[Around] = field(default_factory=tuple)
 
     @property
@@ -91,7 +92,14 @@ def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
     listed = list(entries)
     memories = _memories(listed)
     messages = _messages(listed)
-    return [_row(place, entry, memories, messages) for place, entry in enumerate(listed, start=1)]
+    chats = Chat.objects.in_bulk({memory.chat_id for memory in memories.values()} - {None})
+    rows = [_row(place, entry, memories, messages) for place, entry in enumerate(listed, start=1)]
+    return [
+        replace(row, client=chats[row.memory.chat_id].shown_name)
+        if row.memory is not None and row.memory.chat_id in chats
+        else row
+        for row in rows
+    ]
 
 
 def _row(

@@ -13,6 +13,7 @@ from sessions_app.conversations.facade import text_for
 from sessions_app.models import Chat, Turn
 from sessions_app.models.roles import GODFATHER, actor_in, reading_role
 from sessions_app.models.turns import Outcome
+from sessions_app.recall.facade import name_in_label
 from sessions_app.turns.draft import Draft
 
 SHORT_ID = 8
@@ -76,7 +77,7 @@ def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
         marks = [ids[memory.pk]]
         if memory.visibility == str(Visibility.PUBLIC):
             marks.append(text_for("mark_public", language))
-        elif memory.chat_id in names and memory.visibility == str(Visibility.CHAT):
+        if memory.chat_id in names:
             marks.append(text_for("mark_of_chat", language, who=names[memory.chat_id]))
         if memory.pinned:
             marks.append(text_for("mark_pinned", language))
@@ -94,7 +95,9 @@ def numbered(number: int, content: str, marks: Iterable[str]) -> str:
 
 
 def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str]:
-    """Return the names of other chats; only the godfather sees memories of other chats."""
+    """Return the names of other chats, which only the godfather sees."""
+    if not is_owners(turn):
+        return {}
     others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
     chats = Chat.objects.filter(pk__in=others)
-    return {chat.pk: chat.client_name or chat.whatsapp_chat for chat in chats}
+    return {chat.pk: name_in_label(chat.shown_name) for chat in chats}

@@ -7,7 +7,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
 from sessions_app.models.roles import reading_role
-from sessions_app.recall.facade import Hit, Viewer, hit_record, recall
+from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
 from sessions_app.turns.commands.replies import numbered, say, short_ids, system_text
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.turn_dependencies import AnswerRules
@@ -54,6 +54,8 @@ def _lines(hits: list[Hit], turn: Turn) -> str:
             marks = [ids[hit.id]]
             if hit.id in public:
                 marks.append(text_for("mark_public", language))
+            if client := hit.metadata.get(CLIENT_NAME):
+                marks.append(text_for("mark_of_chat", language, who=client))
         else:
             marks = [text_for("mark_said", language, day=f"{hit.created_at:%Y-%m-%d}")]
         lines.append(numbered(number, hit.content, marks))
