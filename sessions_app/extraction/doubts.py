@@ -40,7 +40,8 @@ def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date
         yield "question"
     if _is_supposed(clause) or (_wishes(clause.words) and not _wishes(told)):
         yield "condition"
-    if _orders(clause) or any(word in lexicon.ASSISTANT for word in told):
+    obliges = _any(told, lexicon.DUTIES) and not _any(clause.words, lexicon.DUTIES)
+    if _orders(clause) or obliges or _any(told, lexicon.ASSISTANT):
         yield "order"
     if _is_hearsay(clause):
         yield "hearsay"
@@ -116,6 +117,8 @@ def _orders(clause: Clause) -> bool:
     text = f" {' '.join(words_of(clause.sentences))} "
     if any(f" {phrase}" in text for phrase in lexicon.ORDER_PHRASES):
         return True
+    if clause.words[:1] and clause.words[0] in lexicon.ALWAYS:
+        return True
     rest = list(clause.words)
     while rest and rest[0] in lexicon.BEFORE_ORDERS:
         rest.pop(0)
@@ -136,9 +139,10 @@ def _is_about_business(told: list[str], clause: Clause) -> bool:
     words = clause.words
     if _any(words, lexicon.BENEFITS) or _FREE.search(" ".join(words)):
         return True
-    for before, word in zip(["", *words], words, strict=False):
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
         is_subject = not before or before in lexicon.LINKS
-        if word in lexicon.SECOND and is_subject:
+        # "So you know" tells nothing of the business.
+        if word in lexicon.SECOND and is_subject and after != "know":
             return True
     if _any(words, lexicon.FIRST):
         return False

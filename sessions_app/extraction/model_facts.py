@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.extraction.passage import (
     INFORMATIVE,
     forms_of_token,
@@ -18,6 +18,7 @@ from sessions_app.extraction.passage import (
 )
 
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_MIN_BEGINNING = 3
 
 
 class FactsFormError(Exception):
@@ -45,13 +46,17 @@ def is_carried(content: str, *, texts: Iterable[str], question: str) -> bool:
 
     At least half of its informative words are theirs (``texts``: their messages and names), and
     none is taken from ``question``, the assistant's words. A fact from a short reply to a question
-    isn't supported.
+    isn't supported. Numbers are compared by ``stated_numbers``, in any spelling.
     """
     their_forms, question_forms = _forms(texts), _forms([question])
     informative = [
         token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in INFORMATIVE
     ]
-    own = [token for token in informative if forms_of_token(token) & their_forms]
+    own = [
+        token
+        for token in informative
+        if token.script == "number" or forms_of_token(token) & their_forms
+    ]
     others = [token for token in informative if token not in own]
     borrowed = any(forms_of_token(token) & question_forms for token in others)
     return not borrowed and len(own) * 2 >= len(informative) > 0
@@ -65,8 +70,15 @@ def has_other_name(content: str, *, texts: Iterable[str]) -> bool:
         and not token.starts_sentence
         and kind_of(token) in (Kind.PLAIN, Kind.NAME)
         and not forms_of_token(token) & their_forms
+        and not _is_declined(token, their_forms)
         for token in tokenize(content)
     )
+
+
+def _is_declined(token: Token, known: set[str]) -> bool:
+    """Return whether it may be a known name in another case, as in Russian."""
+    beginning = token.text[: max(_MIN_BEGINNING, len(token.text) - 2)]
+    return token.script == "other" and any(form.startswith(beginning) for form in known)
 
 
 def _forms(texts: Iterable[str]) -> set[str]:

@@ -15,6 +15,8 @@ _MARKS = ("[card]", "[iban]", "[secret]", "[account]")
 _LONG_NUMBER = re.compile(r"\d(?:[ \u00a0._/-]{0,3}\d){7,}")
 _CARD_LENGTH = re.compile(r"(?<![\d+])\d{4}(?:[ \u00a0._/-]{1,3}\d{4}){2,}(?!\d)")
 _VALUE = re.compile(r"[^\s,;:=\"'“”«»]{4,200}")
+# After one of these the next word is the secret, also without a digit.
+_IS = re.compile(r"\s*(?:[^\W\d_]+\s+){0,3}?(?:is|was|es|era|é|היא|הוא|это|هي|هو|[:=—–-])\s*")
 # What follows the name of a secret so closely may be the secret.
 _NEAR = 80
 
@@ -58,4 +60,8 @@ def _values(message: str) -> set[str]:
         if _names_password(name.group(), words) or any(word in lexicon.PINS for word in words):
             near = message[name.end() : name.end() + _NEAR]
             found |= {each for each in _VALUE.findall(near) if re.search(r"\d", each)}
+            named = _IS.match(near)
+            value = _VALUE.match(near, named.end()) if named else None
+            if value:
+                found.add(value.group())
     return found

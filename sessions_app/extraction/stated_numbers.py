@@ -53,10 +53,11 @@ class _Said:
     months: set[int]
     weekdays: set[int]
     days: set[int]
+    units: set[str]
 
 
 def numbers_stand(fact: str, *, clause: str, written_on: date) -> bool:
-    """Return whether each number, time and date of the fact is in the clause.
+    """Return whether each number, time, date and currency of the fact is in the clause.
 
     "5,000" is 5000, "5 pm" is 17:00, "two" is 2, and a telephone number may have its country code.
     A whole date may stand for "tomorrow", a weekday or a day without its year, as counted from
@@ -70,6 +71,7 @@ def numbers_stand(fact: str, *, clause: str, written_on: date) -> bool:
         and all(any(_is_same_phone(each, phone) for phone in said.phones) for each in told.phones)
         and told.months <= said.months | {part for each in said.dates for part in each[1:]}
         and told.weekdays <= said.weekdays
+        and told.units <= said.units
     )
 
 
@@ -98,6 +100,11 @@ def _read(text: str, *, is_fact: bool) -> _Said:
         {month for word in words for month in _named(word, "months")},
         {day for word in words for day in _named(word, "weekdays")},
         {_RELATIVE[word] for word in words if word in _RELATIVE},
+        {
+            unit
+            for unit, names in lexicon.CURRENCIES.items()
+            if unit in text or any(word in names for word in words)
+        },
     )
 
 

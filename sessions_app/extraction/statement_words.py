@@ -77,7 +77,7 @@ ASKING_ANYWHERE = _words("ли чи")
 
 DOUBTS = _words("""
     if unless whether maybe perhaps possibly probably might wish suppose supposing imagine guess
-    think hopefully hope unsure assuming considering kidding joking pretend seems supposedly
+    doubt think hopefully hope unsure assuming considering kidding joking pretend seems supposedly
     אם אולי ייתכן יתכן נניח הלוואי כנראה חושב חושבת מקווה בתנאי במידה אילו ספק
     quiza quizas ojala supongo creo posiblemente probablemente imagina dudo acaso pensando
     talvez tomara acho suponho possivelmente provavelmente caso oxala duvido
@@ -132,7 +132,8 @@ ORDER_PHRASES = tuple(
     fold(each)
     for each in (
         "from now on", "you must", "you should", "you have to", "you will always", "your new rule",
-        "system prompt", "your instructions", "your rules", "answer me as", "act as", "מעכשיו",
+        "system prompt", "system rule", "new rule", "new instruction",
+        "כלל חדש", "הוראה חדשה", "nueva regla", "nova regra", "новое правило", "قاعدة جديدة", "your instructions", "your rules", "answer me as", "act as", "מעכשיו",
         "מהיום והלאה", "אתה חייב", "את חייבת", "עליך ל", "ההוראות שלך", "a partir de ahora",
         "de ahora en adelante", "desde ahora", "debes ", "tienes que", "tus instrucciones",
         "tus reglas", "a partir de agora", "de agora em diante", "você deve", "voce tem que",
@@ -146,8 +147,14 @@ ASSISTANT = _words("""
     бота боту помощник*
     """)
 
+# A clause that begins so, without "I", is said to the assistant.
+ALWAYS = _words("always never תמיד siempre sempre دائما всегда никогда nunca")
+DUTIES = _words("""
+    must חייב חייבת debe deve должен должна должны يجب entitled deserves מגיע
+    """)
+
 HEARSAY = _words("""
-    says said claims claimed heard apparently reportedly allegedly rumor rumour according
+    says said claims claimed heard say told apparently reportedly allegedly rumor rumour according
     אומר אומרת אומרים אמר אמרה אמרו סיפר סיפרה סיפרו שמעתי לטענת לדברי טוען טוענת טוענים
     dice dicen dijo dijeron conto contaron segun oi escuche afirma aparentemente
     diz dizem disse disseram contou contaram falou segundo ouvi parece
@@ -202,6 +209,13 @@ HEALTH = _words("""
     hospital* celiac coeliac epilep* autis* adhd covid* stroke dementia alzheimer* disab* medicat*
     rehab addict* alcoholic infertil* miscarriage intoleran* tumor tumour chemo* anxiety bipolar
     lactose
+    syndrom* heart attack migrain* injur* hepatit* arthrit* kidney* liver medicine wheelchair blind
+    deaf fever flu coma overdose seizure* leukem* leukaem* ulcer hernia dialysis insulin
+    תסמונת התקף מיגרנה מיגרנות פציעה פצוע פצועה כליות כבד עיוור חירש חום שפעת דיאליזה אינסולין
+    sindrome* infart* migran* enxaqueca lesion* hepatit* rinon* gripe fiebre febre demencia alzheimer
+    متلازمة نوبة صداع إصابة كلى كبد كفيف حمى زهايمر انسولين
+    синдром* приступ* мигрен* травм* гепатит* почк* печен* слеп* глух* грипп* деменц* альцгеймер*
+    инсулин* лейкем* онколог*
     אלרגי אלרגית אלרגיה אלרגיים סרטן סוכרת סוכרתי סוכרתית אסטמה הריון בהריון דיכאון מחלה מחלת חולה
     ניתוח מאושפז מאושפזת צליאק צליאקית אפילפסיה אוטיסט* אוטיזם נכה תרופ* שבץ אלצהיימר כימותרפיה
     גידול לקטוז רגיש רגישה
@@ -227,7 +241,7 @@ OTHERS = _words("""
     """)
 # Where the words after one of these have a subject of their own, they are a clause.
 STARTERS = _words("""
-    i i'm i've i'd i'll im my we we're our he she they it the there this that also
+    i i'm i've i'd i'll im my we we're our he she they it the there this that also please
     אני יש שלי אנחנו הוא היא הם זה גר גרה אבל אשתי בעלי הבן הבת
     yo soy estoy tengo vivo trabajo mi mis me somos tenemos es esta pero
     eu sou estou tenho moro trabalho meu minha meus minhas somos temos mas
@@ -249,7 +263,7 @@ PASSWORD_PHRASES = tuple(
 )
 # A number beside one of these is a secret.
 PINS = _words("""
-    pin pincode cvv cvc cvv2 otp token tokens secret קוד-סודי פין clave claves pin-code пин пин-код
+    pin pincode pass pwd credentials cvv cvc cvv2 otp token tokens secret קוד-סודי פין clave claves pin-code пин пин-код
     пинкод цвв ключ api-key apikey סודי סודית secreto secreta segredo secreta секрет*
     """)
 PAYMENT_CARDS = _words("""
@@ -258,6 +272,18 @@ PAYMENT_CARDS = _words("""
     счёт حساب
     """)
 
+CURRENCIES = {
+    code: _words(words)
+    for code, words in (
+        ("₪", "nis ils shekel* שקל שקלים שח ש״ח ש''ח шекел* شيكل شيقل شواكل"),
+        ("$", "usd dollar* dolar* דולר דולרים доллар* دولار دولارات"),
+        ("€", "eur euro* יורו אירו евро يورو"),
+        ("£", "gbp quid פאונד"),
+        ("₽", "руб* rub"),
+        ("R$", "reais"),
+        ("%", "percent אחוז אחוזים ciento cento процент* بالمئة بالمية"),
+    )
+}
 NUMBER_WORDS = {
     fold(word): str(number)
     for number, words in enumerate(
