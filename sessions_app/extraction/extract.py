@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.db import DatabaseError
 
@@ -110,6 +111,7 @@ def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
                 forgotten=extractor.forgotten,
                 min_confidence=extractor.min_confidence,
                 memory_enabled=extractor.memory_enabled,
+                written_on=source.written_at.astimezone(ZoneInfo(extractor.time_zone)).date(),
             )
         except SourceChangedError as changed:
             if reading == READINGS:

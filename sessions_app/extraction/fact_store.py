@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
-from memories_app.facts.facade import NewMemory, likeness_of
-from memories_app.models import Visibility
+from memories_app.facts.facade import NewMemory
 from memories_app.search.facade import scope_of
-from memories_app.store.facade import EXTRACTION, memories_remember
+from memories_app.store.facade import memories_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.extraction.extraction_claims import ExtractionLease
-from sessions_app.extraction.model_facts import is_carried, quoted_in
+from sessions_app.extraction.fact_check import facts_checked
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession
 
@@ -32,13 +32,15 @@ class SourceChangedError(Exception):
 class Outcome:
     """The numbers of facts in the model's answer, by outcome.
 
-    They were learned (or stated again), wait for staff, were said by nobody, or had been forgotten.
+    They were learned (or stated again), wait for staff, were said by nobody, had been forgotten, or
+    hold a password or the number of a card, which is stored nowhere.
     """
 
     learned: int = 0
     waiting: int = 0
     unsaid: int = 0
     forgotten: int = 0
+    secret: int = 0
 
     def __str__(self) -> str:
         counts = [f"{count} {name}" for name, count in vars(self).items() if count]
@@ -54,20 +56,25 @@ def facts_store(
     forgotten: Callable[[str, str], bool],
     min_confidence: float,
     memory_enabled: bool,
+    written_on: date,
 ) -> Outcome:
     """Store the facts that people said and end the work, in one transaction.
 
     Raises LeaseLostError and SourceChangedError, and the errors of memories_remember; then nothing
     is stored.
     """
-    stated, unsaid = _source_messages(facts, source, min_confidence)
+    checked = facts_checked(
+        facts=facts, source=source, min_confidence=min_confidence, written_on=written_on
+    )
+    stated = checked.stated
     new = [each for each in stated if not forgotten(each.content, _scope(each))]
     waiting = sum(each.proposed for each in new)
     outcome = Outcome(
         learned=len(new) - waiting,
         waiting=waiting,
-        unsaid=unsaid,
+        unsaid=checked.unsaid,
         forgotten=len(stated) - len(new),
+        secret=checked.secret,
     )
 
     def source_is_current() -> None:
@@ -86,41 +93,6 @@ def facts_store(
         memories=new, embedder=embedder, actor=actor, before_storing=source_is_current
     )
     return outcome
-
-
-def _source_messages(
-    facts: Sequence[Fact], source: SourceText, min_confidence: float
-) -> tuple[list[NewMemory], int]:
-    """Match each fact with the message that holds its quote.
-
-    Returns each such fact once, and the number of facts without a message.
-    """
-    found: dict[str, NewMemory] = {}
-    unsaid = 0
-    for fact in facts:
-        place = quoted_in(fact.quote, source.texts)
-        if place is None:
-            unsaid += 1
-            continue
-        message = source.messages[place]
-        is_theirs = is_carried(
-            fact.content, texts=[*source.texts, *source.names], question=source.question
-        )
-        # A forwarded message holds the words of others, so it isn't this person's own statement.
-        forwarded = bool(message.metadata.get("forwarded"))
-        doubtful = fact.confidence < min_confidence or not is_theirs
-        new = NewMemory(
-            content=fact.content,
-            visibility=str(Visibility.OWNER if source.is_owners else Visibility.CHAT),
-            chat_id=source.chat_id,
-            type=fact.type,
-            source=EXTRACTION,
-            source_message_id=message.pk,
-            confidence=fact.confidence,
-            proposed=doubtful or forwarded or source.is_late,
-        )
-        found.setdefault(likeness_of(fact.content).sense, new)
-    return list(found.values()), unsaid
 
 
 def _scope(new: NewMemory) -> str:

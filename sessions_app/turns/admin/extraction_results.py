@@ -18,6 +18,7 @@ _OUTCOMES = {
     "waiting": pgettext_lazy("facts", "waiting"),
     "unsaid": pgettext_lazy("facts", "unsaid"),
     "forgotten": pgettext_lazy("facts", "forgotten"),
+    "secret": pgettext_lazy("facts", "dropped as a password or card number"),
 }
 
 

@@ -1,0 +1,145 @@
+"""Find the clause of a message that states a fact. Pure: no Django here."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.terms import word_forms
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from sessions_app.extraction import statement_words as lexicon
+
+INFORMATIVE = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
+_WORD = re.compile(r"[^\W_]+(?:['’׳״-][^\W_]+)*")
+# A point or a colon inside a number or a word ends no sentence.
+_SENTENCE_END = re.compile(r"[?؟!;؛…]+|\n+|\.+(?!\w)")
+
+
+@dataclass(frozen=True)
+class Clause:
+    """The part of a message that states a fact, and the sentences that it stands in.
+
+    ``asks`` is True if a question mark ends it.
+    """
+
+    text: str
+    sentences: str
+    asks: bool
+
+    @cached_property
+    def words(self) -> list[str]:
+        return words_of(self.text)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words in folded form, in order."""
+    return [fold(word).replace("’", "'") for word in _WORD.findall(text)]
+
+
+def without_marks(text: str) -> str:
+    """Return the text without invisible marks, in one form, digits as 0 to 9."""
+    seen = (
+        str(unicodedata.decimal(each)) if each.isdecimal() else each
+        for each in unicodedata.normalize("NFC", text)
+        if unicodedata.category(each) != "Cf"
+    )
+    return "".join(seen)
+
+
+def quote_place(quote: str, text: str) -> re.Match[str] | None:
+    """Return where ``text`` holds the quote word for word; any white space counts as one space.
+
+    Both are without marks.
+    """
+    if not any(character.isalnum() for character in quote):
+        return None
+    wanted = r"\s+".join(map(re.escape, quote.split()))
+    return re.search(rf"(?<!\w){wanted}(?!\w)", text)
+
+
+def clause_of(quote: re.Match[str], fact: str) -> Clause:
+    """Return the clauses that the quote touches.
+
+    If it touches several, those are left out that share no informative word with the fact.
+    """
+    touched: list[tuple[str, bool]] = []
+    sentences = []
+    for start, end, asks in _sentences(quote.string):
+        if end <= quote.start() or start >= quote.end():
+            continue
+        sentences.append(quote.string[start:end])
+        pieces = _clauses(quote.string, start, end)
+        for place, (first, last) in enumerate(pieces):
+            if last > quote.start() and first < quote.end():
+                is_last = place == len(pieces) - 1
+                touched.append((quote.string[first:last], asks and is_last))
+    wanted = forms_of([fact])
+    sharing = [each for each in touched if forms_of([each[0]]) & wanted]
+    chosen = sharing or touched
+    return Clause(
+        text=", ".join(text.strip(" ,،") for text, _asks in chosen),
+        sentences="\n".join(sentences),
+        asks=any(asks for _text, asks in chosen),
+    )
+
+
+def forms_of(texts: Sequence[str]) -> set[str]:
+    """Return the compared forms of all informative words but numbers."""
+    return {
+        form
+        for text in texts
+        for token in tokenize(text)
+        if token.script != "number" and kind_of(token) in INFORMATIVE
+        for form in forms_of_token(token)
+    }
+
+
+def forms_of_token(token: Token) -> set[str]:
+    forms = word_forms(token)
+    return {forms.word, *forms.bare}
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int, bool]]:
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        yield start, end.start(), "?" in end.group() or "؟" in end.group()
+        start = end.end()
+    yield start, len(text), False
+
+
+def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Cut a sentence where words with a subject of their own begin.
+
+    "I don't eat meat, fish and eggs" is one clause, "I don't eat meat, I eat fish" are two.
+    """
+    cuts = [start]
+    previous = ""
+    for word in _WORD.finditer(text, start, end):
+        folded = fold(word.group()).replace("’", "'")
+        gap = text[cuts[-1] : word.start()]
+        stopped = bool(re.search(r"(?:,|[،:—–]| - )\s*$", text[start : word.start()][-6:]))
+        joined = previous in _AND or folded[:1] in ("ו", "و")
+        own = folded in lexicon.STARTERS or is_negation(folded)
+        asks = stopped and folded in lexicon.ASKING
+        if gap.strip() and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
+            cuts.append(word.start())
+        previous = folded
+    pieces = list(zip(cuts, [*cuts[1:], end], strict=True))
+    # "No, I'm vegetarian": the first word answers and negates nothing.
+    return [each for each in pieces if not _is_answer(text[each[0] : each[1]])] or pieces
+
+
+_AND = frozenset(["and", "so", "y", "e", "и", "und", "et"])
+
+
+def is_negation(word: str) -> bool:
+    return word.endswith("n't") or word in lexicon.NEGATIONS
+
+
+def _is_answer(piece: str) -> bool:
+    words = words_of(piece)
+    return bool(words) and all(word in lexicon.YES_OR_NO for word in words)
