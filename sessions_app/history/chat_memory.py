@@ -279,11 +279,19 @@ class ChatMemoryService:
             session_id=session.pk, token_limit=self.limits.tokens_for(role), user_role=role
         )
 
-    def role_in(self, chat: Chat, *, addresses: Collection[str] | None = None) -> str:
+    def role_in(
+        self, chat: Chat, *, addresses: Collection[str] | None = None, warns: bool = False
+    ) -> str:
         """Return the role of the person who writes in a chat: client or godfather.
 
-        ``addresses``: the chat's current ones; they are read if they aren't given.
+        ``addresses``: the chat's current ones; they are read if they aren't given. ``warns``: log
+        that nobody is the godfather where the setting is empty.
         """
+        if warns and not self.godfather:
+            logger.warning(
+                "The role of %s cannot be determined, GODFATHER_PHONE is not set: client.",
+                chat.whatsapp_chat,
+            )
         return chat_role(chat, godfather=self.godfather, addresses=addresses)
 
     def _role_in(self, found: SessionInChat) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -55,8 +54,6 @@ from sessions_app.models.roles import GODFATHER, Speaker, actor_in
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import turn_needs_model
-
-logger = logging.getLogger(__name__)
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -131,12 +128,7 @@ def message_take(
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
-    if not rules.chat_memory.godfather:
-        logger.warning(
-            "The role of %s cannot be determined, GODFATHER_PHONE is not set: client.",
-            chat.whatsapp_chat,
-        )
-    role = rules.chat_memory.role_in(chat, addresses=addresses)
+    role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     incoming = _Incoming(event, delivery, chat, role, access, rules, now)
     _learn_language(incoming)
