@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
+from sessions_app.forgetting.recalled_entries import objects_named
 from sessions_app.forgetting.sweep import Sweep
 from sessions_app.models import Message, Turn, TurnReplay
 from sessions_app.models.messages import Role
-
-# The neighbours of a recalled message, by their names in the replay record.
-BESIDE = ("before", "after")
-# How a card is named in the replay record.
-CARDS = "cards"
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class Lineage:
 
     def listed(self, replay: TurnReplay) -> set[str]:
         """Return the same of what was recalled for a turn, and what it listed."""
-        named = {*named_in(replay.recalled), *replay.shown}
+        named = {*objects_named(replay.recalled), *replay.shown}
         return {key for name in named & self._carried.keys() for key in self._carried[name]}
 
     def hand_on(self, turn: Turn, keys: set[str], removed: Collection[str]) -> None:
@@ -96,11 +91,3 @@ class Lineage:
             return answered.order_num
         # Its message was deleted before: the answer stands behind it.
         return turn.reply.order_num - 1 if turn.reply is not None else 0
-
-
-def named_in(recalled: list[dict[str, Any]]) -> Iterator[str]:
-    for entry in recalled:
-        yield str(entry.get("id"))
-        if entry.get("source") == CARDS:
-            yield str(entry.get("session_id"))
-        yield from (str(entry[name].get("message_id")) for name in BESIDE if name in entry)

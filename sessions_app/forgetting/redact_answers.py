@@ -8,7 +8,6 @@ answer repeats of the text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -19,7 +18,13 @@ from django.db.models import F, Func, IntegerField, JSONField, Q
 from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
 from sessions_app.conversations.facade import ChangeKind, parse_command, without_notice
-from sessions_app.forgetting.lineage import BESIDE, Lineage, named_in
+from sessions_app.forgetting.lineage import Lineage
+from sessions_app.forgetting.recalled_entries import (
+    BESIDE,
+    entries_of,
+    names_removed,
+    objects_named,
+)
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
 from sessions_app.models import (
     AnswerTrial,
@@ -32,7 +37,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import WAITING_STATES
-from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
+from sessions_app.recall.facade import CLIENT_NAME
 
 # The fields of a turn and its trials that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
@@ -160,7 +165,7 @@ class AnswerRedaction:
         self, turn: Turn, replay: TurnReplay, found: Fragments
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the fields of the turn and of its replay that change, without the texts."""
-        wholes = {each["content"] for each in _entries(replay.recalled) if self._goes(each)}
+        wholes = {each["content"] for each in entries_of(replay.recalled) if self._goes(each)}
         if turn.session_id is not None:
             wholes |= self._sweep.summaries[turn.session_id]
         # A passage holds the beginnings of messages, and it is no longer known of which.
@@ -172,7 +177,7 @@ class AnswerRedaction:
             _words(text) for key in self.given[turn.pk] for text in self._lineage.texts_by_id[key]
         }
         prompt = [self._line(turn, line, found, longest_first, texts) for line in replay.prompt]
-        prompt = self._unlabelled(prompt, replay.recalled)
+        prompt = names_removed(prompt, replay.recalled, goes=self._goes)
         recalled = [self._recalled(entry, found) for entry in replay.recalled]
         of_turn = {name: found.cleaned(getattr(turn, name)) for name in TURN_TEXTS}
         of_replay = {"prompt": prompt, "recalled": recalled, "left_out": left_out}
@@ -204,26 +209,6 @@ class AnswerRedaction:
         else:
             content = found.quotes_cut(content)
         return {**rest, "content": content if content else entry.get("content")}
-
-    def _unlabelled(
-        self, prompt: list[dict[str, Any]], recalled: Sequence[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """Take the names of clients out of the labels of their erased memories."""
-        names: dict[bool, set[str]] = {True: set(), False: set()}
-        for entry in recalled:
-            if CLIENT_NAME in entry:
-                names[self._goes(entry)].add(entry[CLIENT_NAME])
-        for name in names[True]:
-            # Beside one that stays, only the label of what is cut.
-            cut = rf"(?=[\d-]+\) {re.escape(MARK)})" if name in names[False] else ""
-            label = re.compile(rf"\({re.escape(CLIENTS_MEMORY + name)}, {cut}")
-            prompt = [
-                {**line, "content": label.sub(f"({MEMORY}, ", line.get("content") or "")}
-                if line.get("role") == "system"
-                else line
-                for line in prompt
-            ]
-        return prompt
 
     def _is_own(self, turn: Turn, content: str) -> bool:
         """Return whether a line of a prompt is a message that stays; a group's names its author."""
@@ -296,7 +281,7 @@ class AnswerRedaction:
             (trial.pk, trial.turn_id)
             for trial in trials.only("turn_id", "recalled", "text").iterator(ROWS_AT_ONCE)
             if trial.turn_id in self.redacted
-            or not self._lineage.ids.isdisjoint(named_in(trial.recalled))
+            or not self._lineage.ids.isdisjoint(objects_named(trial.recalled))
             or texts.are_in(trial.text)
         ]
         for key, turn_id in gone:
@@ -315,12 +300,6 @@ def command_redact(sweep: Sweep, message: Message) -> None:
     name = command.name if command else message.metadata["command"]
     sweep.retext(message, ChangeKind.COMMAND, f"/{name} {MARK}")
     sweep.empty_deliveries(InboundDelivery.objects.filter(message=message))
-
-
-def _entries(recalled: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for entry in recalled:
-        yield entry
-        yield from (entry[name] for name in BESIDE if name in entry)
 
 
 def _quotes(found: Fragments, delivery: InboundDelivery) -> bool:

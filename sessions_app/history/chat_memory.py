@@ -279,21 +279,20 @@ class ChatMemoryService:
             session_id=session.pk, token_limit=self.limits.tokens_for(role), user_role=role
         )
 
-    def role_in(self, chat: Chat, *, addresses: Collection[str] | None = None) -> str:
+    def role_in(
+        self, chat: Chat, *, addresses: Collection[str] | None = None, warns: bool = False
+    ) -> str:
         """Return the role of the person who writes in a chat: client or godfather.
 
-        ``addresses``: the chat's current ones; they are read if they aren't given.
+        ``addresses``: the chat's current ones; they are read if they aren't given. ``warns``: log
+        that nobody is the godfather where the setting is empty.
         """
-        return chat_role(chat, godfather=self.godfather, addresses=addresses)
-
-    def role_of_sender(self, chat: Chat, addresses: Collection[str]) -> str:
-        """Return the role of who writes now; log that nobody is the godfather where none is set."""
-        if not self.godfather:
+        if warns and not self.godfather:
             logger.warning(
                 "The role of %s cannot be determined, GODFATHER_PHONE is not set: client.",
                 chat.whatsapp_chat,
             )
-        return self.role_in(chat, addresses=addresses)
+        return chat_role(chat, godfather=self.godfather, addresses=addresses)
 
     def _role_in(self, found: SessionInChat) -> str:
         return self.role_in(found.session.chat, addresses=found.addresses)

@@ -143,7 +143,7 @@ def message_take(
     twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
     if twin:
         return Taken("stored before, under another id", chat, known_as=twin)
-    role = rules.chat_memory.role_of_sender(chat, addresses)
+    role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     incoming = _Incoming(event, delivery, chat, role, access, rules, now)
     _learn_language(incoming)

@@ -1,16 +1,18 @@
 """Public face of recall: what other packages may use."""
 
 from sessions_app.recall.hits import (
-    CLIENT_NAME,
-    CLIENTS_MEMORY,
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
-    MEMORY,
     MESSAGES,
     Hit,
     LeftOut,
     RecallResult,
     Viewer,
+)
+from sessions_app.recall.memory_labels import (
+    CLIENT_NAME,
+    CLIENTS_MEMORY,
+    MEMORY,
     name_in_label,
 )
 from sessions_app.recall.memory_queries import (

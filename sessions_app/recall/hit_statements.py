@@ -45,14 +45,8 @@ def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
     )
     vector = _vector(MemoryEmbedding, "memory")
     read = visible.filter(pk__in=given_ids("ids")).order_by()
-    read = read.values_list(
-        "pk",
-        "content",
-        "created_at",
-        "type",
-        vector,
-        _client(in_chat=in_chat) if is_owner else Value(""),
-    )
+    client = _client(in_chat=in_chat) if is_owner else Value("")
+    read = read.values_list("pk", "content", "created_at", "type", client, vector)
     return compiled(read)
 
 

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from memoryproject.foundation.text.characters import cut_at_word
-from memoryproject.foundation.text.phone_numbers import number_shown
-
 MAX_NEIGHBOUR_LENGTH = 200
-# The name in the metadata of a memory that came from another chat than the owner's own.
-CLIENT_NAME = "client_name"
-# How a prompt introduces a memory, and one with such a name, which follows.
-MEMORY = "memory"
-CLIENTS_MEMORY = f"{MEMORY} of "
-MAX_NAME_LENGTH = 60
-# People choose their names: none may pretend to end the label in which it stands.
-_MARKS = re.compile(r"[()<>\[\]]")
 
 MEMORIES = "memories"
 MESSAGES = "messages"
@@ -76,9 +64,3 @@ class LeftOut:
     until: int
     first_id: UUID
     later: Sequence[UUID]
-
-
-def name_in_label(name: str) -> str:
-    """Return the name of a chat's person as it stands in the label of a memory."""
-    words = " ".join(_MARKS.sub(" ", number_shown(name)).split())
-    return cut_at_word(words, MAX_NAME_LENGTH) or "a client"

@@ -60,7 +60,6 @@ from sessions_app.recall.conversation_lines import (
 )
 from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
-    CLIENT_NAME,
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
     MESSAGES,
@@ -68,8 +67,8 @@ from sessions_app.recall.hits import (
     LeftOut,
     RecallResult,
     Viewer,
-    name_in_label,
 )
+from sessions_app.recall.memory_labels import memory_about
 from sessions_app.recall.message_ranking import (
     MessageQuestion,
     RankedLines,
@@ -206,15 +205,11 @@ class Search:
                 now=timezone.now(),
                 model=question.model,
             )
-            near = similarities(
-                question, {key: vector for key, (*_, vector, _client) in found.items()}
-            )
+            near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
             for key, score in zip(ids, scores, strict=True):
                 if key in found:
-                    content, created_at, kind, _, client = found[key]
-                    about = {"type": kind}
-                    if client:
-                        about[CLIENT_NAME] = name_in_label(client)
+                    content, created_at, kind, client, _ = found[key]
+                    about = memory_about(kind, client)
                     yield Hit("memory", key, content, score, near.get(key), created_at, about)
 
     def _memories_searched(self) -> QuerySet[Memory]:

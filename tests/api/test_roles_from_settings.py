@@ -166,7 +166,7 @@ def test_over_http_a_removed_number_is_a_client_at_once(
     world.say(GODFATHER, QUESTION)
     path = f"sessions/{world.session(GODFATHER).pk}"
 
-    def shown() -> tuple[str, list[Any], list[Any]]:
+    def shown() -> tuple[str, Any, Any]:
         context = api.post(f"{path}/context/", {"query": QUESTION}).json()
         body = {"query": QUESTION, "whatsapp_chat": GODFATHER, "sources": ["memories"]}
         recalled = api.post("memories/recall/", body).json()["results"]

@@ -88,8 +88,13 @@ class TestRemember:
         assert (memory.visibility, memory.chat_id) == ("public", None)
         assert FACT in world.seen_by_model(OTHER_CLIENT, "Until when on Fridays?")
 
-    def test_for_the_owner_it_stays_the_owners(self, admin_client: Client, world: World) -> None:
+    def test_for_the_owner_it_stays_the_owners(
+        self, admin_client: Client, world: World, settings: Any
+    ) -> None:
         turn = asked(world, QUESTION, GODFATHER)
+        # By the settings: what the turn recorded doesn't count.
+        assert "Remember for this client" in words(admin_client.get(why(turn)))
+        settings.GODFATHER_PHONE = frozenset({GODFATHER})
         assert "Remember for the owner" in words(admin_client.get(why(turn)))
         answer = teach(admin_client, turn)
         assert "It is remembered for the owner from now on." in words(answer)
