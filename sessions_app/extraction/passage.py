@@ -17,6 +17,9 @@ INFORMATIVE = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 _WORD = re.compile(r"[^\W_]+(?:['’׳״-][^\W_]+)*")
 # A point or a colon inside a number or a word ends no sentence.
 _SENTENCE_END = re.compile(r"[?؟!;؛…]+|\n+|\.+(?!\w)")
+# What stands before a clause, at the end of so many characters after the last word.
+_STOP = re.compile(r"[,،:—–](?!\d)| - ")
+_MAX_STOP = 6
 
 
 @dataclass(frozen=True)
@@ -117,17 +120,16 @@ def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
     "I don't eat meat, fish and eggs" is one clause, "I don't eat meat, I eat fish" are two.
     """
     cuts = [start]
-    previous = ""
+    previous, place = "", start
     for word in _WORD.finditer(text, start, end):
         folded = fold(word.group()).replace("’", "'")
-        gap = text[cuts[-1] : word.start()]
-        stopped = bool(re.search(r"(?:,|[،:—–]| - )\s*$", text[start : word.start()][-6:]))
+        stopped = _STOP.search(text[place : word.start()][-_MAX_STOP:]) is not None
         joined = previous in _AND or folded[:1] in ("ו", "و")
         own = folded in lexicon.STARTERS or is_negation(folded)
         asks = stopped and folded in lexicon.ASKING
-        if gap.strip() and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
+        if previous and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
             cuts.append(word.start())
-        previous = folded
+        previous, place = folded, word.end()
     pieces = list(zip(cuts, [*cuts[1:], end], strict=True))
     # "No, I'm vegetarian": the first word answers and negates nothing.
     return [each for each in pieces if not _is_answer(text[each[0] : each[1]])] or pieces

@@ -11,6 +11,8 @@ from datetime import date, datetime, timezone
 from uuid import uuid4
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from sessions_app.extraction.fact_check import CheckedFacts, facts_checked
 from sessions_app.extraction.facts_form import Fact
@@ -357,6 +359,20 @@ def test_what_is_kept_of_a_customers_words(
     text: str, noted: str, quote: str, expected: str
 ) -> None:
     assert _outcome(_checked(text, noted, quote or text)) == expected
+
+
+@given(st.text(), st.text(min_size=1), st.integers(0, 50), st.integers(1, 50))
+def test_any_words_are_judged(text: str, noted: str, start: int, length: int) -> None:
+    quote = text[start : start + length].strip()
+    assume(quote and noted.strip() and "\0" not in quote + noted)
+    checked = _checked(text, noted, quote)
+    assert len(checked.stated) + checked.unsaid + checked.secret == 1
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_a_number_is_kept_only_as_it_was_written(written: int, noted: int) -> None:
+    outcome = _outcome(_checked(f"I have {written:,} books", f"Dana has {noted} books", "books"))
+    assert outcome == ("active" if written == noted else "review")
 
 
 def _checked(text: str, noted: str, quote: str, *, is_owners: bool = False) -> CheckedFacts:
