@@ -63,7 +63,9 @@ def _is_known_language(text: str) -> bool:
     known = [
         token
         for token in latin
-        if kind_of(token) not in (Kind.PLAIN, Kind.NAME) or token.text in lexicon.FIRST
+        if kind_of(token) not in (Kind.PLAIN, Kind.NAME)
+        or token.text in lexicon.FIRST
+        or token.text in lexicon.LINKS
     ]
     return len(known) * 4 >= len(latin)
 
@@ -110,7 +112,7 @@ def _is_supposed(clause: Clause) -> bool:
 
 
 def _wishes(words: list[str]) -> bool:
-    return any(word.endswith("'d") or word in lexicon.WISHES for word in words)
+    return any(word.endswith(("'d", "'ll")) or word in lexicon.WISHES for word in words)
 
 
 def _orders(clause: Clause) -> bool:
