@@ -34,7 +34,7 @@ MADE_WHEN_CALLED = {
     "f\"({'|'.join(map(re.escape, schemes))})://\\\\S+\"": "fixed words, then one repetition",
     "f'@\\\\+?{re.escape(number)}(?![0-9])'": "one literal",
     "f'(?<!\\\\w){re.escape(text)}(?!\\\\w)'": "one literal",
-    "f'(?<!\\\\w){re.escape(wanted)}(?!\\\\w)'": "one literal",
+    "f'(?<!\\\\w){wanted}(?!\\\\w)'": "the words of a quote, with white space between them",
     "re.escape(left_out['passage'])": "one literal",
     "re.escape(text)": "one literal",
     "re.escape(name) + '(?:\\\\.(\\\\d{1,9}))?'": "one literal and nine digits",
