@@ -86,6 +86,11 @@ def personal_numbers(text: str) -> list[Number]:
     return found
 
 
+def holds_card_number(text: str) -> bool:
+    """Return whether the text holds the whole number of a payment card."""
+    return any(number.kind is NumberKind.CARD for number in personal_numbers(text))
+
+
 def _number(text: str, kind: NumberKind, groups: Sequence[_Group]) -> Number:
     """Return the number of these groups, without a closing bracket after it."""
     start, end = groups[0].start - len(groups[0].lead), groups[-1].end

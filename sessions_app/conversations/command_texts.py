@@ -25,6 +25,12 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         HEBREW: "❌ זה ארוך מדי לעובדה אחת: {length} תווים, ואפשר עד {most}. "
         "שלחו את זה בחלקים, בבקשה.",
     },
+    "remember_card": {
+        ENGLISH: "❌ That looks like the number of a payment card. I don't store card numbers. "
+        "The last four digits are enough to tell your cards apart.",
+        HEBREW: "❌ זה נראה כמו מספר של כרטיס אשראי, ומספרי כרטיסים אני לא שומר. "
+        "ארבע הספרות האחרונות מספיקות כדי להבדיל בין כרטיסים.",
+    },
     "remember_usage": {
         ENGLISH: "Write what I should remember after the command, for example:\n"
         "/remember TestCorp pays within 30 days",

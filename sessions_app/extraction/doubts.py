@@ -29,25 +29,25 @@ _CASE_CARE = re.compile(r"[^\W_]+")
 
 def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date) -> Iterator[str]:
     """Yield the reasons, in a few words each; nothing if the clause states the fact."""
-    told = words_of(content)
+    noted = words_of(content)
     if not _is_known_language(clause.text):
         yield "language"
     if not numbers_stand(content, clause=clause.text, written_on=written_on):
         yield "number"
-    if _negations(told, content) != _negations(clause.words, clause.text):
+    if _negations(noted, content) != _negations(clause.words, clause.text):
         yield "negation"
     if _asks(clause):
         yield "question"
-    if _is_supposed(clause) or (_wishes(clause.words) and not _wishes(told)):
+    if _is_supposed(clause) or (_wishes(clause.words) and not _wishes(noted)):
         yield "condition"
-    obliges = _any(told, lexicon.DUTIES) and not _any(clause.words, lexicon.DUTIES)
-    if _orders(clause) or obliges or _any(told, lexicon.ASSISTANT):
+    obliges = _any(noted, lexicon.DUTIES) and not _any(clause.words, lexicon.DUTIES)
+    if _orders(clause) or obliges or _any(noted, lexicon.ASSISTANT):
         yield "order"
     if _is_hearsay(clause):
         yield "hearsay"
-    if not is_owners and _is_about_business(told, clause):
+    if not is_owners and _is_about_business(noted, clause):
         yield "about the business"
-    if _is_others_health(content, told, clause):
+    if _is_others_health(content, noted, clause):
         yield "health of others"
 
 
@@ -63,7 +63,9 @@ def _is_known_language(text: str) -> bool:
     known = [
         token
         for token in latin
-        if kind_of(token) not in (Kind.PLAIN, Kind.NAME) or token.text in lexicon.FIRST
+        if kind_of(token) not in (Kind.PLAIN, Kind.NAME)
+        or token.text in lexicon.FIRST
+        or token.text in lexicon.LINKS
     ]
     return len(known) * 4 >= len(latin)
 
@@ -110,7 +112,7 @@ def _is_supposed(clause: Clause) -> bool:
 
 
 def _wishes(words: list[str]) -> bool:
-    return any(word.endswith("'d") or word in lexicon.WISHES for word in words)
+    return any(word.endswith(("'d", "'ll")) or word in lexicon.WISHES for word in words)
 
 
 def _orders(clause: Clause) -> bool:
@@ -134,7 +136,7 @@ def _is_hearsay(clause: Clause) -> bool:
     )
 
 
-def _is_about_business(told: list[str], clause: Clause) -> bool:
+def _is_about_business(noted: list[str], clause: Clause) -> bool:
     """Return whether a client tells how the business is, or what it grants."""
     words = clause.words
     if _any(words, lexicon.BENEFITS) or _FREE.search(" ".join(words)):
@@ -147,12 +149,14 @@ def _is_about_business(told: list[str], clause: Clause) -> bool:
     if _any(words, lexicon.FIRST):
         return False
     return (
-        _any(words, lexicon.SECOND) or _any(words, lexicon.BUSINESS) or _any(told, lexicon.BUSINESS)
+        _any(words, lexicon.SECOND)
+        or _any(words, lexicon.BUSINESS)
+        or _any(noted, lexicon.BUSINESS)
     )
 
 
-def _is_others_health(content: str, told: list[str], clause: Clause) -> bool:
-    if not _any([*told, *clause.words], lexicon.HEALTH):
+def _is_others_health(content: str, noted: list[str], clause: Clause) -> bool:
+    if not _any([*noted, *clause.words], lexicon.HEALTH):
         return False
     is_own = _any(clause.words, lexicon.FIRST) and not _OTHER_HAS.search(clause.text)
     return not is_own or _any(clause.words, lexicon.OTHERS)

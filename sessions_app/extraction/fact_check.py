@@ -43,11 +43,11 @@ def facts_checked(
     found: dict[str, NewMemory] = {}
     unsaid = secret = 0
     for fact in facts:
-        said = quoted_in(fact.quote, source.texts)
-        if said is None:
+        quoted = quoted_in(fact.quote, source.texts)
+        if quoted is None:
             unsaid += 1
             continue
-        place, quote = said
+        place, quote = quoted
         clause = clause_of(quote, fact.content)
         if holds_secret(fact.content, clause=clause.text, message="\n".join(source.texts)):
             secret += 1

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.extraction.passage import (
     INFORMATIVE,
+    Quote,
     forms_of_token,
     quote_place,
     without_marks,
@@ -28,7 +29,7 @@ class FactsFormError(Exception):
     """
 
 
-def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, re.Match[str]] | None:
+def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, Quote] | None:
     """Return the index of the first text that holds the quote word for word, and the place in it.
 
     White space and invisible marks don't count. Returns None if no text holds it: nobody said it.

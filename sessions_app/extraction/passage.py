@@ -11,12 +11,16 @@ from functools import cached_property
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text.whole_text import whole_places
 from sessions_app.extraction import statement_words as lexicon
 
 INFORMATIVE = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 _WORD = re.compile(r"[^\W_]+(?:['’׳״-][^\W_]+)*")
 # A point or a colon inside a number or a word ends no sentence.
 _SENTENCE_END = re.compile(r"[?؟!;؛…]+|\n+|\.+(?!\w)")
+# What stands before a clause, at the end of so many characters after the last word.
+_STOP = re.compile(r"[,،:—–](?!\d)| - ")
+_MAX_STOP = 6
 
 
 @dataclass(frozen=True)
@@ -50,33 +54,52 @@ def without_marks(text: str) -> str:
     return "".join(seen)
 
 
-def quote_place(quote: str, text: str) -> re.Match[str] | None:
+@dataclass(frozen=True)
+class Quote:
+    """A quote in a text: the text, and where the quote begins and ends in it."""
+
+    text: str
+    start: int
+    end: int
+
+
+def quote_place(quote: str, text: str) -> Quote | None:
     """Return where ``text`` holds the quote word for word; any white space counts as one space.
 
     Both are without marks.
     """
     if not any(character.isalnum() for character in quote):
         return None
-    wanted = r"\s+".join(map(re.escape, quote.split()))
-    return re.search(rf"(?<!\w){wanted}(?!\w)", text)
+    # Each character of the text but repeated white space, with its place.
+    places = [
+        place
+        for place, character in enumerate(text)
+        if not character.isspace() or not text[max(0, place - 1) : place].isspace()
+    ]
+    folded = "".join(" " if text[place].isspace() else text[place] for place in places)
+    wanted = " ".join(quote.split())
+    found = whole_places(folded, wanted)
+    if not found:
+        return None
+    return Quote(text, places[found[0]], places[found[0] + len(wanted) - 1] + 1)
 
 
-def clause_of(quote: re.Match[str], fact: str) -> Clause:
+def clause_of(quote: Quote, fact: str) -> Clause:
     """Return the clauses that the quote touches.
 
     If it touches several, those are left out that share no informative word with the fact.
     """
     touched: list[tuple[str, bool]] = []
     sentences = []
-    for start, end, asks in _sentences(quote.string):
-        if end <= quote.start() or start >= quote.end():
+    for start, end, asks in _sentences(quote.text):
+        if end <= quote.start or start >= quote.end:
             continue
-        sentences.append(quote.string[start:end])
-        pieces = _clauses(quote.string, start, end)
+        sentences.append(quote.text[start:end])
+        pieces = _clauses(quote.text, start, end)
         for place, (first, last) in enumerate(pieces):
-            if last > quote.start() and first < quote.end():
+            if last > quote.start and first < quote.end:
                 is_last = place == len(pieces) - 1
-                touched.append((quote.string[first:last], asks and is_last))
+                touched.append((quote.text[first:last], asks and is_last))
     wanted = forms_of([fact])
     sharing = [each for each in touched if forms_of([each[0]]) & wanted]
     chosen = sharing or touched
@@ -117,17 +140,16 @@ def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
     "I don't eat meat, fish and eggs" is one clause, "I don't eat meat, I eat fish" are two.
     """
     cuts = [start]
-    previous = ""
+    previous, place = "", start
     for word in _WORD.finditer(text, start, end):
         folded = fold(word.group()).replace("’", "'")
-        gap = text[cuts[-1] : word.start()]
-        stopped = bool(re.search(r"(?:,|[،:—–]| - )\s*$", text[start : word.start()][-6:]))
+        stopped = _STOP.search(text[place : word.start()][-_MAX_STOP:]) is not None
         joined = previous in _AND or folded[:1] in ("ו", "و")
         own = folded in lexicon.STARTERS or is_negation(folded)
         asks = stopped and folded in lexicon.ASKING
-        if gap.strip() and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
+        if previous and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
             cuts.append(word.start())
-        previous = folded
+        previous, place = folded, word.end()
     pieces = list(zip(cuts, [*cuts[1:], end], strict=True))
     # "No, I'm vegetarian": the first word answers and negates nothing.
     return [each for each in pieces if not _is_answer(text[each[0] : each[1]])] or pieces

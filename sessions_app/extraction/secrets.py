@@ -29,7 +29,7 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
         if _names_password(text, words):
             return True
         has_digit = any(character.isdigit() for character in text)
-        if has_digit and any(word in lexicon.PINS for word in words):
+        if has_digit and _names_pin(words):
             return True
     if any(redact(content).count(mark) > content.count(mark) for mark in _MARKS):
         return True
@@ -52,12 +52,19 @@ def _names_password(text: str, words: list[str]) -> bool:
     )
 
 
+def _names_pin(words: list[str]) -> bool:
+    if any(word in lexicon.PINS for word in words):
+        return True
+    names_code = any(word in lexicon.CODES for word in words)
+    return names_code and any(word in lexicon.LOCKED for word in words)
+
+
 def _values(message: str) -> set[str]:
     """Return the words with a digit that follow the name of a secret, also in another sentence."""
     found: set[str] = set()
     for name in re.finditer(r"[^\W_]+(?:[ -][^\W_]+)?", message):
         words = words_of(name.group())
-        if _names_password(name.group(), words) or any(word in lexicon.PINS for word in words):
+        if _names_password(name.group(), words) or _names_pin(words):
             near = message[name.end() : name.end() + _NEAR]
             found |= {each for each in _VALUE.findall(near) if re.search(r"\d", each)}
             named = _IS.match(near)

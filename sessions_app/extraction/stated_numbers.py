@@ -39,13 +39,13 @@ _RELATIVE = {
     )
     for word in words.split()
 }
-# A year that isn't said is the one around the message.
+# A year that isn't stated is the one around the message.
 _YEAR, _TWO_MONTHS, _TWO_WEEKS = 366, 62, 14
 _MIN_PHONE, _MAX_PREFIX = 7, 4
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Numbers:
     numbers: set[str]
     clocks: set[tuple[int, int]]
     dates: list[tuple[int, int, int]]
@@ -63,19 +63,19 @@ def numbers_stand(fact: str, *, clause: str, written_on: date) -> bool:
     A whole date may stand for "tomorrow", a weekday or a day without its year, as counted from
     ``written_on``.
     """
-    told, said = _read(fact, is_fact=True), _read(clause, is_fact=False)
+    noted, stated = _read(fact, is_fact=True), _read(clause, is_fact=False)
     return (
-        all(_is_date_said(each, said, written_on) for each in told.dates)
-        and all(_is_clock_said(each, said) for each in told.clocks)
-        and all(each in said.numbers for each in told.numbers)
-        and all(any(_is_same_phone(each, phone) for phone in said.phones) for each in told.phones)
-        and told.months <= said.months | {part for each in said.dates for part in each[1:]}
-        and told.weekdays <= said.weekdays
-        and told.units <= said.units
+        all(_is_date_said(each, stated, written_on) for each in noted.dates)
+        and all(_is_clock_said(each, stated) for each in noted.clocks)
+        and all(each in stated.numbers for each in noted.numbers)
+        and all(_is_phone_stated(each, stated) for each in noted.phones)
+        and noted.months <= stated.months | {part for each in stated.dates for part in each[1:]}
+        and noted.weekdays <= stated.weekdays
+        and noted.units <= stated.units
     )
 
 
-def _read(text: str, *, is_fact: bool) -> _Said:
+def _read(text: str, *, is_fact: bool) -> _Numbers:
     text = without_marks(text)
     words = words_of(text)
     dates = [(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text)]
@@ -92,7 +92,7 @@ def _read(text: str, *, is_fact: bool) -> _Said:
     # "One" is a pronoun, too.
     named = {lexicon.NUMBER_WORDS[word] for word in words if word in lexicon.NUMBER_WORDS}
     numbers |= named - {"1"} if is_fact else named
-    return _Said(
+    return _Numbers(
         numbers,
         clocks,
         dates,
@@ -133,48 +133,52 @@ def _numbers(text: str) -> Iterator[str]:
         if re.fullmatch(r"\d+\.\d+", number):
             number = number.rstrip("0").rstrip(".")
         if number.isdigit():
-            number = number if len(number) > 1 and number[0] == "0" else str(int(number))
             number += "000" if _THOUSAND.match(text, found.end()) else ""
         yield number
 
 
-def _is_clock_said(clock: tuple[int, int], said: _Said) -> bool:
+def _is_clock_said(clock: tuple[int, int], stated: _Numbers) -> bool:
     hour, minute = clock
-    if clock in said.clocks:
+    if clock in stated.clocks:
         return True
     if minute == 0:
-        return str(hour) in said.numbers
-    return f"{hour}.{minute:02}".rstrip("0") in said.numbers
+        return str(hour) in stated.numbers
+    return f"{hour}.{minute:02}".rstrip("0") in stated.numbers
 
 
-def _is_date_said(told: tuple[int, int, int], said: _Said, written_on: date) -> bool:
-    year, month, day = told
-    if any(each in ((year, month, day), (year, day, month)) for each in said.dates):
+def _is_date_said(noted: tuple[int, int, int], stated: _Numbers, written_on: date) -> bool:
+    year, month, day = noted
+    if any(each in ((year, month, day), (year, day, month)) for each in stated.dates):
         return True
     try:
         away = (date(year, month, day) - written_on).days
     except ValueError:
         return False
-    if away in said.days:
+    if away in stated.days:
         return True
-    if date(year, month, day).weekday() in said.weekdays and abs(away) <= _TWO_WEEKS:
+    if date(year, month, day).weekday() in stated.weekdays and abs(away) <= _TWO_WEEKS:
         return True
-    in_year = abs(away) <= _YEAR or str(year) in said.numbers
+    in_year = abs(away) <= _YEAR or str(year) in stated.numbers
     short = {f"{day}/{month}", f"{month}/{day}", f"{day:02}/{month:02}", f"{month:02}/{day:02}"}
     short |= {f"{day}.{month}", f"{day}.{month:02}", f"{day:02}.{month:02}"}
-    if in_year and short & said.numbers:
+    if in_year and short & stated.numbers:
         return True
-    has_day = {str(day), f"{day:02}"} & said.numbers
-    if has_day and said.months:
-        return in_year and month in said.months
+    has_day = {str(day), f"{day:02}"} & stated.numbers
+    if has_day and stated.months:
+        return in_year and month in stated.months
     return bool(has_day) and abs(away) <= _TWO_MONTHS
 
 
-def _is_same_phone(told: str, said: str) -> bool:
+def _is_phone_stated(phone: str, stated: _Numbers) -> bool:
+    """Return whether the digits are those of a telephone number, or one long number."""
+    return phone in stated.numbers or any(_is_same_phone(phone, each) for each in stated.phones)
+
+
+def _is_same_phone(noted: str, stated: str) -> bool:
     """Return whether the numbers differ at most in their country code or leading zero."""
-    short, long = sorted((told.lstrip("0"), said.lstrip("0")), key=len)
+    short, long = sorted((noted.lstrip("0"), stated.lstrip("0")), key=len)
     enough = len(short) >= _MIN_PHONE and len(long) - len(short) < _MAX_PREFIX
-    return told == said or (enough and long.endswith(short))
+    return noted == stated or (enough and long.endswith(short))
 
 
 def _named(word: str, what: str) -> Iterator[int]:

@@ -42,7 +42,8 @@ def _words(text: str) -> Words:
 
 
 NEGATIONS = _words("""
-    not no never none except formerly previously excepto exceto menos кроме раньше إلا سابقا
+    not no never none except quit quits almost nearly barely hardly כמעט בקושי casi deje quase
+    parei deixei почти бросил* перестал* بطلت توقفت formerly previously excepto exceto menos кроме раньше إلا سابقا
     niet geen nooit ikke inte tidak bukan degil yok
     none nothing nobody without cannot dont doesnt isnt arent cant wont didnt wasnt
     havent hasnt hadnt couldnt shouldnt wouldnt werent stopped unable dislike dislikes closed unpaid
@@ -77,7 +78,7 @@ ASKING_ANYWHERE = _words("ли чи")
 
 DOUBTS = _words("""
     if unless whether maybe perhaps possibly probably might wish suppose supposing imagine guess
-    doubt think hopefully hope unsure assuming considering kidding joking pretend seems supposedly
+    doubt think dream dreaming someday חולם חולמת sueno sonho мечта* أحلم يبدو hopefully hope unsure assuming considering kidding joking pretend seems supposedly
     אם אולי ייתכן יתכן נניח הלוואי כנראה חושב חושבת מקווה בתנאי במידה אילו ספק
     quiza quizas ojala supongo creo posiblemente probablemente imagina dudo acaso pensando
     talvez tomara acho suponho possivelmente provavelmente caso oxala duvido
@@ -88,7 +89,7 @@ DOUBTS = _words("""
 DOUBT_PHRASES = tuple(
     fold(each)
     for each in (
-        "not sure", "in case", "let's say", "had i", "as long as", "thinking of", "thinking about", "used to",
+        "not sure", "in case", "let's say", "had i", "as long as", "thinking of", "thinking about", "used to", "one day", "נראה לי", "me parece", "parece que",
         "לא בטוח", "לא בטוחה", "tal vez", "a lo mejor", "no estoy segur", "puede que", "quem sabe",
         "pode ser", "não tenho certeza", "не уверен", "مش متأكد", "لست متأكد", "يا ريت",
         "في حال",
@@ -101,7 +102,7 @@ PORTUGUESE_IF = _words("""
     """)
 # "I would like a cake" may be noted as "would like a cake", not as "gets a cake".
 WISHES = _words("""
-    want* would could plan plans planning planned intend* going
+    want* will would could plan plans planning planned intend* going
     רוצה רוצים רציתי אשמח ישמח תשמח מתכנן מתכננת מתכננים שוקל שוקלת שוקלים מעוניין מעוניינת
     quiero quiere queremos quisiera querria gustaria planeo planea planeamos pienso piensa desea
     quero quer queria queremos gostaria pretendo pretende planejo planeja deseja
@@ -131,7 +132,8 @@ ORDERS = _words("""
 ORDER_PHRASES = tuple(
     fold(each)
     for each in (
-        "from now on", "you must", "you should", "you have to", "you will always", "your new rule",
+        "from now on",  "from today", "מהיום", "desde hoy", "a partir de hoje", "с сегодняшнего дня",
+        "you must", "you should", "you have to", "you will always", "your new rule",
         "system prompt", "system rule", "new rule", "new instruction",
         "כלל חדש", "הוראה חדשה", "nueva regla", "nova regra", "новое правило", "قاعدة جديدة", "your instructions", "your rules", "answer me as", "act as", "מעכשיו",
         "מהיום והלאה", "אתה חייב", "את חייבת", "עליך ל", "ההוראות שלך", "a partir de ahora",
@@ -193,7 +195,8 @@ LINKS = _words("""
     אבל
     """)
 BUSINESS = _words("""
-    business shop store restaurant bakery kitchen delivery cafe salon clinic
+    business shop store hours menu parking branch staff horario cardapio estacionamento קופה שעות חניה תפריט
+    часы график меню парковк* دوام ساعات restaurant bakery kitchen delivery cafe salon clinic
     עסק חנות מסעדה מאפייה מטבח משלוח משלוחים קונדיטוריה מספרה קליניקה
     negocio tienda restaurante panaderia cocina entrega envio envios pasteleria cafeteria
     loja padaria cozinha entregas confeitaria
@@ -265,6 +268,15 @@ PASSWORD_PHRASES = tuple(
 PINS = _words("""
     pin pincode pass pwd credentials cvv cvc cvv2 otp token tokens secret קוד-סודי פין clave claves pin-code пин пин-код
     пинкод цвв ключ api-key apikey סודי סודית secreto secreta segredo secreta секрет*
+    """)
+# A code for one of these is a secret; that of a door or a post office isn't.
+CODES = _words("code codes קוד codigo clave код кода رمز كود")
+LOCKED = _words("""
+    atm security card credit debit bank safe vault verification login alarm sms app
+    אבטחה אשראי האשראי כרטיס לכרטיס כספת לכספת בנק לבנק אימות אזעקה לאזעקה
+    seguridad tarjeta banco caja alarma verificacion seguranca cartao cofre alarme verificacao
+    безопасност* карт* банк* сейф* сигнализац* подтвержден* الأمان أمان البطاقة بطاقتي البنك الخزنة
+    التحقق تحقق
     """)
 PAYMENT_CARDS = _words("""
     card cards visa mastercard amex iban כרטיס אשראי ויזה tarjeta tarjetas cartao cartoes بطاقة بطاقتي

@@ -89,6 +89,27 @@ def test_the_owner_may_say_how_the_business_is(learning: Learning) -> None:
     assert memories()[0].metadata == {}
 
 
+@pytest.mark.parametrize(
+    "number", ["4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005"]
+)
+@pytest.mark.parametrize("chat", [CLIENT, GODFATHER])
+def test_the_number_of_a_card_is_not_remembered_by_command(
+    learning: Learning, number: str, chat: str
+) -> None:
+    (answer,) = learning.world.say(chat, f"/remember my card is {number}")
+    assert "card number" in answer
+    assert number not in answer
+    assert contents() == []
+
+
+@pytest.mark.parametrize(
+    "kept", ["my card ends in 1111", "the wifi password is hunter22", "my PIN is 4821"]
+)
+def test_what_a_person_asks_to_remember_is_remembered(learning: Learning, kept: str) -> None:
+    learning.world.say(CLIENT, f"/remember {kept}")
+    assert contents() == [kept]
+
+
 def _tables_with(text: str) -> set[str]:
     """The tables of which a row holds the text, however it is stored."""
     with connection.cursor() as cursor:

@@ -7,6 +7,7 @@ from functools import partial
 
 from django.db import DatabaseError
 
+from cards_app.rules.numbers import holds_card_number
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.facade import MAX_CONTENT, NewMemory
 from memories_app.models import Visibility
@@ -21,12 +22,17 @@ logger = logging.getLogger(__name__)
 
 
 def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
-    """Store the fact as a memory, only for the godfather or only for this chat."""
+    """Store the fact as a memory, only for the godfather or only for this chat.
+
+    The number of a payment card is refused: staff and prompts would show it.
+    """
     language = turn.chat.language
     if not fact:
         return say("remember_usage", language)
     if len(fact) > MAX_CONTENT:
         return say("remember_too_long", language, length=len(fact), most=MAX_CONTENT)
+    if holds_card_number(fact):
+        return say("remember_card", language)
     owner = is_owners(turn)
     try:
         memory_remember(
