@@ -1,8 +1,8 @@
 """Redact what chats kept of erased texts besides their answers.
 
 These are messages of the assistant that no turn made, quotations, notes and raw deliveries. They
-have no record of their source: those that quote a text which was said or shown in their chat are
-taken to have it from there. People's own messages stay.
+have no record of their source: those that quote a text which was said or shown in their chat
+before are taken to have it from there. People's own messages stay.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[KeptText]:
         quoted = message.metadata["quoted"]
         if found.cleaned(quoted) != quoted:
             yield KeptText("message", message.pk, partial(sweep.remove_quote, message))
-    for note in Note.objects.filter(chat=chat_id).only("text"):
-        left = found.quotes_cut(note.text)
-        if left != note.text:
+    # Staff write them with the conversation before their eyes, in their own words, too.
+    for note in Note.objects.filter(chat=chat_id, created_at__gte=since).only("text"):
+        left, removed = found.cut(note.text)
+        if removed:
             yield KeptText("note", note.pk, partial(_redact_note, sweep, note, left))
     for key in _holding(InboundDelivery.objects.filter(chat=chat_id), found, since):
         rows = InboundDelivery.objects.filter(pk=key)

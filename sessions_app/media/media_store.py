@@ -40,8 +40,11 @@ def media_row_create(message: Message, refused: str = "") -> MediaFile | None:
     """
     if message.kind not in KINDS or not message.media or message.revoked_at:
         return None
-    state = MediaState.REFUSED if refused else MediaState.PENDING
-    return MediaFile.objects.create(message=message, state=state, error_code=refused)
+    return MediaFile.objects.create(
+        message=message,
+        state=MediaState.REFUSED if refused else MediaState.PENDING,
+        error_code=refused,
+    )
 
 
 def attachment_store(

@@ -25,7 +25,7 @@ from tests.world import CLIENT, OTHER_CLIENT
 pytestmark = pytest.mark.django_db
 
 RECEIPT = {
-    *("receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe", "probe_details"),
+    *("receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe", "probe_details", "left"),
 }
 SECRET = "The gate code is zebra4711"
 DOCUMENT = "documents/decisions/use-postgres/"

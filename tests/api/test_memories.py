@@ -294,7 +294,16 @@ def test_forgetting_gives_a_receipt_and_then_404(api: Api) -> None:
     assert answer.status_code == 200
     receipt = answer.json()
     assert set(receipt) == {
-        *("receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe", "probe_details")
+        *(
+            "receipt_id",
+            "kind",
+            "object_id",
+            "forgotten_at",
+            "swept",
+            "probe",
+            "probe_details",
+            "left",
+        )
     }
     assert (receipt["kind"], receipt["probe"]) == ("memory", "absent")
     assert receipt["swept"]["memories_app_memory"] == 1

@@ -182,7 +182,16 @@ def test_clearing_leaves_a_receipt_and_nothing_else(api: Api, path: str) -> None
     assert receipt.status_code == 200
     document = receipt.json()
     assert set(document) == {
-        *("receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe", "probe_details"),
+        *(
+            "receipt_id",
+            "kind",
+            "object_id",
+            "forgotten_at",
+            "swept",
+            "probe",
+            "probe_details",
+            "left",
+        ),
     }
     assert document["object_id"] == path.split("/")[1]
     assert document["probe"] == "absent"

@@ -44,6 +44,10 @@ MADE_WHEN_CALLED = {
         "names have at most 255 characters",
         [re.escape(NAME) + r"(?:\.(\d{1,9}))?"],
     ),
+    "f'\\\\({re.escape(CLIENTS_MEMORY + name)}, {cut}'": (
+        "names in labels have at most 60 characters",
+        [rf"\({re.escape('memory of ' + 'a1 -' * 15)}, (?=[\d-]+\) \[forgotten\])"],
+    ),
     "pattern": ("kept in a table, where it is found", []),
     "f'{words}|{ours}'": ("kept under a name, where it is found", []),
     "translate(composed)": (

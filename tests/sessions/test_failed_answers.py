@@ -17,6 +17,7 @@ from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.limits.usage_limits import UsageLimits
 from sessions_app.models import Turn
+from sessions_app.models.turns import APOLOGY_FOR
 from tests.world import CLIENT, GODFATHER, World, message_from, remember
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +30,11 @@ def use_model(world: World, script: Script) -> ScriptedChatModel:
     model = ScriptedChatModel(script)
     world.dependencies = replace(world.dependencies, chat_model=model)
     return model
+
+
+def question() -> Turn:
+    """The turn of the question, not that of the apology for it."""
+    return Turn.objects.exclude(context__has_key=APOLOGY_FOR).get()
 
 
 def out_of_order(_: ChatRequest) -> str:
@@ -48,8 +54,8 @@ def test_an_answer_that_cannot_be_stored_ends_in_an_apology_at_once(
 ) -> None:
     use_model(world, lambda _: answer)
     assert world.say(CLIENT, "hello") == [APOLOGY]
-    turn = Turn.objects.get()
-    assert (turn.state, turn.outcome, turn.error_code) == ("sent", "failed", "answer_fault")
+    turn = question()
+    assert (turn.state, turn.outcome, turn.error_code) == ("failed", "failed", "answer_fault")
     assert "could not be made or stored" in turn.error
     assert world.say(CLIENT, "/help") != [APOLOGY]
 
@@ -63,8 +69,8 @@ def test_a_fault_of_any_class_ends_in_an_apology_at_once(
 
     model = use_model(world, breaks)
     assert world.say(CLIENT, "hello") == [APOLOGY]
-    turn = Turn.objects.get()
-    assert (turn.state, turn.outcome, turn.error_code) == ("sent", "failed", "answer_fault")
+    turn = question()
+    assert (turn.state, turn.outcome, turn.error_code) == ("failed", "failed", "answer_fault")
     assert fault.__name__ in turn.error
     assert len(model.requests) == 2
 
@@ -84,8 +90,8 @@ def test_a_turn_that_each_worker_left_says_so(world: World) -> None:
     world.receive(message_from(CLIENT, "hello"))
     Turn.objects.update(attempts=3)
     world.work()
-    turn = Turn.objects.get()
-    assert (turn.state, turn.outcome, turn.error_code) == ("sent", "failed", "answer_cut_off")
+    turn = question()
+    assert (turn.state, turn.outcome, turn.error_code) == ("failed", "failed", "answer_cut_off")
 
 
 def test_an_answer_made_of_memories_is_told_from_an_apology(world: World) -> None:
@@ -93,8 +99,13 @@ def test_an_answer_made_of_memories_is_told_from_an_apology(world: World) -> Non
     use_model(world, out_of_order)
     world.say(CLIENT, "Where is the parking, is it behind the house?")
     world.say(CLIENT, "Who sells umbrellas?")
-    told = [(turn.outcome, turn.error_code) for turn in Turn.objects.order_by("id")]
-    assert told == [("from_memory", "model_unreachable"), ("failed", "model_unreachable")]
+    told = [(turn.state, turn.outcome, turn.error_code) for turn in Turn.objects.order_by("id")]
+    assert told == [
+        ("sent", "from_memory", "model_unreachable"),
+        # What was sent is the apology.
+        ("failed", "failed", "model_unreachable"),
+        ("sent", "failed", "model_unreachable"),
+    ]
 
 
 def test_without_a_model_each_answer_is_from_memory(world: World) -> None:

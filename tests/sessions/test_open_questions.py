@@ -408,7 +408,8 @@ def test_a_fault_of_ours_ends_with_an_apology_and_needs_attention(
         world.work()
     assert [part.text for part in world.provider.sent] == [SORRY]
     turn = turn_of("When do you open?")
-    assert (turn.state, turn.error) == ("failed", "ZeroDivisionError: a fault")
+    assert (turn.state, turn.error_code) == ("failed", "answer_fault")
+    assert str(turn.error).endswith("ZeroDivisionError: a fault")
     assert attention_count() == 1
 
 

@@ -49,6 +49,8 @@ NAMES = [
     "prompt_tokens",
     "completion_tokens",
     "timings",
+    "outcome",
+    "error_code",
     "error",
     "attempts",
     "asked_at",
