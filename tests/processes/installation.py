@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 import httpx
 import psutil
@@ -44,7 +43,6 @@ from tests.processes.waiting import wait_until
 COMMAND_SECONDS = 120
 # Below those that Linux and macOS give to whoever asks for any.
 PORTS = (15_000, 32_000)
-_PORT_FILES: list[IO[str]] = []
 # The workers of all lanes.
 WORKERS = 10
 # Where a run of the tests shares what it made.
@@ -344,11 +342,10 @@ def free_port() -> int:
     folder.mkdir(exist_ok=True)
     while True:
         port = random.randrange(*PORTS)
-        # Locked as long as it is open.
-        file = (folder / str(port)).open("w")
+        # Locked as long as it is open, which is until the process ends.
+        file = os.open(folder / str(port), os.O_WRONLY | os.O_CREAT, 0o600)
         with suppress(OSError), socket.socket() as probe:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             probe.bind(("127.0.0.1", port))
-            _PORT_FILES.append(file)
             return port
-        file.close()
+        os.close(file)
