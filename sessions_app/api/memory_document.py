@@ -15,7 +15,7 @@ from memories_app.memory_documents.api.memory_document_api import (
     document_location,
     location,
 )
-from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_FORGOTTEN
+from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
@@ -26,7 +26,7 @@ from sessions_app.presentation.serializers import ReceiptSerializer
 class MemoryDocumentView(DocumentView):
     scopes = {**DocumentView.scopes, "DELETE": "forget"}
     staff_rights = {**DocumentView.staff_rights, "DELETE": ["memories_app.delete_memorydocument"]}
-    answers = {**DocumentView.answers, "DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    answers = {**DocumentView.answers, "DELETE": [CHANGED_MEANWHILE]}
     raises = {**DocumentView.raises, **FORGETTING}
 
     @described(

@@ -18,7 +18,6 @@ from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
-    NOT_FORGOTTEN,
     NOT_MODIFIED,
 )
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
@@ -199,7 +198,7 @@ class FilesView(ListView):
 class FileView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_sourcedocument"]}
-    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
 
     def document(self, document_id: UUID) -> Any:

@@ -138,12 +138,6 @@ WITH_KEY = (
     ),
 )
 NOT_MODIFIED = "What `If-None-Match` names is still so."
-NOT_FORGOTTEN = Refusal(
-    409,
-    "It was said again meanwhile: nothing was forgotten.",
-    code="conflict",
-    detail="Nothing was forgotten, everything is as it was. Try again.",
-)
 CHANGED_MEANWHILE = Refusal(
     412,
     "It was changed since it was read.",

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_FORGOTTEN, NOT_MODIFIED
+from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -52,7 +52,7 @@ class ChatsView(ListView):
 class ChatView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chat"]}
-    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
 
     @described(

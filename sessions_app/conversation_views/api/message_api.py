@@ -20,7 +20,6 @@ from rest_framework.response import Response
 from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
-    NOT_FORGOTTEN,
     NOT_MODIFIED,
     conflicting,
 )
@@ -67,7 +66,7 @@ class MessagesView(ListView):
     scopes = {"GET": "read", "POST": "write", "DELETE": "forget"}
     answers = {
         "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
-        "DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE],
+        "DELETE": [CHANGED_MEANWHILE],
     }
     raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
     queryset = Message.objects.values_list(*COLUMNS, named=True)
@@ -166,7 +165,7 @@ class MessagesView(ListView):
 
 class OneMessageView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
-    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
 
     def message(self, session_id: UUID, message_id: UUID) -> Message:

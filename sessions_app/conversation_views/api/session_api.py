@@ -15,7 +15,6 @@ from rest_framework.reverse import reverse
 
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
-    NOT_FORGOTTEN,
     NOT_MODIFIED,
     conflicting,
 )
@@ -133,7 +132,7 @@ def _session_answer(session: ChatSession, *, is_new: bool) -> Response:
 class OneSessionView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
-    answers = {"DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
 
     @described(

@@ -14,7 +14,6 @@ from memories_app.models import Memory
 from memories_app.store.facade import memory_patch
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
-    NOT_FORGOTTEN,
     NOT_MODIFIED,
     conflicting,
 )
@@ -61,7 +60,7 @@ class MemoryView(ApiView):
             conflicting("It was superseded.", "The memory was superseded: change the newer one."),
             CHANGED_MEANWHILE,
         ],
-        "DELETE": [NOT_FORGOTTEN, CHANGED_MEANWHILE],
+        "DELETE": [CHANGED_MEANWHILE],
     }
     raises = RAISES
 
