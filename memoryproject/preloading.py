@@ -21,7 +21,7 @@ from django.utils import translation
 from django_q.models import OrmQ
 
 from memoryproject.foundation.integrations.configured import load_models_early
-from memoryproject.foundation.text.english import stem
+from memoryproject.foundation.text.stems import stem
 from sessions_app.embedding.facade import load_early
 from sessions_app.schedules import PLANNED
 

@@ -22,7 +22,7 @@ from memories_app.facts.fact_parser import (
     Token,
     tokens_of,
 )
-from memoryproject.foundation.text.english import stem
+from memoryproject.foundation.text.stems import stem
 
 # Longer texts state more than one thing.
 MAX_TOKENS = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memories_app.facts import lexicon
 from memories_app.facts.fact_parser import WORD, folded, tokens_of
 from memoryproject.foundation.text import english_words, hebrew_words
-from memoryproject.foundation.text.english import stem
+from memoryproject.foundation.text.stems import stem
 
 _GRAMMAR = english_words.FUNCTION | hebrew_words.FUNCTION
 

@@ -1,8 +1,8 @@
-"""The relevance of a message, judged together with the messages around it.
+"""The relevance of a message, judged together with the messages around it. Pure.
 
 A line of a conversation seldom names its own topic: "It's a mix of drama and romance!" answers a
-question two lines above. So the features include the line's own words and vector, those of the
-lines around it, its speaker, its time, and whether it states or asks.
+question two lines above. So the features include the vector of the line, the words and the vectors
+of the lines around it, its speaker and its time.
 
 The weights and the curve are fitted by ``benchmarks/fit_message_features.py`` on conversations
 with labelled questions; docs/recall.md describes the data.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -21,18 +21,15 @@ from numpy.typing import NDArray
 
 from memoryproject.foundation.retrieval.query import (
     ASKING,
-    LexicalQuery,
     QueryTerm,
     is_informative,
     query_terms,
 )
-from memoryproject.foundation.retrieval.reranking import (
-    CountedTexts,
+from memoryproject.foundation.retrieval.relevance import (
     Floats,
-    array_of,
-    match_matrix,
+    Mask,
+    WeighedWords,
     probabilities,
-    weighted_sum,
 )
 from memoryproject.foundation.retrieval.subqueries import (
     COMPARED_LENGTH,
@@ -44,7 +41,6 @@ from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
 Numbers: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 # Words of lines this far away count as the line's own. Vectors reach further; each line counts less
 # than the one before it.
@@ -52,52 +48,7 @@ WINDOW = 2
 REACH, DECAY = 4, 0.6
 # A line without a vector is scored like a line about another topic.
 UNKNOWN = -2.0
-# Scales the column to the size of the others.
-NATS = 10.0
 
-_TIME_WORDS = frozenset(
-    [
-        "yesterday",
-        "today",
-        "tonight",
-        "last",
-        "next",
-        "ago",
-        "week",
-        "weekend",
-        "month",
-        "year",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "recently",
-        "just",
-        "tomorrow",
-    ]
-)
-_TIME_NUMBERS = re.compile(r"\b\d{4}\b|\d{1,2}[./]\d{1,2}")
-_HEBREW_TIME = re.compile(r"אתמול|היום|מחר|שעבר|שעברה|הבא|הבאה|לפני|שבוע|חודש|שנה|יום")
-_ASKS_TIME = re.compile(
-    r"^\s*when\b|\bwhat (?:year|month|day|date|time)\b|\bhow long\b|(?<!\w)(?:מתי|כמה זמן)(?!\w)"
-    r"|באיזה (?:יום|תאריך)|באיזו (?:שנה|שעה)",
-    re.IGNORECASE,
-)
 _WORD = re.compile(r"\w+")
 _MARKS_AROUND = re.compile(r"^\W+|\W+$")
 _SPEAKER = re.compile(r"\s*([^\W\d_][^\n:]{0,39}):\s")
@@ -107,82 +58,48 @@ _SPEAKER = re.compile(r"\s*([^\W\d_][^\n:]{0,39}):\s")
 class Weights:
     """The weight of each kind of evidence, in log-odds a unit.
 
-    words: the information of the question's words that the line holds. together: the share of the
-    question that it and the lines around it hold. topic: the closeness of its vector, in log-odds.
-    topic_around: the closeness of the vectors around it. speaker: the question names its speaker.
-    asks: it is a question itself. length: the logarithm of its length. time: it states a time and
-    the question asks for one. period: its date is in the period that the question names.
+    together: the share of the question's words that the line and those around it hold. topic: the
+    closeness of its vector, in log-odds. topic_around: the closeness of the vectors around it.
+    speaker: the question names its speaker. period: its date is in the period that the question
+    names.
     """
 
-    words: float
     together: float
     topic: float
     topic_around: float
     speaker: float
-    asks: float
-    length: float
-    time: float
     period: float
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Converts a sum of evidence into the probability that the line answers the question."""
+class Scorer:
+    """Weights, and the logistic curve that makes probabilities of their sums."""
 
+    weights: Weights
     slope: float
     offset: float
 
-    def chances(self, totals: Floats) -> Floats:
-        """Return the probabilities, each in [0, 1]."""
-        return probabilities(self.slope * totals + self.offset)
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """Weights with the curve that was fitted for them."""
-
-    weights: Weights
-    curve: Curve
-
     def evidence(self, features: Floats) -> Floats:
         """Return the weighted sum of each row, which ranks the lines."""
-        total: Floats = features @ array_of(self.weights)
+        total: Floats = features @ np.array(astuple(self.weights))
         return total
 
     def chances(self, features: Floats) -> Floats:
         """Return for each row the probability that its line answers the question, in [0, 1]."""
-        return self.curve.chances(self.evidence(features))
+        return probabilities(self.slope * self.evidence(features) + self.offset)
 
 
 # Both fitted by benchmarks/fit_message_features.py, rounded.
 WITH_VECTORS = Scorer(
-    Weights(
-        words=1.02,
-        together=5.5,
-        topic=0.5,
-        topic_around=1.99,
-        speaker=2.63,
-        asks=-0.94,
-        length=0.42,
-        time=1.97,
-        period=5.04,
-    ),
-    Curve(slope=0.78, offset=-7.13),
+    Weights(together=5.5, topic=0.75, topic_around=1.9, speaker=2.6, period=5.0),
+    slope=0.6,
+    offset=-5.3,
 )
-# For a question in a language that the embedder doesn't support.
+# Without a vector of the question or of the line.
 BY_WORDS = Scorer(
-    Weights(
-        words=2.11,
-        together=7.14,
-        topic=0.0,
-        topic_around=0.0,
-        speaker=2.63,
-        asks=-0.8,
-        length=0.38,
-        time=1.87,
-        period=5.1,
-    ),
-    Curve(slope=0.82, offset=-7.94),
+    Weights(together=9.0, topic=0.0, topic_around=0.0, speaker=2.6, period=5.0),
+    slope=0.82,
+    offset=-8.0,
 )
 
 # A word in a larger share of the lines than this says nothing about the topic of one of them, above
@@ -200,81 +117,51 @@ NAMES = tuple(Weights.__dataclass_fields__)
 class Lines:
     """Lines of a conversation as evidence for one question, in rows.
 
-    They are in the order in which they were sent, those of one segment together. words: the index
-    terms that the question asks for. topics: the log-odds of each vector being about the question's
+    They are in the order in which they were sent, those of one segment together. held: which words
+    of the question each holds. topics: the log-odds of each vector being about the question's
     topic, NaN without a vector (if the question itself has none, no line has). segments: lines of
-    one segment are adjacent in one conversation. ask: it is a question itself. tell_time: it names
-    a time. speakers: of each, with the name's first word, as ``speaker_hashes`` returns them, in
-    two columns. period_fits: see ``best_fit``.
+    one segment are adjacent in one conversation. speakers: the name of each, "" for none.
+    period_fits: see ``best_fit``.
     """
 
-    words: CountedTexts
+    held: Mask
     topics: Floats
     segments: Numbers
-    ask: Mask
-    tell_time: Mask
-    speakers: Numbers
+    speakers: Sequence[str]
     period_fits: Floats
 
     def __len__(self) -> int:
         return len(self.segments)
 
 
-def ends_as_question(text: str) -> bool:
-    """Return whether the text ends with a question mark."""
-    return text.rstrip().endswith(("?", "؟", "？"))
-
-
-def tells_time(text: str) -> bool:
-    """Return whether the text names a time, such as "yesterday"."""
-    # Words are looked up in a set: a regular expression with all of them takes ten times as long.
-    return (
-        not _TIME_WORDS.isdisjoint(_WORD.findall(text.lower()))
-        or bool(_TIME_NUMBERS.search(text))
-        or (not text.isascii() and bool(_HEBREW_TIME.search(text)))
-    )
-
-
-def speaker_hashes(name: str) -> tuple[int, int]:
-    """Return the hashes of a speaker's name and of its first word; 0 for no name.
-
-    They differ between processes.
-    """
-    first = _bare(name.split()[0]) if name.strip() else ""
-    return (hash(name), hash(first)) if first else (0, 0)
-
-
-def features_of(question: str, query: LexicalQuery, lines: Lines) -> Floats:
+def features_of(question: str, words: WeighedWords, lines: Lines) -> Floats:
     """Return one row for each line, with one column for each of ``NAMES``."""
-    segments = lines.segments
-    matches = match_matrix(query, lines.words)
     topic = np.where(np.isnan(lines.topics), UNKNOWN, lines.topics)
-    asks_time = bool(_ASKS_TIME.search(question))
     columns = [
-        weighted_sum(query, matches) / NATS,
-        weighted_sum(query, _features_around(matches > 0, segments)) / (query.total or 1.0),
+        words.shares(_held_around(lines.held, lines.segments)),
         topic,
-        _around(1 / (1 + np.exp(-topic)), segments),
+        _around(1 / (1 + np.exp(-topic)), lines.segments),
         _by_asked_speaker(question, lines.speakers),
-        lines.ask.astype(float),
-        np.log1p(lines.words.lengths),
-        (lines.tell_time & asks_time).astype(float),
         lines.period_fits,
     ]
     return np.stack(columns, axis=1)
 
 
-def everyday_words(terms: Sequence[QueryTerm], frequencies: Sequence[int], lines: int) -> set[str]:
+def chances(features: Floats, *, compared: Mask) -> Floats:
+    """Return the probability of each line; ``compared``: it and the question have a vector."""
+    found: Floats = np.where(compared, WITH_VECTORS.chances(features), BY_WORDS.chances(features))
+    return found
+
+
+def everyday_words(terms: Sequence[QueryTerm], counts: Sequence[int], lines: int) -> set[str]:
     """Return the informative words of a question that occur everywhere in a conversation.
 
-    ``lines`` is the length of the conversation; ``frequencies`` gives the number of lines with each
-    word.
+    ``counts`` gives the number of lines with each word, among so many ``lines``.
     """
     return {
         term.word
-        for term, frequency in zip(terms, frequencies, strict=True)
-        if term.kind in (Kind.NAME, Kind.PLAIN)
-        and frequency > EVERYDAY_SHARE * max(lines, FEW_LINES)
+        for term, count in zip(terms, counts, strict=True)
+        if term.kind in (Kind.NAME, Kind.PLAIN) and count > EVERYDAY_SHARE * max(lines, FEW_LINES)
     }
 
 
@@ -294,31 +181,30 @@ def _around(values: Floats, segments: Numbers) -> Floats:
     return total
 
 
-def _features_around(held: Mask, segments: Numbers) -> Mask:
-    """Return for each word and line whether the line or one within ``WINDOW`` holds it."""
+def _held_around(held: Mask, segments: Numbers) -> Mask:
+    """Return for each line and word whether the line or one within ``WINDOW`` holds it."""
     best = held.copy()
     for step in range(1, min(WINDOW + 1, len(segments))):
-        same = segments[step:] == segments[:-step]
-        best[:, step:] |= held[:, :-step] & same
-        best[:, :-step] |= held[:, step:] & same
+        same = (segments[step:] == segments[:-step])[:, None]
+        best[step:] |= held[:-step] & same
+        best[:-step] |= held[step:] & same
     return best
 
 
-def _by_asked_speaker(question: str, speakers: Numbers) -> Floats:
+def _by_asked_speaker(question: str, speakers: Sequence[str]) -> Floats:
     """Return 1.0 for the lines whose speaker the question may ask about.
 
     The question names the line's speaker and no other one, or it doesn't ask for one speaker at
     all. Where few lines have a speaker, those are labels, such as "Rent: 4500".
     """
-    if np.count_nonzero(speakers[:, 0]) <= SPEAKING_SHARE * len(speakers):
-        return np.ones(len(speakers))
+    names = [_bare(name) for name in speakers]
+    if sum(map(bool, names)) <= SPEAKING_SHARE * len(names):
+        return np.ones(len(names))
     words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
-    names, first = np.ascontiguousarray(speakers.T)
-    hashes = np.array([hash(word) for word in words if word], np.int64)
-    named = names[(first == hashes[:, None]).any(axis=0) & (names != 0)]
-    if not len(named) or (named != named[0]).any():
-        return np.ones(len(speakers))
-    return (names == named[0]).astype(float)
+    named = {name for name in names if name and _bare(name.split()[0]) in words}
+    if len(named) != 1:
+        return np.ones(len(names))
+    return np.array([float(name in named) for name in names])
 
 
 def _bare(word: str) -> str:

@@ -14,8 +14,6 @@ from memoryproject.foundation.text.chunks import cut_text
 MARK = "…"
 # A shorter part of a word is in too many others.
 MIN_FORM_LENGTH = 3
-# Index terms begin with one of these where they aren't written forms of a word.
-_NOT_WRITTEN = "@*?"
 
 
 def best_passage(text: str, query: str, *, tokens: int) -> str:
@@ -46,7 +44,7 @@ def _shared(passage: str, forms: list[set[str]]) -> int:
 
 def _forms(term: QueryTerm) -> set[str]:
     """Return the beginnings of the words that count as this one."""
-    written = {form.lstrip("~=") for form, _ in term.alternatives if form[0] not in _NOT_WRITTEN}
+    written = {form.lstrip("~") for form in term.forms}
     # The stem of "delivery" is "deliveri".
     stems = {form[:-1] if form.endswith("i") else form for form in written}
     return {form for form in stems if len(form) >= MIN_FORM_LENGTH} or stems

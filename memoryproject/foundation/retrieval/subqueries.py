@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from memoryproject.foundation.retrieval.query import (
-    QueryTerm,
-    informative_terms,
-    is_informative,
-    query_terms,
-)
+from memoryproject.foundation.retrieval.query import QueryTerm, is_informative, query_terms
 
 MAX_PARTS = 4
 
@@ -345,50 +340,3 @@ def query_parts(message: str) -> list[QueryPart]:
     """Return the message itself, then the questions in it, if it holds more than one."""
     texts = [message, *question_parts(message)]
     return [QueryPart(text, query_terms(text)) for text in texts]
-
-
-# The number of bits in a bigint without its sign.
-MAX_WORDS = 63
-# Of texts with the same words only so many are examined, the shortest first.
-MAX_SIMILAR = 100
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of a query's texts: the bit of each word, by its alternatives.
-
-    ``informative`` holds the bits of the words with content.
-    """
-
-    bits: Mapping[tuple[tuple[str, float], ...], int]
-    informative: int
-
-    def of_terms(self) -> dict[str, int]:
-        """Return for each index term the bits of the words that it matches."""
-        found: dict[str, int] = {}
-        for alternatives, bit in self.bits.items():
-            for form, _ in alternatives:
-                found[form] = found.get(form, 0) | bit
-        return found
-
-
-def words_of(subqueries: Sequence[QueryPart]) -> Words:
-    """Return the distinct words of all texts, at most ``MAX_WORDS``.
-
-    Words of the questions in a message come before its other words.
-    """
-    terms = [term for text in [*subqueries[1:], subqueries[0]] for term in text.terms]
-    bits: dict[tuple[tuple[str, float], ...], int] = {}
-    for term in terms:
-        if term.alternatives not in bits and len(bits) < MAX_WORDS:
-            bits[term.alternatives] = 1 << len(bits)
-    known = [term for term in terms if term.alternatives in bits]
-    informative = 0
-    for term in informative_terms(known):
-        informative |= bits[term.alternatives]
-    return Words(bits, informative)
-
-
-def known_terms(text: QueryPart, words: Words) -> list[QueryTerm]:
-    """Return the text's terms that have a bit."""
-    return [term for term in text.terms if term.alternatives in words.bits]

@@ -22,12 +22,6 @@ _ENDINGS = (
 # A plural in "ות" belongs to a singular in "ה", and a construct state in "ת" to one in "ה".
 _FEMININE_ENDINGS = ("ות", "ת", "תו", "תה", "תי", "תכ")
 
-# Letters that stand for vowels, and the affixes of a root.
-_VOWELS = re.compile("[וי]")
-_BEFORE_ROOT = "והכלבשמנתאי"
-_SELDOM_FIRST = ("ה", "מ", "ת", "ל")
-_ROOT_ENDINGS = ("ימ", "ות", "נו", "תי", "תמ", "ה", "ת", "ו", "י")
-
 
 @lru_cache(maxsize=50_000)
 def bare_forms(word: str) -> tuple[str, ...]:
@@ -48,26 +42,6 @@ def bare_forms(word: str) -> tuple[str, ...]:
                 forms[rest[: -len(ending)] + "ה"] = None
     forms.pop(word, None)
     return tuple(forms)
-
-
-@lru_cache(maxsize=50_000)
-def root(word: str) -> str | None:
-    """Return the three or four root consonants of a folded Hebrew ``word``.
-
-    Returns None if nothing is left. "הזמנו", "הוזמנה" and "להזמין" have one root. The result is a
-    guess, and sometimes wrong.
-    """
-    rest = word
-    for ending in _ROOT_ENDINGS:
-        bare = _VOWELS.sub("", word.removesuffix(ending))
-        least = MIN_STEM + bare.startswith(_SELDOM_FIRST)
-        if word.endswith(ending) and len(bare) >= least:
-            rest = word.removesuffix(ending)
-            break
-    rest = _VOWELS.sub("", rest)
-    while len(rest) > MIN_STEM and rest[0] in _BEFORE_ROOT:
-        rest = rest[1:]
-    return rest if MIN_STEM <= len(rest) <= MIN_STEM + 1 else None
 
 
 def without_prefixes(word: str) -> list[str]:

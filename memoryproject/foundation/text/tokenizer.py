@@ -10,18 +10,14 @@ from functools import lru_cache
 
 from memoryproject.foundation.text import english_words, hebrew_words, other_words
 from memoryproject.foundation.text.characters import fold, readable
-from memoryproject.foundation.text.english import stem
+from memoryproject.foundation.text.stems import stem
 from memoryproject.foundation.text.hebrew import without_prefixes
 
 
 class Kind(Enum):
-    """Kinds of words, from the least informative to the most.
-
-    SOUGHT is no word but the kind of answer that the question asks for.
-    """
+    """Kinds of words, from the least informative to the most."""
 
     FUNCTION = "function"
-    SOUGHT = "sought"
     VAGUE = "vague"
     COMMON = "common"
     PLAIN = "plain"

@@ -1,0 +1,217 @@
+"""Retrieve from PostgreSQL the texts that may be relevant to a question.
+
+A set of texts is read in two statements. The first reads its newest texts: a set of few texts is
+complete with them, and of a larger one they show how frequent the words of the question are. The
+second adds the texts that hold rare words of the question, or two of its words, and those with the
+nearest vectors. Only this choice is approximate. Filters and rights are in the queryset, so they
+never cost results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import numpy as np
+from django.core.exceptions import EmptyResultSet
+from django.db import connections
+from django.db.models import Model, QuerySet
+
+from memories_app.search.facade import cast_of
+from memoryproject.foundation.retrieval.query import QueryTerm, is_informative
+from memoryproject.foundation.retrieval.relevance import Floats, frequencies
+
+Vector: TypeAlias = Sequence[float]
+
+# The number of texts in the sample. A set of no more texts is read completely.
+SAMPLE = 128
+# The number of candidates by the vector, and by each word or pair of words.
+NEAREST = 100
+HOLDING = 100
+# A word in more texts of the sample chooses candidates only together with another word.
+RARE = 3
+# So many words choose candidates, and pairs of so many.
+MAX_CHOOSING = 12
+MAX_PAIRED = 5
+# Characters of each text that are read to compare it with others.
+COMPARED = 500
+
+# HNSW goes on until it has found enough texts that the filters let pass. Compiling a statement
+# takes longer than to run it.
+_SETTINGS = (
+    "SET LOCAL hnsw.ef_search = 200; SET LOCAL hnsw.iterative_scan = relaxed_order;"
+    " SET LOCAL jit = off; "
+)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A set of texts: those of a queryset whose rows have ``terms`` and ``content``.
+
+    newest: the order in which an index reads the newest ones first. vectors: the model that holds
+    their vectors, by the key ``owner``.
+    """
+
+    rows: QuerySet[Any]
+    newest: Sequence[str]
+    vectors: type[Model]
+    owner: str
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Texts that may be relevant, in rows: the first ``sampled`` of them are the sample.
+
+    ``terms``: the index terms of the question that each holds. ``cosines``: one column for each
+    vector of the question, NaN without one. ``contents``: how each begins.
+    """
+
+    ids: Sequence[UUID]
+    terms: Sequence[Collection[str]]
+    cosines: Floats
+    contents: Sequence[str]
+    sampled: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The newest texts of a set, with the index terms of the question that each holds."""
+
+    ids: Sequence[UUID]
+    terms: Sequence[Collection[str]]
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the set holds no other texts."""
+        return len(self.ids) < SAMPLE
+
+
+def sample_read(texts: Texts, terms: Sequence[QueryTerm]) -> Sample:
+    """Read the newest texts of a set."""
+    newest = texts.rows.order_by(*texts.newest)[:SAMPLE]
+    compiled = _compiled(newest)
+    if compiled is None:
+        return Sample([], [])
+    scope, params = compiled
+    statement = f"SELECT id, {_HELD} FROM ({scope}) AS texts (id, terms, content)"
+    rows = _fetch(texts, statement, [_forms(terms), *params])
+    return Sample([key for key, _ in rows], [held for _, held in rows])
+
+
+_HELD = "ARRAY(SELECT term FROM unnest(terms) AS term WHERE term = ANY(%s))"
+
+
+def candidates_read(
+    texts: Texts,
+    sample: Sample,
+    terms: Sequence[QueryTerm],
+    vectors: Sequence[Vector | None],
+    *,
+    model: str,
+) -> Candidates:
+    """Read the candidates of a question: the sample, and of a larger set the likely texts.
+
+    vectors: of the question's parts; None where there is none.
+    """
+    known = [vector for vector in vectors if vector is not None]
+    compiled = _compiled(texts.rows.order_by())
+    if compiled is None or not sample.ids:
+        return Candidates([], [], np.zeros((0, len(vectors))), [], 0)
+    scope, params = compiled
+    chosen = ["SELECT unnest(%s::uuid[]) AS id"]
+    given: list[Any] = [list(sample.ids)]
+    if not sample.complete:
+        for forms in choosing_words(terms, sample.terms):
+            holds = " AND ".join("terms && %s" for _ in forms)
+            chosen.append(
+                f"(SELECT id FROM ({scope}) AS texts (id, terms, content)"
+                f" WHERE {holds} LIMIT {HOLDING})"
+            )
+            given += [*params, *forms]
+        for vector in known:
+            statement, values = _nearest(texts, vector, model)
+            chosen.append(statement)
+            given += values
+    distances = "".join(", 1 - (near.vector <=> %s::vector)" for _ in known)
+    table = texts.vectors._meta.db_table
+    statement = (
+        f"WITH chosen AS MATERIALIZED ({' UNION '.join(chosen)})"
+        f" SELECT texts.id, {_HELD}, left(content, {COMPARED}){distances}"
+        f" FROM chosen JOIN ({scope}) AS texts (id, terms, content) USING (id)"
+        f" LEFT JOIN {table} near ON near.{texts.owner}_id = texts.id AND near.model = %s"
+    )
+    literals = [_literal(vector) for vector in known]
+    rows = _fetch(texts, statement, [*given, _forms(terms), *literals, *params, model])
+    place = {key: number for number, key in enumerate(sample.ids)}
+    # One order whatever the plan: the sample first.
+    rows.sort(key=lambda row: (place.get(row[0], len(place)), row[0]))
+    cosines = np.full((len(rows), len(vectors)), np.nan)
+    columns = [number for number, vector in enumerate(vectors) if vector is not None]
+    for number, row in enumerate(rows):
+        cosines[number, columns] = [np.nan if value is None else value for value in row[3:]]
+    return Candidates(
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        cosines.round(6),
+        [row[2] for row in rows],
+        sum(row[0] in place for row in rows),
+    )
+
+
+def choosing_words(
+    terms: Sequence[QueryTerm], sample: Sequence[Collection[str]]
+) -> list[list[list[str]]]:
+    """Return the words by which candidates are chosen: the forms of one word, or of each of two."""
+    counts = frequencies(terms, sample)
+    ranked = sorted(
+        (count, place) for place, count in enumerate(counts) if is_informative(terms[place])
+    )[:MAX_CHOOSING]
+    forms = [list(terms[place].forms) for _, place in ranked]
+    rare = [[own] for own, (count, _) in zip(forms, ranked, strict=True) if count <= RARE]
+    pairs = [list(pair) for pair in combinations(forms[:MAX_PAIRED], 2)]
+    return rare + pairs or [[own] for own in forms[:1]]
+
+
+def _nearest(texts: Texts, vector: Vector, model: str) -> tuple[str, list[Any]]:
+    """Return the statement of the texts with the nearest vectors."""
+    table = texts.vectors._meta.db_table
+    cast = cast_of(len(vector))
+    near = "near.vector" if cast is None else f"near.vector::{cast}"
+    compiled = _compiled(texts.rows.order_by())
+    scope, params = compiled if compiled else ("", ())
+    return (
+        f"(SELECT near.{texts.owner}_id FROM {table} near"
+        f" JOIN ({scope}) AS texts (id, terms, content) ON texts.id = near.{texts.owner}_id"
+        f" WHERE near.model = %s ORDER BY {near} <=> %s::{cast or 'vector'} LIMIT {NEAREST})",
+        [*params, model, _literal(vector)],
+    )
+
+
+def _compiled(rows: QuerySet[Any]) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the rows as SQL with the columns id, terms and content; None if there can't be any."""
+    try:
+        statement, params = (
+            rows.values_list("pk", "terms", "content").query.get_compiler(rows.db).as_sql()
+        )
+    except EmptyResultSet:
+        return None
+    return statement, tuple(params)
+
+
+def _forms(terms: Iterable[QueryTerm]) -> list[str]:
+    return list({form for term in terms for form in term.forms})
+
+
+def _literal(vector: Vector) -> str:
+    return "[" + ",".join(map(repr, map(float, vector))) + "]"
+
+
+def _fetch(texts: Texts, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    with connections[texts.rows.db].cursor() as cursor:
+        cursor.execute(_SETTINGS + statement, params)
+        while cursor.description is None:
+            cursor.nextset()
+        return cursor.fetchall()

@@ -1,0 +1,187 @@
+"""The relevance of texts to a question: by the words that they share, and by their vectors. Pure.
+
+A text's own cosine says little by itself: with one question all texts of a business are near, with
+another none. So the score also compares it with the others: whether it leads them, how far it is
+behind the best, and how far it stands out from the average of its scope. The weights are fitted by
+``benchmarks/fit_relevance.py``: see docs/recall.md.
+
+All texts are scored at once. Arrays have one row for each text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryproject.foundation.retrieval.query import QueryTerm
+from memoryproject.foundation.text.tokenizer import Kind
+
+Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class KindPrior:
+    """The prior of a kind of words.
+
+    ``gain`` scales the information of a word of this kind, ``share`` is the share of texts expected
+    to hold it.
+    """
+
+    gain: float
+    share: float
+
+
+PRIORS = {
+    Kind.FUNCTION: KindPrior(gain=0.03, share=0.3),
+    Kind.VAGUE: KindPrior(gain=0.2, share=0.1),
+    Kind.COMMON: KindPrior(gain=0.8, share=0.02),
+    Kind.PLAIN: KindPrior(gain=1.0, share=0.005),
+    Kind.NAME: KindPrior(gain=1.25, share=0.002),
+}
+# The number of texts that the prior of a word's rarity is worth.
+PRIOR_TEXTS = 20.0
+# With about this much information a question asks for something: "ok, thanks" has less.
+ENOUGH_INFORMATION = 1.0
+# What is assumed of the cosines of a scope in which hardly any is known.
+USUAL_MEAN, USUAL_SPREAD, USUAL_TEXTS = 0.0, 0.12, 5.0
+
+
+@dataclass(frozen=True)
+class WeighedWords:
+    """The words of a question with the information of each, in nats.
+
+    ``substance``: from 0 to 1, whether the question asks for anything.
+    """
+
+    terms: Sequence[QueryTerm]
+    weights: Floats
+    substance: float
+
+    def held_by(self, texts: Sequence[Collection[str]]) -> Mask:
+        """Return which text, given by its index terms, holds which word: one column for each."""
+        places: dict[str, list[int]] = {}
+        for place, term in enumerate(self.terms):
+            for form in term.forms:
+                places.setdefault(form, []).append(place)
+        held = np.zeros((len(texts), len(self.terms)), bool)
+        for row, forms in enumerate(texts):
+            for form in forms:
+                held[row, places.get(form, ())] = True
+        return held
+
+    def shares(self, held: Mask) -> Floats:
+        """Return the share of the question's information that each text holds, in [0, 1]."""
+        total = float(self.weights.sum())
+        if not total:
+            return np.zeros(len(held))
+        # Not a product of matrices, whose last bit depends on the row.
+        found: Floats = (held * self.weights).sum(axis=1) / total
+        return found
+
+
+def weigh_words(
+    terms: Sequence[QueryTerm], sample: Sequence[Collection[str]]
+) -> WeighedWords:
+    """Return the words with their information: by their kind, and by their rarity in a sample.
+
+    The rarity is a Bayesian estimate with a prior, -log((df + m * prior) / (n + m)), so that it
+    means the same among one text as among a million.
+    """
+    counts = frequencies(terms, sample)
+    weights = np.zeros(len(terms))
+    information = 0.0
+    for place, (term, count) in enumerate(zip(terms, counts, strict=True)):
+        prior = PRIORS[term.kind]
+        expected = (max(count, 1) + PRIOR_TEXTS * prior.share) / (len(sample) + PRIOR_TEXTS)
+        weights[place] = prior.gain * -math.log(min(expected, 1.0))
+        information += prior.gain * -math.log(prior.share)
+    return WeighedWords(terms, weights, 1 - math.exp(-information / ENOUGH_INFORMATION))
+
+
+def frequencies(terms: Sequence[QueryTerm], sample: Iterable[Collection[str]]) -> list[int]:
+    """Return how many texts of the sample hold each word."""
+    held = [set(forms) for forms in sample]
+    return [sum(not forms.isdisjoint(term.forms) for forms in held) for term in terms]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each kind of evidence, in log-odds a unit.
+
+    ``offset``: the constant. ``near``: the cosine. ``lead``: how far it is ahead of the second, for
+    the best one. ``behind``: how far it is behind the best. ``apart``: how far it stands out from
+    its scope, in standard deviations. ``share``: the share of the question's words that it holds.
+    """
+
+    offset: float
+    near: float
+    lead: float
+    behind: float
+    apart: float
+    share: float
+
+
+# Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
+WITH_VECTORS = Weights(offset=-4.8, near=3.8, lead=17.0, behind=-5.6, apart=0.1, share=4.0)
+BY_WORDS = Weights(offset=-4.6, near=0.0, lead=0.0, behind=0.0, apart=0.0, share=9.0)
+
+
+@dataclass(frozen=True)
+class Background:
+    """The cosines of a question to the texts of its scope: their mean and standard deviation."""
+
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, cosines: Floats) -> Background:
+        """Return those of a sample; few texts count little beside what is usual."""
+        known = cosines[~np.isnan(cosines)]
+        texts = len(known) + USUAL_TEXTS
+        mean = (float(known.sum()) + USUAL_TEXTS * USUAL_MEAN) / texts
+        squares = float(((known - mean) ** 2).sum()) + USUAL_TEXTS * USUAL_SPREAD**2
+        return cls(mean, math.sqrt(squares / texts))
+
+
+def features_of(cosines: Floats, shares: Floats, background: Background) -> Floats:
+    """Return one row for each text, with one column for each of ``Weights``.
+
+    cosines: NaN for a text without a vector.
+    """
+    known = np.where(np.isnan(cosines), -1.0, cosines)
+    best = int(known.argmax())
+    second = max(float(np.delete(known, best).max(initial=-1.0)), background.mean)
+    lead = np.zeros(len(known))
+    lead[best] = max(known[best] - second, 0.0)
+    columns = [
+        np.ones(len(known)),
+        known,
+        lead,
+        known[best] - known,
+        (known - background.mean) / background.spread,
+        shares,
+    ]
+    return np.stack(columns, axis=1)
+
+
+def chances(cosines: Floats, shares: Floats, background: Background) -> Floats:
+    """Return for each text the probability that it is relevant to the question, in [0, 1]."""
+    if not len(shares):
+        return np.zeros(0)
+    features = features_of(cosines, shares, background)
+    by_words = probabilities(features @ np.array(astuple(BY_WORDS)))
+    with_vectors = probabilities(features @ np.array(astuple(WITH_VECTORS)))
+    found: Floats = np.where(np.isnan(cosines), by_words, with_vectors)
+    return found
+
+
+def probabilities(odds: Floats) -> Floats:
+    """Return the probabilities that log-odds express."""
+    found: Floats = 1 / (1 + np.exp(-np.clip(odds, -60, 60)))
+    return found
