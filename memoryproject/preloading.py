@@ -27,7 +27,6 @@ from sessions_app.schedules import PLANNED
 
 RECALL = (
     "memoryproject.foundation.retrieval.message_features",
-    "memoryproject.foundation.retrieval.reranking",
     "psutil",
     "sessions_app.recall.recall_steps",
 )

@@ -61,10 +61,6 @@ class Emptier:
 
     def empty(self, case: TransactionTestCase) -> None:
         """Stand in for TransactionTestCase._fixture_teardown."""
-        from memories_app.ranking.facade import SCOPES  # noqa: PLC0415 models must be loaded
-
-        # Triggers that are skipped log no change.
-        SCOPES.clear()
         if not self.may_skip_triggers:
             flush_of_django(case)
         elif self._digests() != self.before:

@@ -1,6 +1,5 @@
 """Long-term memories, their vectors and their history."""
 
-from memories_app.models.changes import TextChange
 from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.models.history import MemoryRevision, MemorySource, RevisionReason
@@ -33,7 +32,6 @@ __all__ = [
     "ProposalState",
     "RevisionReason",
     "SourceDocument",
-    "TextChange",
     "Tombstone",
     "Visibility",
 ]

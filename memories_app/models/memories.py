@@ -184,6 +184,12 @@ class Memory(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["visibility", "chat_id"]),
             models.Index(fields=["-created_at"]),
+            # Recall reads the newest of a scope.
+            models.Index(
+                fields=["scope", "-created_at", "memory_id"],
+                condition=Q(status=MemoryStatus.ACTIVE),
+                name="memories_of_scope",
+            ),
             models.Index(fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"),
             # For staff's filters and their choices.
             models.Index(fields=["type"], name="memories_by_type"),

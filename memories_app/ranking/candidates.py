@@ -19,6 +19,7 @@ import numpy as np
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import Model, QuerySet
+from numpy.typing import NDArray
 
 from memories_app.search.facade import cast_of
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative
@@ -76,6 +77,20 @@ class Candidates:
     sampled: int
 
 
+def joined(parts: Sequence[Candidates]) -> tuple[Candidates, NDArray[np.bool_]]:
+    """Return the candidates of several sets as one, and which of them are samples."""
+    cosines = [part.cosines for part in parts]
+    together = Candidates(
+        [key for part in parts for key in part.ids],
+        [terms for part in parts for terms in part.terms],
+        np.concatenate(cosines) if cosines else np.zeros((0, 1)),
+        [content for part in parts for content in part.contents],
+        sum(part.sampled for part in parts),
+    )
+    sampled = [np.arange(len(part.ids)) < part.sampled for part in parts]
+    return together, np.concatenate(sampled) if sampled else np.zeros(0, bool)
+
+
 @dataclass(frozen=True)
 class Sample:
     """The newest texts of a set, with the index terms of the question that each holds."""
@@ -96,12 +111,14 @@ def sample_read(texts: Texts, terms: Sequence[QueryTerm]) -> Sample:
     if compiled is None:
         return Sample([], [])
     scope, params = compiled
-    statement = f"SELECT id, {_HELD} FROM ({scope}) AS texts (id, terms, content)"
+    statement = f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
     rows = _fetch(texts, statement, [_forms(terms), *params])
     return Sample([key for key, _ in rows], [held for _, held in rows])
 
 
-_HELD = "ARRAY(SELECT term FROM unnest(terms) AS term WHERE term = ANY(%s))"
+def held_terms(column: str) -> str:
+    """Return the SQL of the terms in a column that are among those of one parameter."""
+    return f"ARRAY(SELECT term FROM unnest({column}) AS term WHERE term = ANY(%s))"
 
 
 def candidates_read(
@@ -139,11 +156,11 @@ def candidates_read(
     table = texts.vectors._meta.db_table
     statement = (
         f"WITH chosen AS MATERIALIZED ({' UNION '.join(chosen)})"
-        f" SELECT texts.id, {_HELD}, left(content, {COMPARED}){distances}"
+        f" SELECT texts.id, {held_terms('texts.terms')}, left(content, {COMPARED}){distances}"
         f" FROM chosen JOIN ({scope}) AS texts (id, terms, content) USING (id)"
         f" LEFT JOIN {table} near ON near.{texts.owner}_id = texts.id AND near.model = %s"
     )
-    literals = [_literal(vector) for vector in known]
+    literals = [vector_literal(vector) for vector in known]
     rows = _fetch(texts, statement, [*given, _forms(terms), *literals, *params, model])
     place = {key: number for number, key in enumerate(sample.ids)}
     # One order whatever the plan: the sample first.
@@ -186,7 +203,7 @@ def _nearest(texts: Texts, vector: Vector, model: str) -> tuple[str, list[Any]]:
         f"(SELECT near.{texts.owner}_id FROM {table} near"
         f" JOIN ({scope}) AS texts (id, terms, content) ON texts.id = near.{texts.owner}_id"
         f" WHERE near.model = %s ORDER BY {near} <=> %s::{cast or 'vector'} LIMIT {NEAREST})",
-        [*params, model, _literal(vector)],
+        [*params, model, vector_literal(vector)],
     )
 
 
@@ -205,7 +222,8 @@ def _forms(terms: Iterable[QueryTerm]) -> list[str]:
     return list({form for term in terms for form in term.forms})
 
 
-def _literal(vector: Vector) -> str:
+def vector_literal(vector: Vector) -> str:
+    """Return the vector as PostgreSQL reads it."""
     return "[" + ",".join(map(repr, map(float, vector))) + "]"
 
 

@@ -1,35 +1,37 @@
 """Public face of ranking texts. It imports numpy: import it where it is used."""
 
-from memories_app.ranking.ranking import (
-    HeldTexts,
-    prepare_query,
-    rank,
-    search_words,
-)
-from memories_app.ranking.scope_cache import SCOPES, Columns, HeldScope, ids_of, vectors_from
-from memories_app.ranking.searched_texts import (
-    Question,
-    RankedTexts,
-    SearchedTexts,
+from memories_app.ranking.candidates import (
+    Candidates,
+    Sample,
+    Texts,
     Vector,
-    WordSearch,
+    candidates_read,
+    held_terms,
+    joined,
+    sample_read,
+    vector_literal,
 )
-from memories_app.ranking.stored_texts import StoredTexts
+from memories_app.ranking.ranking import (
+    PART_WORTH,
+    Question,
+    distinct_terms,
+    prepare_question,
+    rank,
+)
 
 __all__ = [
-    "Columns",
-    "HeldScope",
-    "HeldTexts",
+    "Candidates",
+    "PART_WORTH",
     "Question",
-    "RankedTexts",
-    "SCOPES",
-    "SearchedTexts",
-    "StoredTexts",
+    "Sample",
+    "Texts",
     "Vector",
-    "WordSearch",
-    "ids_of",
-    "prepare_query",
+    "candidates_read",
+    "distinct_terms",
+    "held_terms",
+    "joined",
+    "prepare_question",
     "rank",
-    "search_words",
-    "vectors_from",
+    "sample_read",
+    "vector_literal",
 ]

@@ -1,6 +1,5 @@
 """Public face of searching memories: what other packages may use."""
 
-from memories_app.search.change_log import changes_prune
 from memories_app.search.vector_search import (
     Vector,
     any_of,
@@ -16,9 +15,7 @@ from memories_app.search.visibility import (
     EVERY_SCOPE,
     is_current,
     memories_for_staff,
-    memories_held,
     memories_in_order,
-    memories_of_scope,
     memories_visible,
     scope_of,
     scopes_visible,
@@ -31,15 +28,12 @@ __all__ = [
     "Vector",
     "any_of",
     "cast_of",
-    "changes_prune",
     "index_drop",
     "index_ensure",
     "index_state",
     "is_current",
     "memories_for_staff",
     "memories_in_order",
-    "memories_held",
-    "memories_of_scope",
     "memories_visible",
     "nearest_by_index",
     "nearest_exactly",

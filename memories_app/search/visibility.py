@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from functools import cache, partial
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet, UUIDField
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memoryproject.foundation.compiled_sql import Given
 
 # Not the name of one scope: the memories of all.
 EVERY_SCOPE = "*"
@@ -22,8 +19,8 @@ def memories_visible(
     *,
     is_owner: bool,
     is_staff: bool,
-    chat_id: UUID | Given | None,
-    now: datetime | Given | None = None,
+    chat_id: UUID | None,
+    now: datetime | None = None,
 ) -> QuerySet[Memory]:
     """Return the memories that may be recalled for a person.
 
@@ -47,39 +44,12 @@ def scopes_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> l
     return [str(Visibility.PUBLIC), *own]
 
 
-def memories_of_scope(scope: str) -> QuerySet[Memory]:
-    """Return the active memories of a scope, also those that have expired."""
-    visibility, _, chat_id = scope.partition(":")
-    return _memories_of(visibility, chat_id)
-
-
-def memories_held(scope: str) -> Callable[[], QuerySet[Memory]]:
-    """Return the function that returns the memories of a scope: of each chat, the same one.
-
-    The chat is ``Given``.
-    """
-    return _memories_held(scope.partition(":")[0])
-
-
-@cache
-def _memories_held(visibility: str) -> Callable[[], QuerySet[Memory]]:
-    return partial(_memories_of, visibility, Given("chat_id", UUIDField()))
-
-
-def _memories_of(visibility: str, chat_id: str | Given) -> QuerySet[Memory]:
-    active = Memory.objects.filter(status=MemoryStatus.ACTIVE)
-    if visibility == EVERY_SCOPE:
-        return active
-    found = active.filter(visibility=visibility)
-    return found.filter(chat_id=chat_id) if visibility == str(Visibility.CHAT) else found
-
-
 def memories_for_staff() -> QuerySet[Memory]:
     """Return all memories, including superseded, proposed and expired ones."""
     return Memory.objects.all()
 
 
-def is_current(now: datetime | Given) -> Q:
+def is_current(now: datetime) -> Q:
     """Return a filter for memories that have not expired."""
     return Q(expires_at__isnull=True) | Q(expires_at__gt=now)
 

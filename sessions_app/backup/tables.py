@@ -15,14 +15,13 @@ from django.db.models import CharField, Model, TextField
 from django_q.models import OrmQ, Schedule, Task
 from psycopg import sql
 
-from memories_app.models import TextChange
 from memoryproject.foundation.process.narrowing import present
 
 # Logins to the admin: after a restore staff log in again. Jobs: their rows name functions or are
 # pickles, so that a restore would run code from the archive; `install_schedules` makes the
 # schedules, and the sweep takes up the open work. Changes of texts: a restore logs its own, with
 # the ids of its own transactions.
-LEFT_OUT: tuple[type[Model], ...] = (Session, Schedule, OrmQ, Task, TextChange)
+LEFT_OUT: tuple[type[Model], ...] = (Session, Schedule, OrmQ, Task)
 # Figures, which are computed again from the restored data.
 COUNTED_ANEW = ("dashboard.Quarter", "dashboard.Day", "dashboard.Mark")
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memories_app.embedding_models.facade import memories_embed, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memories_app.search.facade import changes_prune, index_drop, index_ensure
+from memories_app.search.facade import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.embedding.exclusive import ReembedRunningError, reembed_lock
@@ -25,21 +25,16 @@ logger = logging.getLogger(__name__)
 # Longer than any task or request runs: see Q_CLUSTER's timeout.
 KEEP = timedelta(minutes=15)
 
-# Longer than most processes go without a search in a scope; one that does reads it anew.
-KEEP_CHANGES = timedelta(hours=1)
-
 
 def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP) -> dict[str, int]:
     """Make the active model's index if it is missing, and clear retired models.
 
-    Clears the models that were retired ``keep`` ago, and removes old rows from the log of changed
-    texts. Returns how many indexes were made, and
-    how many vectors were made and removed.
+    Clears the models that were retired ``keep`` ago. Returns how many indexes were made, and how many
+    vectors were made and removed.
 
     embedder: the active model's. While it fails, nothing is removed.
     """
     done = {"indexes": 0, "made": 0, "removed": 0}
-    changes_prune(before=now - KEEP_CHANGES)
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     if active is None:
         return done

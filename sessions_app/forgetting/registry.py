@@ -65,11 +65,6 @@ _table(
     safe="visibility reason changed_by_kind changed_by_name",
     why="words of ours, and who of the staff",
 )
-_table(
-    "memories_app_textchange",
-    safe="scope",
-    why="ids of what changed in the last hour; the ids are kept in receipts, too",
-)
 _table("memories_app_memorytelling", safe="source", why="how it came in")
 _table(
     "memories_app_mergeproposal",

@@ -25,15 +25,12 @@ def recall(
     messages_where: Q | None = None,
     left_out: LeftOut | None = None,
     memories_where: Q | None = None,
-    sure: bool = True,
     repeats: bool = False,
 ) -> RecallResult:
     """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
     messages_where: filters the past messages. left_out: those that a prompt doesn't hold.
     memories_where: filters the memories that the viewer may see.
-    sure: False if a quick answer matters more than memories that are far from the question in
-    meaning and share no word with it.
     repeats: True also returns texts that say nothing new: questions like the query that were asked
     before, and further copies of a text.
     If the embedder fails, the search uses words only. A failing database query is retried once
@@ -51,7 +48,6 @@ def recall(
         messages_where=messages_where,
         left_out=left_out,
         memories_where=memories_where,
-        sure=sure,
         repeats=repeats,
     ).run()
 

@@ -1,6 +1,6 @@
-"""Search memories and messages for one recall: what is found in memory is read from the database.
+"""Search memories and messages for one recall: sample, embed, choose candidates, rank, read.
 
-Visibility is decided there, in two querysets.
+Visibility is decided in two querysets, from which everything is read.
 """
 
 from __future__ import annotations
@@ -8,57 +8,47 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from itertools import islice, takewhile
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
-import numpy as np
 from django.db import DatabaseError, connection, transaction
-from django.db.models import (
-    Q,
-    QuerySet,
-)
-from django.utils import timezone
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, NullIf
 
-from memories_app.models import Memory
+from memories_app.models import Memory, MemoryEmbedding
 from memories_app.ranking.facade import (
-    SCOPES,
-    Columns,
-    HeldScope,
-    HeldTexts,
     Question,
-    RankedTexts,
-    SearchedTexts,
-    StoredTexts,
-    prepare_query,
+    Sample,
+    Texts,
+    candidates_read,
+    distinct_terms,
+    joined,
+    prepare_question,
     rank,
-    search_words,
+    sample_read,
 )
-from memories_app.search.facade import memories_held, memories_visible, scopes_visible
-from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
+from memories_app.search.facade import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.query import informative_terms
-from memoryproject.foundation.retrieval.subqueries import QueryPart, knows_nothing, query_parts
-from memoryproject.foundation.retrieval.text_index import Mask, Rows, Segment, TextIndex
+from memoryproject.foundation.retrieval.query import QueryTerm
+from memoryproject.foundation.retrieval.subqueries import (
+    QueryPart,
+    knows_nothing,
+    query_parts,
+    unquoted,
+)
 from memoryproject.foundation.text.characters import cut_at_word
-from memoryproject.foundation.text.tokenizer import Kind
-from sessions_app.models import Message
-from sessions_app.models.messages import ASKING
+from sessions_app.models import Chat
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
-    LINES,
-    adjacent_lines,
-    answers_to,
+    Line,
+    adjacent,
     business_now,
-    left_out_mask,
-    mask_of,
-    messages_held,
-    messages_visible,
+    messages_searched,
 )
-from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -69,31 +59,14 @@ from sessions_app.recall.hits import (
     Viewer,
 )
 from sessions_app.recall.memory_labels import memory_about
-from sessions_app.recall.message_ranking import (
-    MessageQuestion,
-    RankedLines,
-    rank_messages,
-    similarities,
-    topics_of,
-)
+from sessions_app.recall.message_ranking import RankedLines, rank_messages, topics_of
 
 logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-# A larger scope of memories is searched in the database.
-MAX_HELD_MEMORIES = 200_000
-# Lines that hold nearly all words of the question are compared with it, the shortest ones.
-MAX_COMPARED = 300
-# Commands and the like may stand between two messages; beyond this distance they are no
-# neighbours.
-REACH = 6
-# No more memories than this are candidates.
-MAX_RANKED = 1_000
 # So many memories are read at once if those before them are copies of each other.
 COPIES = 100
-# So many lines more than are wanted are read at once, because some are copies of others.
-SPARE = 3
 
 
 @dataclass(frozen=True)
@@ -109,54 +82,35 @@ class Search:
     messages_where: Q | None
     left_out: LeftOut | None
     memories_where: Q | None
-    sure: bool
     repeats: bool
 
     def run(self) -> RecallResult:
-        subqueries = query_parts(self.query)
-        opened = _try_twice(self._open)
-        if opened is None:
+        parts = query_parts(self.query)
+        terms = distinct_terms(parts)
+        memories, messages = self._memory_texts(), self._message_texts()
+        sampled = _try_twice(lambda: self._sampled(memories, messages, terms))
+        if sampled is None:
             return RecallResult([], degraded=True)
-        messages, lines = opened.messages, None
-        if messages is not None and len(messages):
-            lines = _try_twice(lambda: _Lines(self, messages, subqueries))
-        failed = bool(messages) and lines is None
-        topics = topics_of(subqueries, lines.found) if lines and lines.found.texts else []
-        question, topic_vectors, embedded = prepare_query(subqueries, self.embedder, topics=topics)
-        memories = None
-        if MEMORIES in self.sources:
-            memories = _try_twice(lambda: self._memories(question, opened.memories))
-            failed |= memories is None
-        beside = memories or _Beside([], DistinctTexts())
-        found: list[Hit] | None = []
-        if lines and topics:
-            found = _try_twice(lambda: lines.hits(question, topic_vectors, beside))
-        hits = [*beside.memories, *(found or [])]
+        samples, lines_sample = sampled
+        if not any(sample.ids for sample in (*samples, *filter(None, [lines_sample]))):
+            return RecallResult([])
+        question, embedded = prepare_question(
+            parts, topics_of(parts, lines_sample), self.embedder
+        )
+        found = _try_twice(lambda: self._memories(question, memories, samples))
+        beside = found or _Beside([], DistinctTexts())
+        lines: _Lines | None = None
+        failed = found is None
+        if messages is not None and lines_sample is not None and lines_sample.ids:
+            texts, sample = messages, lines_sample
+            lines = _try_twice(lambda: _Lines(self, question, texts, sample))
+            failed |= lines is None
+        hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
         best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))[: self.top_k]
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
-            lines.with_neighbours(best) if lines else best,
-            degraded=failed or not embedded or found is None,
+            lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
         )
-
-    def _open(self) -> _Opened:
-        """Bring what is held of the searched scopes up to date."""
-        model = self.embedder.model_id
-        scopes = []
-        chat_id = self.viewer.chat_id
-        given = {"chat_id": chat_id}
-        if MEMORIES in self.sources:
-            scopes += [
-                HeldScope(name, memories_held(name), model, EXPIRY, MAX_HELD_MEMORIES, given)
-                for name in scopes_visible(**self._rights())
-            ]
-        memories = len(scopes)
-        if MESSAGES in self.sources and chat_id is not None:
-            scopes.append(
-                HeldScope(f"messages:{chat_id}", messages_held, model, LINES, given=given)
-            )
-        found = SCOPES.open(scopes)
-        return _Opened(found[:memories], found[memories] if memories < len(found) else None)
 
     def _rights(self) -> dict[str, Any]:
         return {
@@ -165,71 +119,99 @@ class Search:
             "chat_id": self.viewer.chat_id,
         }
 
-    def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> _Beside:
-        parts = [part for part in held if part is not None]
-        texts: SearchedTexts
-        if len(parts) < len(held):
-            visible = self._memories_searched()
-            near = question.calibration.midpoint
-            texts = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
-        else:
-            together = [segment for part in parts for segment in part.segments]
-            index = parts[0] if len(parts) == 1 else TextIndex(together)
-            mask = _current(index)
-            if self.memories_where:
-                chosen = mask_of(index, self._memories_searched())
-                mask = chosen if mask is None else mask & chosen
-            texts = HeldTexts(index, mask=mask)
-        ranked = rank(question, texts, top_k=MAX_RANKED)
-        hits = self._memory_hits(question, ranked, texts)
-        return _Beside.of(hits, most=self.top_k, repeats=self.repeats)
-
-    def _memory_hits(
-        self, question: Question, ranked: RankedTexts, texts: SearchedTexts
-    ) -> Iterator[Hit]:
-        """Return the memories that are relevant, best first, read as they are needed."""
-        # Filter by visibility again: a memory may have become private since it was ranked.
-        rights = self._rights()
-        chat_id = rights.pop("chat_id")
-        relevant = np.flatnonzero(ranked.scores >= self.min_similarity)
-        # Many clients may have a copy of what the owner finds.
-        for places in np.split(relevant, range(self.top_k, len(relevant), COPIES)):
-            scores = ranked.scores[places].tolist()
-            ids = texts.ids(texts.taken(ranked.texts, places))
-            if not ids:
-                break
-            found = read_by_id(
-                memory_read(**rights, in_chat=chat_id is not None),
-                ids=sent_ids(ids),
-                chat_id=chat_id,
-                now=timezone.now(),
-                model=question.model,
-            )
-            near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
-            for key, score in zip(ids, scores, strict=True):
-                if key in found:
-                    content, created_at, kind, client, _ = found[key]
-                    about = memory_about(kind, client)
-                    yield Hit("memory", key, content, score, near.get(key), created_at, about)
-
-    def _memories_searched(self) -> QuerySet[Memory]:
+    def _memories_visible(self) -> QuerySet[Memory]:
         visible = memories_visible(**self._rights())
         return visible.filter(self.memories_where) if self.memories_where else visible
 
+    def _memory_texts(self) -> list[Texts]:
+        """Return the sets of memories that are searched: each is one that an index reads."""
+        if MEMORIES not in self.sources:
+            return []
+        visible = self._memories_visible()
+        return [
+            Texts(
+                visible if scope == EVERY_SCOPE else visible.filter(scope=scope),
+                ("-created_at", "memory_id"),
+                MemoryEmbedding,
+                "memory",
+            )
+            for scope in scopes_visible(**self._rights())
+        ]
 
-@dataclass(frozen=True)
-class _Opened:
-    """What is held: of each scope of memories (None if it is too large), and of the messages."""
+    def _message_texts(self) -> Texts | None:
+        if MESSAGES not in self.sources or self.viewer.chat_id is None:
+            return None
+        return messages_searched(
+            self.viewer.chat_id, where=self.messages_where, left_out=self.left_out
+        )
 
-    memories: Sequence[TextIndex | None]
-    messages: TextIndex | None
+    @staticmethod
+    def _sampled(
+        memories: Sequence[Texts], messages: Texts | None, terms: Sequence[QueryTerm]
+    ) -> tuple[list[Sample], Sample | None]:
+        samples = [sample_read(texts, terms) for texts in memories]
+        return samples, None if messages is None else sample_read(messages, terms)
+
+    def _memories(
+        self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]
+    ) -> _Beside:
+        candidates, sampled = joined(
+            [
+                candidates_read(
+                    part, sample, question.terms, question.vectors, model=question.model
+                )
+                for part, sample in zip(texts, samples, strict=True)
+            ]
+        )
+        scores = rank(question, candidates, sampled)
+        rows = [row for row, score in enumerate(scores) if score >= self.min_similarity]
+        rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
+        scored = [(candidates.ids[row], float(scores[row])) for row in rows]
+        near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
+        return _Beside.of(
+            self._memory_hits(scored, near), most=self.top_k, repeats=self.repeats
+        )
+
+    def _memory_hits(
+        self, ranked: Sequence[tuple[UUID, float]], near: dict[UUID, float]
+    ) -> Iterator[Hit]:
+        """Return the memories that are relevant, best first, read as they are needed.
+
+        They are read through their visibility again: one may have become private meanwhile.
+        """
+        start, size = 0, self.top_k
+        while batch := ranked[start : start + size]:
+            rows = self._memories_visible().filter(pk__in=[key for key, _ in batch]).order_by()
+            found = {
+                key: rest
+                for key, *rest in rows.values_list(
+                    "pk", "content", "created_at", "type", self._client()
+                )
+            }
+            for key, score in batch:
+                if key in found:
+                    content, created_at, kind, client = found[key]
+                    about = memory_about(kind, client)
+                    yield Hit("memory", key, content, score, _cosine(near[key]), created_at, about)
+            # Many clients may have a copy of what the owner finds.
+            start, size = start + size, COPIES
+
+    def _client(self) -> Any:
+        """Return the name of a memory's chat for the owner, "" for others and for the own chat."""
+        if self.viewer.user_role != GODFATHER:
+            return Value("")
+        chats = Chat.objects.filter(pk=OuterRef("chat_id"))
+        if self.viewer.chat_id is not None:
+            chats = chats.exclude(pk=self.viewer.chat_id)
+        named = [NullIf(name, Value("")) for name in ("staff_name", "client_name")]
+        return Coalesce(Subquery(chats.values_list(Coalesce(*named, "whatsapp_chat"))), Value(""))
 
 
 @dataclass(frozen=True)
 class _Beside:
     """The memories that were found, the best first, without copies of each other.
 
-    Messages that are copies of them are left out, and messages behind enough of them.
+    Messages that are copies of them are left out.
     """
 
     memories: Sequence[Hit]
@@ -241,206 +223,154 @@ class _Beside:
         new = (hit for hit in memories if texts.is_new(hit.content) or repeats)
         return cls(list(islice(new, most)), texts)
 
-    def ahead_of(self, score: float) -> int:
-        return sum(hit.score > score for hit in self.memories)
-
 
 class _Lines:
     """The messages of a chat, searched for one question."""
 
-    def __init__(self, search: Search, index: TextIndex, subqueries: Sequence[QueryPart]) -> None:
+    def __init__(
+        self, search: Search, question: Question, texts: Texts, sample: Sample
+    ) -> None:
         self._search = search
-        self._index = index
-        self._words = [term for term in subqueries[0].terms if term.kind is not Kind.SOUGHT]
-        self._topic = informative_terms(subqueries[0].terms)
-        self._longest = 3 * len(subqueries[0].terms) + 3
+        self._texts = texts
+        candidates = candidates_read(
+            texts, sample, question.terms, question.vectors, model=question.model
+        )
+        self._ranked = rank_messages(question, texts, sample, candidates, business_now())
         self._distinct = DistinctTexts("" if search.repeats else search.query)
-        # By the hash of a text: whether it only repeats the query.
-        self._compared: dict[int, bool] = {}
-        # By its id: each line that was read as a hit, and the ones before and after it.
-        self._beside: dict[UUID, Sequence[UUID | None]] = {}
-        # By its id: role and text of each of all these.
-        self._texts_read: dict[UUID, tuple[str, str]] = {}
-        mask = None if search.left_out is None else left_out_mask(index, search.left_out)
-        if search.messages_where:
-            messages = messages_visible(search.viewer.chat_id).filter(search.messages_where)
-            chosen = mask_of(index, messages)
-            mask = chosen if mask is None else mask & chosen
-        repeats = None if search.repeats else self._repeating
-        self._texts = HeldTexts(index, mask=mask, repeats=repeats)
-        self.found = search_words(subqueries, self._texts)
+        self._contents = self._whole()
 
-    def _repeating(self, rows: Rows) -> Rows:
-        """Return which of these lines only repeat the query.
+    @cached_property
+    def _repeated(self) -> frozenset[int]:
+        """The lines that only repeat the query."""
+        if self._search.repeats:
+            return frozenset()
+        lines = self._ranked.lines
+        return frozenset(
+            number
+            for number, line in enumerate(lines)
+            if self._distinct.repeats_query(line.content)
+        )
 
-        Only lines that ask for something and hold nearly all of its words, or all that name its
-        topic, and hardly others, are read for that.
-        """
-        if not len(rows):
-            return rows
-        rows = rows[self._index.lengths_of(rows) <= self._longest]
-        likely = self._texts.holding(rows, self._words, lacking=self._distinct.most_lacking)
-        rows = np.union1d(likely, self._texts.holding(rows, self._topic, lacking=0))
-        rows = rows[self._index.counts_of(rows, [ASKING])[:, 0] > 0]
-        hashes = self._index.columns_of(rows)["text"]
-        texts, first = np.unique(hashes, return_index=True)
-        unknown = [place for place in first.tolist() if int(hashes[place]) not in self._compared]
-        unknown = unknown[:MAX_COMPARED]
-        if unknown:
-            ids = self._texts.ids(rows[unknown])
-            read = dict(Message.objects.filter(pk__in=ids).values_list("pk", "content"))
-            for place, key in zip(unknown, ids, strict=True):
-                repeated = self._distinct.repeats_query(read.get(key, ""))
-                self._compared[int(hashes[place])] = repeated
-        asked_before = [text for text in texts.tolist() if self._compared.get(text)]
-        return rows[np.isin(hashes, np.array(asked_before, np.int64))]
-
-    def hits(
-        self, question: Question, topics: Sequence[Sequence[float] | None], beside: _Beside
-    ) -> list[Hit]:
-        """Return the lines that answer best, best first.
-
-        Those that can't be among the best because of the memories ``beside`` them aren't read.
-        """
+    def hits(self, beside: _Beside) -> list[Hit]:
+        """Return the lines that answer best, best first, and say something new."""
         search = self._search
-        message_question = MessageQuestion(question, topics, self.found, business_now())
-        lines = rank_messages(message_question, self._texts)
-        if search.repeats:
-            order = self._texts.ordered(lines.rows, lines.scores, search.top_k)
-            chosen = [(int(lines.rows[place]), float(lines.scores[place])) for place in order]
-            relevant = [each for each in chosen if each[1] >= search.min_similarity]
-            return list(self._read(relevant, question)) if relevant else []
         found: list[Hit] = []
-        for hit in self._new(self._originals(lines), question, beside):
-            # Of those with one score, the earliest are the best.
-            better = sum(other.score > hit.score for other in found)
-            if better + beside.ahead_of(hit.score) >= search.top_k:
-                break
-            if not beside.texts.holds(hit.content):
-                found.append(hit)
-            if len(found) == 2 * search.top_k:
+        for number, score in self._originals():
+            line = self._ranked.lines[number]
+            content = self._contents.get(line.id)
+            if content is None:
+                continue
+            speaker = line.sender
+            if not search.repeats and (
+                beside.texts.holds(content)
+                or not self._distinct.is_new(content, speaker=speaker)
+            ):
+                continue
+            where = {
+                "role": line.role,
+                "session_id": str(line.session),
+                "order_num": line.order_num,
+            }
+            near = _cosine(line.cosines[0])
+            found.append(Hit("message", line.id, content, score, near, line.said_at, where))
+            if len(found) == search.top_k:
                 break
         return found
 
-    def _originals(self, lines: RankedLines) -> Iterator[tuple[int, float]]:
-        """Return the lines, best first, with their scores, but not those that repeat the query.
+    def _order(self) -> list[tuple[int, float]]:
+        """Return the relevant lines with their scores, best first, of equal ones the earliest."""
+        scores = self._scores
+        relevant = [
+            number for number in range(len(scores)) if scores[number] >= self._search.min_similarity
+        ]
+        relevant.sort(key=lambda number: (-scores[number], self._ranked.lines[number].said_at))
+        return [(number, scores[number]) for number in relevant]
 
-        The last answer that the question got before, and that says something, takes the question's
-        place. Where a line quotes another one, the other one takes its place, too.
+    @cached_property
+    def _scores(self) -> list[float]:
+        """The score of each line. The last answer to a question that repeats the query, if it says
+        something, has the question's score."""
+        lines, scores = self._ranked.lines, self._ranked.scores.tolist()
+        if self._repeated:
+            answers = self._answers()
+            best = max(scores[number] for number in self._repeated)
+            for number in answers[:1]:
+                scores[number] = max(scores[number], best)
+            for number in self._repeated:
+                scores[number] = 0.0
+        return [round(score, 12) for score in scores] if lines else []
+
+    def _answers(self) -> list[int]:
+        """Return the lines that answered the repeated question, the newest first.
+
+        Imported messages don't say which of them they answer: there it is the line after the
+        question. Answers that only say that nothing is known are left out.
         """
-        columns = self._index.columns_of(lines.rows)
-        repeated = np.isin(lines.rows, self._repeating(lines.rows))
-        scores = lines.scores.copy()
-        if repeated.any():
-            answers = answers_to(self._index, lines.rows, repeated, REACH, mask=self._texts.mask)
-            last = self._first_known(lines.rows, answers[:MAX_COMPARED])
-            scores[last] = np.maximum(scores[last], scores[repeated].max())
-        enough = np.flatnonzero(scores >= self._search.min_similarity)
-        few = 8 * self._search.top_k
-        best_first = self._texts.best_first(lines.rows[enough], scores[enough], few)
-        for place in (int(enough[each]) for each in best_first):
-            score = float(scores[place])
-            quoted = columns["quoted"][place]
-            if quoted != columns["text"][place]:
-                originals = np.flatnonzero((columns["text"] == quoted) & ~repeated)
-                yield from ((int(lines.rows[each]), score) for each in originals[:1])
-            if not repeated[place]:
-                yield int(lines.rows[place]), score
+        lines = self._ranked.lines
+        asked = {lines[number].id for number in self._repeated}
+        answers = [number for number, line in enumerate(lines) if line.answers in asked]
+        if not answers:
+            after = [adjacent(lines, number)[1] for number in self._repeated]
+            following = {line.id for line in after if line is not None}
+            answers = [
+                number
+                for number, line in enumerate(lines)
+                if line.id in following and not line.content.rstrip().endswith("?")
+            ]
+        answers = [
+            number
+            for number in answers
+            if number not in self._repeated and not knows_nothing(lines[number].content)
+        ]
+        return sorted(answers, key=lambda number: lines[number].said_at, reverse=True)
 
-    def _first_known(self, rows: Rows, places: Rows) -> Rows:
-        """Return the first of these places whose line doesn't say that nothing is known."""
-        ids = self._texts.ids(rows[places])
-        read = dict(Message.objects.filter(pk__in=ids).values_list("pk", "content"))
-        known = (place for place, key in enumerate(ids) if not knows_nothing(read.get(key, "")))
-        return places[list(islice(known, 1))]
+    def _originals(self) -> Iterator[tuple[int, float]]:
+        """Return the relevant lines, best first; before one that quotes another line, that one."""
+        lines = self._ranked.lines
+        places = {
+            DistinctTexts.key_of(line.content): number
+            for number, line in reversed(list(enumerate(lines)))
+        }
+        for number, score in self._order():
+            quoted = unquoted(lines[number].content)
+            original = places.get(DistinctTexts.key_of(quoted))
+            if quoted != lines[number].content and original is not None:
+                if original not in self._repeated:
+                    yield original, score
+            yield number, score
 
-    def _new(
-        self, ranked: Iterator[tuple[int, float]], question: Question, beside: _Beside
-    ) -> Iterator[Hit]:
-        """Return the lines that say something new, read as they are needed."""
-        top_k = self._search.top_k
-        chosen = takewhile(lambda line: beside.ahead_of(line[1]) < top_k, ranked)
-        # Few of the best ones are copies of each other.
-        while batch := list(islice(chosen, top_k + SPARE)):
-            for hit in self._read(batch, question):
-                if self._distinct.is_new(hit.content, speaker=hit.metadata.pop("sender")):
-                    yield hit
-
-    def _read(self, ranked: Sequence[tuple[int, float]], question: Question) -> Iterator[Hit]:
-        """Read these lines, and with the same statement those before and after them."""
-        rows = [row for row, _ in ranked]
-        beside = adjacent_lines(self._index, rows, REACH, mask=self._texts.mask)
-        wanted = list({*rows, *(row for pair in beside for row in pair if row is not None)})
-        ids = dict(zip(wanted, self._texts.ids(np.array(wanted, np.int64)), strict=True))
-        # As above: a message may have been revoked since it was ranked.
-        found = read_by_id(
-            message_read(),
-            ids=sent_ids(ids.values()),
-            hits=sent_ids(ids[row] for row in rows),
-            chat_id=self._search.viewer.chat_id,
-            model=question.model,
-        )
-        self._texts_read |= {key: (role, text) for key, (text, role, *_) in found.items()}
-        near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
-        for (row, score), pair in zip(ranked, beside, strict=True):
-            key = ids[row]
-            if key not in found:
-                continue
-            self._beside[key] = [None if each is None else ids[each] for each in pair]
-            content, role, said_at, session, order_num, sender, _ = found[key]
-            where = {"role": role, "session_id": str(session), "order_num": order_num}
-            where |= {} if self._search.repeats else {"sender": sender or ""}
-            yield Hit("message", key, content, score, near.get(key), said_at, where)
+    def _whole(self) -> dict[UUID, str]:
+        """Read the whole texts of the best lines, through their visibility again."""
+        likely = [self._ranked.lines[number].id for number, _ in islice(self._originals(), 400)]
+        rows = self._texts.rows.filter(pk__in=likely).order_by()
+        return dict(rows.values_list("pk", "content"))
 
     def with_neighbours(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits; those of messages with the messages before and after, shortened.
 
         A message that is itself a hit, or stands beside an earlier one, is not repeated.
         """
+        lines = self._ranked.lines
+        places = {line.id: number for number, line in enumerate(lines)}
         taken = {hit.id for hit in hits}
-        complete = []
         for hit in hits:
-            pair = zip(("before", "after"), self._beside.get(hit.id, ()), strict=False)
-            new = {name: key for name, key in pair if key is not None and key not in taken}
-            taken.update(new.values())
-            around = {
-                name: _shown(key, *self._texts_read[key])
-                for name, key in new.items()
-                if key in self._texts_read
-            }
-            complete.append(replace(hit, metadata={**hit.metadata, **around}))
-        return complete
+            if hit.source != "message":
+                continue
+            pair = zip(("before", "after"), adjacent(lines, places[hit.id]), strict=True)
+            for name, line in pair:
+                if line is not None and line.id not in taken:
+                    taken.add(line.id)
+                    hit.metadata[name] = _shown(line)
+        return list(hits)
 
 
-def _shown(key: UUID, role: str, content: str) -> dict[str, str]:
-    shortened = cut_at_word(content, MAX_NEIGHBOUR_LENGTH)
-    return {"message_id": str(key), "role": role, "content": shortened}
+def _shown(line: Line) -> dict[str, str]:
+    shortened = cut_at_word(line.content, MAX_NEIGHBOUR_LENGTH)
+    return {"message_id": str(line.id), "role": line.role, "content": shortened}
 
 
-def _read_expiry(rows: Sequence[Sequence[Any]]) -> Any:
-    expiry = [np.inf if at is None else at.timestamp() for (at,) in rows]
-    return np.array([(at,) for at in expiry], [("expires", np.float64)])
-
-
-EXPIRY = Columns(["expires_at"], _read_expiry)
-
-
-_first_expiries: WeakKeyDictionary[Segment, float] = WeakKeyDictionary()
-
-
-def _first_expiry(segment: Segment) -> float:
-    found = _first_expiries.get(segment)
-    if found is None:
-        found = _first_expiries[segment] = float(segment.columns["expires"].min(initial=np.inf))
-    return found
-
-
-def _current(index: TextIndex) -> Mask | None:
-    """Return which memories haven't expired; None if that is true of all."""
-    now = timezone.now().timestamp()
-    if all(_first_expiry(segment) > now for segment in index.segments):
-        return None
-    return index.marked(lambda segment: segment.columns["expires"] > now)
+def _cosine(value: float | None) -> float | None:
+    return None if value is None or value != value else float(value)
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:

@@ -237,6 +237,11 @@ class DistinctTexts:
         """The number of the query's words that a text that repeats it may lack."""
         return (1 - SAME_QUESTION) * len(self._query_words)
 
+    @staticmethod
+    def key_of(text: str) -> Said:
+        """Return a key that is the same for copies of a text."""
+        return "", _written(text)
+
     def is_new(self, text: str, *, speaker: str = "") -> bool:
         """Return whether no text before says the same; from then on it is known."""
         words, quoted = _said(text, speaker)

@@ -81,7 +81,6 @@ MEMORY: Meanings = {
     "LONGTERM_ENABLED": _("Recall and /remember."),
     "RECALL_TOP_K": _("How many memories are recalled at most."),
     "RECALL_MIN_SIMILARITY": _("The least score, from 0 to 1, of what is recalled."),
-    "RECALL_MEMORY_MB": _("How much memory each process uses for the texts that it searches."),
     "TURN_DEBOUNCE_SECONDS": _("How long a burst of messages is waited for. 0: not at all."),
     "MAX_ANSWER_AGE_HOURS": _("Older messages are shown as missed, not answered."),
     "UNCONFIRMED_AFTER_MINUTES": _(

@@ -129,7 +129,6 @@ def _recalled(
         sources=(MEMORIES,),
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
         # The user waits for the page, and results below this score are not relevant.
-        sure=False,
         repeats=True,
     )
     hits = [

@@ -60,7 +60,6 @@ def near_misses(turn: Turn) -> NearMisses:
         min_similarity=0.0,
         sources=(MEMORIES,),
         # The person waits for the page.
-        sure=False,
         repeats=True,
     )
     hits = [hit for hit in found.hits if str(hit.id) not in used][:NEAREST]
