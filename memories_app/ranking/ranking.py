@@ -19,7 +19,6 @@ from memoryproject.foundation.integrations.embedders.coverage import embed_cover
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import (
-    Background,
     Floats,
     chances,
     weigh_words,
@@ -67,7 +66,7 @@ def prepare_question(
     made: dict[str, Vector | None] = {}
     worked = True
     try:
-        made = dict(zip(distinct, embed_covered(embedder, distinct), strict=True))
+        made = dict(zip(distinct, embed_covered(embedder, distinct, queries=True), strict=True))
     except EmbedderError as error:
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
@@ -88,10 +87,9 @@ def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_])
     first, copy_of = _copies(candidates.contents)
     for place, part in enumerate(question.parts):
         words = weigh_words(part.terms, sample)
-        cosines = candidates.cosines[:, place]
+        cosines = question.calibration.scaled(candidates.cosines[:, place])
         shares = words.shares(words.held_by(candidates.terms))
-        background = Background.of(cosines[sampled])
-        own = chances(cosines[first], shares[first], background)[copy_of]
+        own = chances(cosines[first], shares[first], words.information)[copy_of]
         worth = PART_WORTH if place else 1.0
         scores = np.maximum(scores, worth * words.substance * own)
     return scores

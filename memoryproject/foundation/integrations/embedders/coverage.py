@@ -6,21 +6,25 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_queries
 
 MIN_COVERAGE = 0.5
 
 
-def embed_covered(embedder: Embedder, texts: Sequence[str]) -> list[list[float] | None]:
+def embed_covered(
+    embedder: Embedder, texts: Sequence[str], *, queries: bool = False
+) -> list[list[float] | None]:
     """Return one vector for each text, in order; None if the embedder doesn't cover it.
 
     Without enough coverage a vector carries no information. No vector is zero, because a zero
-    vector would be as near to one text as to any other. Raises EmbedderError.
+    vector would be as near to one text as to any other. queries: the texts look for others. Raises
+    EmbedderError.
     """
     known = [place for place, text in enumerate(texts) if embedder.coverage(text) >= MIN_COVERAGE]
     vectors: list[list[float] | None] = [None] * len(texts)
     if known:
-        made = embedder.embed([texts[place] for place in known])
+        covered = [texts[place] for place in known]
+        made = embed_queries(embedder, covered) if queries else embedder.embed(covered)
         for place, vector in zip(known, made, strict=True):
             length = math.hypot(*vector)
             if length and math.isfinite(length):

@@ -13,6 +13,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
     EmbedderError,
     WrongDimensionsError,
+    embed_queries,
 )
 
 
@@ -30,7 +31,13 @@ class RegisteredEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed. Raises WrongDimensionsError."""
-        vectors = self.embedder.embed(texts)
+        return self._checked(self.embedder.embed(texts))
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """See QueryEmbedder.embed_queries. Raises WrongDimensionsError."""
+        return self._checked(embed_queries(self.embedder, texts))
+
+    def _checked(self, vectors: list[list[float]]) -> list[list[float]]:
         for vector in vectors:
             if len(vector) != self.dimensions:
                 raise WrongDimensionsError(self.model_id, given=len(vector), known=self.dimensions)
