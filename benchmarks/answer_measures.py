@@ -103,7 +103,9 @@ class Prices:
         return (read * self.read + written * self.written) / 1e6
 
 
-def summarise(records: Iterable[Mapping[str, Any]], prices: Prices, judge: Prices) -> list[dict[str, Any]]:
+def summarise(
+    records: Iterable[Mapping[str, Any]], prices: Prices, judge: Prices
+) -> list[dict[str, Any]]:
     """A row for everything that was answerable, one for the rest, and one for each category."""
     by_kind: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for record in records:
@@ -114,7 +116,9 @@ def summarise(records: Iterable[Mapping[str, Any]], prices: Prices, judge: Price
     return [_row(name, by_kind[name], prices, judge) for name in order]
 
 
-def _row(name: str, part: Sequence[Mapping[str, Any]], prices: Prices, judge: Prices) -> dict[str, Any]:
+def _row(
+    name: str, part: Sequence[Mapping[str, Any]], prices: Prices, judge: Prices
+) -> dict[str, Any]:
     done = [record for record in part if record["state"] == "done"]
     row: dict[str, Any] = {"category": name, "questions": len(part), "finished": len(done)}
     row["judged"] = _mean(record.get("correct") for record in done)

@@ -36,7 +36,7 @@ from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import talk
-from sessions_app.models import Chat
+from sessions_app.models import Chat, Message
 from sessions_app.recall.facade import Viewer, recall
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -189,10 +189,13 @@ def deletion(case: Case) -> dict[str, Tally]:
         RECALL: sum(leaks(case.recalled(question)) for question in questions),
         TURN: sum(leaks(case.told(question)) for question in questions),
     }
-    # An answer that tells the fact stays in the chat.
+    # The person says it again, and the answer repeats what is remembered. Both are in the chat.
+    case.say(case.facts[0], case.ends - timedelta(days=9))
     case.say(questions[0], case.ends - timedelta(days=2))
+    said = Message.objects.get(chat=case.chat, content=case.facts[0])
     target = Memory.objects.get(chat_id=case.chat.pk, content=case.facts[0])
-    object_forget(kind="memory", object_id=target.pk, dependencies=build_forget_dependencies())
+    for kind, erased in (("memory", target), ("message", said)):
+        object_forget(kind=kind, object_id=erased.pk, dependencies=build_forget_dependencies())
     kept = case.facts[1] in case.recalled(case.facts[1], everything=True)
     found = {
         RECALL: [case.recalled(question, everything=True) for question in questions],
