@@ -59,10 +59,12 @@ def judge_prompt(question: str, gold: str, answer: str, *, abstains: bool) -> tu
 
 def read_verdict(text: str) -> tuple[bool, str]:
     """What the judge decided, and why. Raises ValueError where it can't be read."""
-    start, end = text.find("{"), text.rfind("}")
-    found = json.loads(text[start : end + 1])
+    try:
+        found = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    except ValueError:
+        found = None
     if not isinstance(found, dict) or not isinstance(found.get("correct"), bool):
-        raise ValueError("the judge's answer has no verdict")
+        raise ValueError(f"the judge's answer has no verdict: {text[:200]!r}")
     return found["correct"], str(found.get("reason", ""))
 
 

@@ -233,12 +233,12 @@ class Run:
     ) -> dict[str, Any]:
         """Answer and judge; what is finished of it is stored at once."""
         if "answer" not in record:
-            record = _begun(question)
+            record = {**_begun(question), "errors": record.get("errors", [])}
             if stored is None:
                 raise AssertionError("a question without an answer needs its chat")
             with self._noted(record):
                 found = self._patiently(lambda: _asked(question, whatsapp_chat, *stored), record)
-                record |= found or {"state": "failed"}
+                record |= found or {}
             record["state"] = (
                 "failed" if found is None else "done" if self.judge is None else "answered"
             )
