@@ -19,6 +19,8 @@ from tests.loopback.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.processes
 
+# Seconds; a machine may be busy.
+LONG = 240
 SAID = {
     "Kim": "I adopted a greyhound called Pepper in the spring",
     "Lou": "My allotment grows the best leeks in town",
@@ -94,20 +96,18 @@ def test_a_stopped_run_goes_on_and_asks_nothing_twice(
 ) -> None:
     def slowly(body: Json) -> str:
         if "Lou" in body["messages"][-1]["content"].split("\n")[0]:
-            held.wait(60)
+            held.wait(LONG)
         return answer(body)
 
     data, out = written(tmp_path), tmp_path / "out"
     with OpenAIServer(answer=slowly) as server:
         server.script_chat(rate_limited("1"), fails(500))
-        first = subprocess.Popen(
-            command(data, server, out), cwd=PROJECT, stdout=subprocess.PIPE, text=True
-        )
-        # Two failures, the first answer with its verdict, and the second question.
-        assert server.wait_for_requests(5, timeout=60)
-        first.send_signal(signal.SIGTERM)
-        held.set()
-        first.communicate(timeout=60)
+        with subprocess.Popen(command(data, server, out), cwd=PROJECT) as first:
+            # Two failures, the first answer with its verdict, and the second question.
+            has_begun = server.wait_for_requests(5, timeout=LONG)
+            first.send_signal(signal.SIGTERM)
+            held.set()
+        assert has_begun
         assert first.returncode == 1
         assert len(records(out)) < len(ANSWERS)
 
