@@ -46,6 +46,11 @@ _SETTINGS = (
     "SET LOCAL hnsw.ef_search = 200; SET LOCAL hnsw.iterative_scan = relaxed_order;"
     " SET LOCAL jit = off; "
 )
+# PostgreSQL takes a few rows that a statement makes for many, and would read whole tables.
+_BY_INDEXES = (
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"
+    " SET LOCAL enable_seqscan = off; "
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def sample_read(texts: Texts, terms: Sequence[QueryTerm]) -> Sample:
     statement = (
         f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
     )
-    rows = _fetch(texts, statement, [_forms(terms), *params])
+    rows = _fetch(texts.rows.db, statement, [_forms(terms), *params])
     return Sample([key for key, _ in rows], [held for _, held in rows])
 
 
@@ -163,7 +168,7 @@ def candidates_read(
         f" LEFT JOIN {table} near ON near.{texts.owner}_id = texts.id AND near.model = %s"
     )
     literals = [vector_literal(vector) for vector in known]
-    rows = _fetch(texts, statement, [*given, _forms(terms), *literals, *params, model])
+    rows = _fetch(texts.rows.db, statement, [*given, _forms(terms), *literals, *params, model])
     place = {key: number for number, key in enumerate(sample.ids)}
     # One order whatever the plan: the sample first.
     rows.sort(key=lambda row: (place.get(row[0], len(place)), row[0]))
@@ -229,8 +234,13 @@ def vector_literal(vector: Vector) -> str:
     return "[" + ",".join(map(repr, map(float, vector))) + "]"
 
 
-def _fetch(texts: Texts, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    with connections[texts.rows.db].cursor() as cursor:
+def fetch_by_ids(db: str, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run a statement that joins a few rows with large tables, and return its rows."""
+    return _fetch(db, _BY_INDEXES + statement, params)
+
+
+def _fetch(db: str, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    with connections[db].cursor() as cursor:
         cursor.execute(_SETTINGS + statement, params)
         while cursor.description is None:
             cursor.nextset()

@@ -13,12 +13,11 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
-from django.db import connections
 from django.db.models import Q, QuerySet, TextField, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from memories_app.ranking.facade import Texts, Vector, held_terms, vector_literal
+from memories_app.ranking.facade import Texts, Vector, fetch_by_ids, held_terms, vector_literal
 from memoryproject.foundation.retrieval.message_features import speaker_named
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.models.messages import Role
@@ -122,9 +121,8 @@ def lines_around(
         " ON near.message_id = line.id AND near.model = %s"
     )
     literals = [vector_literal(vector) for vector in known]
-    with connections[rows.db].cursor() as cursor:
-        cursor.execute(statement, [list(seeds), list(forms), *literals, *params, model])
-        found = cursor.fetchall()
+    given = [list(seeds), list(forms), *literals, *params, model]
+    found = fetch_by_ids(rows.db, statement, given)
     columns = [place for place, vector in enumerate(vectors) if vector is not None]
     lines = []
     for row in found:

@@ -267,12 +267,15 @@ class DistinctTexts:
         return any(self._is_same_question(each) for each in {text, unquoted(text)})
 
     def _is_same_question(self, text: str) -> bool:
+        # First what takes least: most lines ask nothing.
+        if not asks(text):
+            return False
         ours, theirs = self._query_words, frozenset(_words(text))
         shared = len(ours & theirs) / max(len(ours | theirs), 1)
         if _numbers(ours) != _numbers(theirs) or _asked_in(text) != self._asked:
             return False
         # "Please remind me" adds nothing to a question.
-        return asks(text) if shared >= SAME_QUESTION else bool(self._asked) and only_asks(text)
+        return shared >= SAME_QUESTION or bool(self._asked) and only_asks(text)
 
     @cached_property
     def _asked(self) -> frozenset[str]:
