@@ -34,7 +34,7 @@ COMPARED = 500
 
 @dataclass(frozen=True)
 class Line:
-    """One message. ``terms``: those of the question that it holds. ``cosines``: None without one.
+    """One message. ``terms``: those that were looked for and that it holds. ``cosines``: None without one.
 
     ``place``: that of its question for an answer, else its own.
     """
@@ -88,7 +88,7 @@ def lines_around(
 ) -> list[Line]:
     """Read these messages and those up to ``REACH`` places before and after, in their order.
 
-    forms: the index terms of the question.
+    forms: the index terms that are looked for: those of the question, and ``ASKING``.
     """
     known = [vector for vector in vectors if vector is not None]
     rows = texts.rows.order_by().values_list(

@@ -32,6 +32,7 @@ from memoryproject.foundation.retrieval.relevance import (
     weigh_words,
 )
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
+from sessions_app.models.messages import ASKING
 from sessions_app.recall.conversation_lines import Line, lines_around, runs_of
 
 # Limit of lines that are ranked with their context.
@@ -70,7 +71,7 @@ def rank_messages(
     """
     together, sampled = joined([candidates])
     seeds = _seeds(together, rank(question, together, sampled))
-    forms = [form for term in question.terms for form in term.forms]
+    forms = [ASKING, *(form for term in question.terms for form in term.forms)]
     lines = lines_around(texts, seeds, forms, question.vectors, model=question.model)
     best = np.zeros(len(lines))
     if not lines:

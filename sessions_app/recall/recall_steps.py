@@ -41,6 +41,7 @@ from memoryproject.foundation.retrieval.subqueries import (
 )
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models import Chat
+from sessions_app.models.messages import ASKING
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
     Line,
@@ -241,7 +242,7 @@ class _Lines:
         return frozenset(
             number
             for number, line in enumerate(lines)
-            if self._distinct.repeats_query(line.content)
+            if ASKING in line.terms and self._distinct.repeats_query(line.content)
         )
 
     def hits(self, beside: _Beside) -> list[Hit]:
@@ -319,17 +320,19 @@ class _Lines:
     def _originals(self) -> Iterator[tuple[int, float]]:
         """Return the relevant lines, best first; before one that quotes another line, that one."""
         lines = self._ranked.lines
-        places = {
-            DistinctTexts.key_of(line.content): number
-            for number, line in reversed(list(enumerate(lines)))
-        }
         for number, score in self._order():
             quoted = unquoted(lines[number].content)
-            original = places.get(DistinctTexts.key_of(quoted))
-            quotes = quoted != lines[number].content
-            if quotes and original is not None and original not in self._repeated:
-                yield original, score
+            if quoted != lines[number].content:
+                original = self._places.get(DistinctTexts.key_of(quoted))
+                if original is not None and original not in self._repeated:
+                    yield original, score
             yield number, score
+
+    @cached_property
+    def _places(self) -> dict[object, int]:
+        """The first line of each text."""
+        lines = reversed(list(enumerate(self._ranked.lines)))
+        return {DistinctTexts.key_of(line.content): number for number, line in lines}
 
     def _whole(self) -> dict[UUID, str]:
         """Read the whole texts of the best lines, through their visibility again."""
