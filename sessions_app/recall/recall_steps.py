@@ -248,7 +248,8 @@ class _Lines:
         """Return the lines that answer best, best first, and say something new."""
         search = self._search
         found: list[Hit] = []
-        for number, score in self._originals():
+        found_lines = self._order() if search.repeats else self._originals()
+        for number, score in found_lines:
             line = self._ranked.lines[number]
             content = self._contents.get(line.id)
             if content is None:
