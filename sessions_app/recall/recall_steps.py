@@ -64,7 +64,9 @@ logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-# So many memories are read at once if those before them are copies of each other.
+# So many memories are read, so that no message that is a copy of one takes a place.
+DEEP = 50
+# So many more are read at once if those are copies of each other.
 COPIES = 100
 
 
@@ -87,17 +89,22 @@ class Search:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
-        sampled = _try_twice(lambda: self._sampled(memories, messages, terms))
-        if sampled is None:
-            return RecallResult([], degraded=True)
-        samples, lines_sample = sampled
-        if not any(sample.ids for sample in (*samples, *filter(None, [lines_sample]))):
-            return RecallResult([])
+        samples = _try_twice(lambda: [sample_read(texts, terms) for texts in memories])
+        lines_sample = None
+        if messages is not None:
+            lines_sample = _try_twice(lambda: sample_read(messages, terms))
+        failed = samples is None or (messages is not None and lines_sample is None)
+        known = [*(samples or []), *filter(None, [lines_sample])]
+        if not any(sample.ids for sample in known):
+            return RecallResult([], degraded=failed)
         question, embedded = prepare_question(parts, topics_of(parts, lines_sample), self.embedder)
-        found = _try_twice(lambda: self._memories(question, memories, samples))
+        found: _Beside | None = None
+        if samples is not None:
+            chosen = samples
+            found = _try_twice(lambda: self._memories(question, memories, chosen))
+            failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
-        failed = found is None
         if messages is not None and lines_sample is not None and lines_sample.ids:
             texts, sample = messages, lines_sample
             lines = _try_twice(lambda: _Lines(self, question, texts, sample))
@@ -142,13 +149,6 @@ class Search:
             self.viewer.chat_id, where=self.messages_where, left_out=self.left_out
         )
 
-    @staticmethod
-    def _sampled(
-        memories: Sequence[Texts], messages: Texts | None, terms: Sequence[QueryTerm]
-    ) -> tuple[list[Sample], Sample | None]:
-        samples = [sample_read(texts, terms) for texts in memories]
-        return samples, None if messages is None else sample_read(messages, terms)
-
     def _memories(
         self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]
     ) -> _Beside:
@@ -165,7 +165,7 @@ class Search:
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
-        return _Beside.of(self._memory_hits(scored, near), most=self.top_k, repeats=self.repeats)
+        return _Beside.of(self._memory_hits(scored, near), most=max(self.top_k, DEEP), repeats=self.repeats)
 
     def _memory_hits(
         self, ranked: Sequence[tuple[UUID, float]], near: dict[UUID, float]
@@ -174,7 +174,7 @@ class Search:
 
         They are read through their visibility again: one may have become private meanwhile.
         """
-        start, size = 0, self.top_k
+        start, size = 0, max(self.top_k, DEEP)
         while batch := ranked[start : start + size]:
             rows = self._memories_visible().filter(pk__in=[key for key, _ in batch]).order_by()
             found = {

@@ -148,8 +148,12 @@ def features_of(question: str, words: WeighedWords, lines: Lines) -> Floats:
 
 
 def chances(features: Floats, *, compared: Mask) -> Floats:
-    """Return the probability of each line; ``compared``: it and the question have a vector."""
-    found: Floats = np.where(compared, WITH_VECTORS.chances(features), BY_WORDS.chances(features))
+    """Return the probability of each line; ``compared``: it and the question have a vector.
+
+    A line with all words of the question answers it, however much else a long text says.
+    """
+    by_words = BY_WORDS.chances(features)
+    found: Floats = np.where(compared, np.maximum(WITH_VECTORS.chances(features), by_words), by_words)
     return found
 
 
