@@ -12,6 +12,7 @@ from memories_app.facts.searched_terms import memory_terms
 from memories_app.facts.similarity import Shape, shape_of
 from memories_app.facts.text_diff import Piece, word_diff
 from memories_app.facts.validation import (
+    FACT_TIMES,
     MAX_CONTENT,
     MAX_LABEL,
     MAX_METADATA_BYTES,
@@ -22,10 +23,13 @@ from memories_app.facts.validation import (
     problems_of,
     storable_metadata,
     tag_problems,
+    time_problems,
     visibility_problems,
 )
+from memories_app.facts.validity import Validity, validity_of
 
 __all__ = [
+    "FACT_TIMES",
     "Likeness",
     "MAX_CONTENT",
     "MAX_LABEL",
@@ -45,7 +49,10 @@ __all__ = [
     "shape_of",
     "storable_metadata",
     "subject_keys",
+    "validity_of",
+    "Validity",
     "tag_problems",
+    "time_problems",
     "visibility_problems",
     "word_diff",
 ]

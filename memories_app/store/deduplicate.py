@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import (
     Likeness,
     NewMemory,
+    Validity,
     likeness_of,
     memory_terms,
     metadata_problems,
@@ -33,7 +35,7 @@ from memories_app.models import (
 from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.integration_events import memory_event
-from memories_app.store.memory_fields import memory_row, terms_set
+from memories_app.store.memory_fields import memory_row, terms_set, validity_given
 from memories_app.store.mention_rows import changes_store
 from memories_app.store.propose import replacement_propose
 from memories_app.store.scope_locks import scopes_lock
@@ -160,8 +162,21 @@ class Storing:
         later = memory.expires_at and new.expires_at and new.expires_at > memory.expires_at
         if ended or later:
             memory.expires_at = new.expires_at
+        said_at = new.said_at or self._now
+        if said_at >= memory.said_at:
+            self._say_again(memory, validity_given(new, said_at), said_at)
         self._touch(memory)
         self._tellings.append(self._memory_source(memory, new))
+
+    def _say_again(self, memory: Memory, validity: Validity, said_at: datetime) -> None:
+        """Set when it was said last; "tomorrow" is another day now, and what had ended holds again.
+
+        Times that the words don't tell stay.
+        """
+        memory.said_at = said_at
+        has_ended = memory.valid_until is not None and memory.valid_until < said_at
+        if validity != Validity() or has_ended:
+            memory.valid_from, memory.valid_until = validity.begins, validity.ends
 
     def _merge(self, memory: Memory, new: NewMemory, place: int) -> tuple[str, ...]:
         """Add tags and metadata to a known memory; return the names of the fields that changed.

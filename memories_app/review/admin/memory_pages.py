@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from memories_app.facts.facade import FACT_TIMES
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review.admin.actions import decides
 from memories_app.review.admin.decisions import MemoryDecisions
@@ -102,6 +103,7 @@ class MemoryPages(MemoryDecisions):
         "tags",
         "pinned",
         "expires_at",
+        *FACT_TIMES,
     )
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),
