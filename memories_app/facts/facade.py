@@ -2,11 +2,13 @@
 
 from memories_app.facts.facts import (
     Likeness,
+    Verdict,
     fact_key,
-    is_replaced,
     kept_subject,
     likeness_of,
+    speakers_in,
     subject_keys,
+    verdict_on,
 )
 from memories_app.facts.searched_terms import memory_terms
 from memories_app.facts.similarity import Shape, shape_of
@@ -39,7 +41,6 @@ __all__ = [
     "Piece",
     "Shape",
     "fact_key",
-    "is_replaced",
     "kept_subject",
     "label_problems",
     "likeness_of",
@@ -47,10 +48,13 @@ __all__ = [
     "metadata_problems",
     "problems_of",
     "shape_of",
+    "speakers_in",
     "storable_metadata",
     "subject_keys",
     "validity_of",
     "Validity",
+    "Verdict",
+    "verdict_on",
     "tag_problems",
     "time_problems",
     "visibility_problems",

@@ -36,6 +36,7 @@ class NewMemory:
     metadata are added to those of the known memory. ``subject``: what it is about, where a table or
     another list says so; a newer text takes the place of the older one about the same subject. ``said_at``:
     None is now. ``valid_from`` and ``valid_until``: without both, the text says when it holds.
+    ``speaker``: who said it, where several people write in the chat.
     """
 
     content: str
@@ -57,6 +58,7 @@ class NewMemory:
     supersedes: bool = True
     merges: bool = False
     subject: str = ""
+    speaker: str = ""
 
 
 def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:

@@ -10,6 +10,10 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "✅ Remembered: {content}",
         HEBREW: "✅ זכרתי: {content}",
     },
+    "remember_replaces": {
+        ENGLISH: "replaces: {content}",
+        HEBREW: "במקום: {content}",
+    },
     "remember_failed": {
         ENGLISH: "❌ Failed to store memory. Please try again.",
         HEBREW: "❌ שמירת הזיכרון נכשלה. נסו שוב, בבקשה.",

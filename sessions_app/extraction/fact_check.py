@@ -70,6 +70,7 @@ def facts_checked(
             source_message_id=message.pk,
             confidence=fact.confidence,
             said_at=min(message.timestamp, timezone.now()),
+            speaker=message.sender if source.is_group else "",
             metadata={TO_REVIEW: reasons} if reasons else {},
             proposed=bool(reasons),
         )

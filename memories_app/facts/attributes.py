@@ -1,0 +1,90 @@
+"""Attributes that have one value at a time, however and in whatever language they are said.
+
+The patterns read texts whose small words are English, see ``pivot``. A pattern reads a whole text,
+so that "my sister moved to Haifa", "I used to live in Haifa" and "our second address is …" match
+none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memories_app.facts.fact_parser import tokens_of
+
+# A value that is said to be new takes the older one's place also where both could be true.
+RENEWING = re.compile(
+    r"(?<!\w)(?:now|new|sorry|actually|instead|anymore|no longer|moved|changed|started|"
+    r"from now on|עכשיו|כרגע|מעכשיו|חדש|חדשה|החדש|החדשה)(?!\w)"
+)
+_FILLERS = re.compile(
+    r"(?<!\w)(?:now|new|sorry|actually|instead|currently|just|have|has|recently|from now on|"
+    r"as you know|already|correction|the correct)(?!\w)[,:]?|(?<=\w)'ve(?!\w)"
+)
+_TIME = r"(?:at |around )?(?P<value>\d{1,2}(?:[:.h]\d{2})?h?(?: ?[ap]\.?m\.?)?)(?: uhr| часов| год)?"
+_AMOUNT = r"(?P<value>[₪$€£]? ?\d[\d.,]*(?: ?[^\W\d]+\.?| ?[₪$€£%])?)"
+_PLACE = r"(?:the city of )?(?P<value>[^,.;\d]{2,40}?)(?:,[^;]{2,40})?"
+_ROLE = r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|directora?)"
+# The name of the attribute, the pattern, and whether it can have one value only. ``of`` belongs to
+# the name.
+_PATTERNS: tuple[tuple[str, str, bool], ...] = (
+    ("i live", rf"i (?:live|am living|reside) in {_PLACE}", False),
+    ("i live", rf"i (?:moved|relocated) to {_PLACE}", False),
+    ("we are at", r"our (?:address|shop|store|office|salon|studio|clinic) is (?:at |in |on )?(?P<value>.*\d.*)", True),
+    ("we are at", r"we are (?:located )?(?:at|on) (?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})", True),
+    ("we are at", r"(?:we|our (?:shop|store|office|salon|studio|clinic)) (?:moved|relocated) to (?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})", True),
+    ("we are at", r"(?:we|our (?:shop|store|office|salon|studio|clinic)) (?:moved|relocated) to (?P<value>\d{1,4} [^\d]{2,40})", True),
+    ("we close", rf"(?:we|the shop|the store) closes? {_TIME}", True),
+    ("we open", rf"(?:we|the shop|the store) opens? {_TIME}", True),
+    ("my phone", r"my (?:phone|mobile|cell|telephone|phone number|number|mobile number|cell number) (?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})", True),
+    ("our phone", r"our (?:phone|telephone|phone number|number) (?:is|changed to) (?P<value>[+\d][\d ()-]{5,20})", True),
+    ("my email", r"my e-?mail(?: address)? (?:is|changed to) (?P<value>\S+@\S+)", True),
+    ("i work", r"i (?:work|started working|started to work) (?:at|for) (?P<value>[^,.;\d]{2,40})", False),
+    ("price", rf"(?P<of>[^\d,;:]{{2,60}}?) (?:costs?|עולה|עולים|עולות) (?:only )?{_AMOUNT}", True),
+    ("price", rf"the price (?:of|for) (?P<of>[^\d,;:]{{2,60}}?) (?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)?(?: to)? ?{_AMOUNT}", True),
+    ("role", rf"(?P<value>[^\d,;:]{{2,40}}?) (?:is|became|הוא|היא) (?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}})?)", False),
+    ("role", rf"(?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}}?)?) is (?P<value>[^\d,;:]{{2,40}})", False),
+)  # fmt: skip
+_COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
+# A place is named; "a big house" and "the night shift" are none.
+_NO_PLACE = re.compile(
+    r"(?:a|an|the|my|your|our|his|her|another|one|this|un|una|um|uma|une|ein|eine|einem|einer|el|la|"
+    r"le|il|der|die|das|dem|den|ה?בית|ה?דירה|casa|apartamento|piso|доме|квартире|будинку|квартирі|"
+    r"بيت|شقة|house|apartment|flat|maison|haus|wohnung)(?!\w)|.*(?<!\w)(?:plan|premium|team|shift|"
+    r"bank|iphone|android|windows|mac|role|department|class|group|app|version|keto|vegan|online|"
+    r"אייפון|אנדרואיד|משמרת|קבוצה|תוכנית)(?!\w)"
+)
+_ARTICLE = re.compile(
+    r"^(?:a|an|the|el|la|los|las|un|una|um|uma|o|os|as|le|les|une|l'|der|die|das|den|dem|ein|eine|"
+    r"einen|il|lo|gli|i)\s+|^(?:l'|ה(?=[א-ת]{3}))"
+)
+_WORD = re.compile(r"\w+(?:[.:@'-]\w+)*")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute with its value. ``sure``: two values can't be true at the same time."""
+
+    name: str
+    values: tuple[str, ...]
+    sure: bool
+
+
+def is_renewing(pivot_text: str) -> bool:
+    """Return whether a text says that its value is a new one."""
+    return RENEWING.search(pivot_text) is not None
+
+
+def attributes_of(pivot_text: str) -> Iterator[Attribute]:
+    """Yield the attributes that a text states, of which there are seldom several."""
+    text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
+    for name, pattern, one in _COMPILED:
+        found = pattern.fullmatch(text)
+        if found is None or (name == "i live" and _NO_PLACE.match(found["value"])):
+            continue
+        of = found.groupdict().get("of") or ""
+        of = " ".join(_WORD.findall(_ARTICLE.sub("", of.strip())))
+        values = tuple(token.text for token in tokens_of(found["value"].rstrip("h")))
+        if values:
+            yield Attribute(f"{name} {of}".strip(), values, one)
