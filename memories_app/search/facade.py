@@ -14,6 +14,7 @@ from memories_app.search.vector_search import (
 )
 from memories_app.search.visibility import (
     EVERY_SCOPE,
+    contents_then,
     is_current,
     memories_for_staff,
     memories_held,
@@ -31,6 +32,7 @@ __all__ = [
     "Vector",
     "any_of",
     "cast_of",
+    "contents_then",
     "changes_prune",
     "index_drop",
     "index_ensure",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache, partial
 from uuid import UUID
@@ -11,7 +11,12 @@ from django.db import connection
 from django.db.models import Q, QuerySet, UUIDField
 from django.utils import timezone
 
-from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.models import (
+    Memory,
+    MemoryRevision,
+    MemoryStatus,
+    Visibility,
+)
 from memoryproject.foundation.compiled_sql import Given
 
 # Not the name of one scope: the memories of all.
@@ -24,19 +29,30 @@ def memories_visible(
     is_staff: bool,
     chat_id: UUID | Given | None,
     now: datetime | Given | None = None,
+    as_of: datetime | Given | None = None,
 ) -> QuerySet[Memory]:
     """Return the memories that may be recalled for a person.
 
     The owner and staff get all memories, others the public ones and those of the same chat.
-    Only active memories that haven't expired are included.
+    Only active memories that haven't expired are included; with ``as_of`` those that were then.
     """
-    current = Memory.objects.filter(is_current(now or timezone.now()), status=MemoryStatus.ACTIVE)
+    current = Memory.objects.filter(
+        is_current(as_of or now or timezone.now()),
+        Q(status=MemoryStatus.ACTIVE) if as_of is None else _was_believed(as_of),
+    )
     if is_owner or is_staff:
         return current
     visible = Q(visibility=Visibility.PUBLIC)
     if chat_id is not None:
         visible |= Q(visibility=Visibility.CHAT, chat_id=chat_id)
     return current.filter(visible)
+
+
+def _was_believed(at: datetime | Given) -> Q:
+    """Return a filter for memories that had been said by then, and not been replaced."""
+    known = Q(said_at__lte=at) | Q(created_at__lte=at)
+    later = Q(status=MemoryStatus.SUPERSEDED, superseded_at__gt=at)
+    return known & (Q(status=MemoryStatus.ACTIVE) | later)
 
 
 def scopes_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> list[str]:
@@ -72,6 +88,12 @@ def _memories_of(visibility: str, chat_id: str | Given) -> QuerySet[Memory]:
         return active
     found = active.filter(visibility=visibility)
     return found.filter(chat_id=chat_id) if visibility == str(Visibility.CHAT) else found
+
+
+def contents_then(memory_ids: Sequence[UUID], at: datetime) -> dict[UUID, str]:
+    """Return what those of the memories said then that were changed since."""
+    later = MemoryRevision.objects.filter(memory__in=memory_ids, changed_at__gt=at)
+    return dict(later.order_by("-number").values_list("memory_id", "content"))
 
 
 def memories_for_staff() -> QuerySet[Memory]:

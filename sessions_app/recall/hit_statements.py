@@ -6,7 +6,9 @@ They decide again who may see it.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import (
     BinaryField,
     Case,
@@ -14,6 +16,7 @@ from django.db.models import (
     Func,
     Model,
     OuterRef,
+    QuerySet,
     Subquery,
     TextField,
     UUIDField,
@@ -24,7 +27,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, NullIf
 
-from memories_app.models import MemoryEmbedding
+from memories_app.models import MemoryEmbedding, ProposalKind, ProposalMemory, ProposalState
 from memories_app.search.facade import memories_visible
 from memoryproject.foundation.compiled_sql import Given, compiled, given_ids
 from sessions_app.models import Chat, MessageEmbedding
@@ -32,22 +35,48 @@ from sessions_app.recall.conversation_lines import messages_held
 
 
 @cache
-def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool) -> str:
+def memory_read(*, is_owner: bool, is_staff: bool, in_chat: bool, as_of: bool) -> str:
     """Return how hits are read from the memories that a viewer may see.
 
     For the owner each is read with the name of its chat, "" where that is the viewer's own.
+    ``as_of``: as they were on a day.
     """
     visible = memories_visible(
         is_owner=is_owner,
         is_staff=is_staff,
         chat_id=Given("chat_id", UUIDField()) if in_chat else None,
         now=Given("now", DateTimeField()),
+        as_of=Given("now", DateTimeField()) if as_of else None,
     )
     vector = _vector(MemoryEmbedding, "memory")
     read = visible.filter(pk__in=given_ids("ids")).order_by()
     client = _client(in_chat=in_chat) if is_owner else Value("")
-    read = read.values_list("pk", "content", "created_at", "type", client, vector)
+    read = read.values_list(
+        "pk",
+        "content",
+        "created_at",
+        "type",
+        client,
+        "chat_id",
+        "source",
+        "said_at",
+        "valid_from",
+        "valid_until",
+        ArraySubquery(_newer()),
+        vector,
+    )
     return compiled(read)
+
+
+def _newer() -> QuerySet[Any]:
+    """Return the ids of the newer memories of which staff are asked whether they replace it."""
+    open_ones = ProposalMemory.objects.filter(
+        number=1,
+        proposal__kind=ProposalKind.REPLACE,
+        proposal__state=ProposalState.OPEN,
+        proposal__parts__memory=OuterRef("pk"),
+    )
+    return open_ones.exclude(memory=OuterRef("pk")).values_list("memory_id")
 
 
 def _client(*, in_chat: bool) -> Combinable:

@@ -6,6 +6,7 @@ The turn, the API, the admin and the commands share one function.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -27,6 +28,7 @@ def recall(
     memories_where: Q | None = None,
     sure: bool = True,
     repeats: bool = False,
+    as_of: datetime | None = None,
 ) -> RecallResult:
     """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
@@ -35,7 +37,10 @@ def recall(
     sure: False if a quick answer matters more than memories that are far from the question in
     meaning and share no word with it.
     repeats: True also returns texts that say nothing new: questions like the query that were asked
-    before, and further copies of a text.
+    before, further copies of a text, and facts that have ended, which are else returned only where
+    nothing else is known.
+    as_of: return what was believed then: what had been said by then, in its words of then, and not
+    been replaced.
     If the embedder fails, the search uses words only. A failing database query is retried once
     and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
@@ -53,6 +58,7 @@ def recall(
         memories_where=memories_where,
         sure=sure,
         repeats=repeats,
+        as_of=as_of,
     ).run()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -36,7 +37,7 @@ from memories_app.ranking.facade import (
     rank,
     search_words,
 )
-from memories_app.search.facade import memories_held, memories_visible, scopes_visible
+from memories_app.search.facade import contents_then, memories_held, memories_visible, scopes_visible
 from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
@@ -58,6 +59,7 @@ from sessions_app.recall.conversation_lines import (
     messages_held,
     messages_visible,
 )
+from sessions_app.recall.fact_times import FactTimes, current_first, newest_first
 from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
@@ -111,6 +113,7 @@ class Search:
     memories_where: Q | None
     sure: bool
     repeats: bool
+    as_of: datetime | None = None
 
     def run(self) -> RecallResult:
         subqueries = query_parts(self.query)
@@ -145,7 +148,7 @@ class Search:
         scopes = []
         chat_id = self.viewer.chat_id
         given = {"chat_id": chat_id}
-        if MEMORIES in self.sources:
+        if MEMORIES in self.sources and self.as_of is None:
             scopes += [
                 HeldScope(name, memories_held(name), model, EXPIRY, MAX_HELD_MEMORIES, given)
                 for name in scopes_visible(**self._rights())
@@ -168,7 +171,7 @@ class Search:
     def _memories(self, question: Question, held: Sequence[TextIndex | None]) -> _Beside:
         parts = [part for part in held if part is not None]
         texts: SearchedTexts
-        if len(parts) < len(held):
+        if len(parts) < len(held) or self.as_of is not None:
             visible = self._memories_searched()
             near = question.calibration.midpoint
             texts = StoredTexts(visible, model=question.model, near=near, sure=self.sure)
@@ -182,15 +185,22 @@ class Search:
             texts = HeldTexts(index, mask=mask)
         ranked = rank(question, texts, top_k=MAX_RANKED)
         hits = self._memory_hits(question, ranked, texts)
-        return _Beside.of(hits, most=self.top_k, repeats=self.repeats)
+        if not self.repeats:
+            hits = current_first(hits, self._now())
+        found = _Beside.of(hits, most=self.top_k, repeats=self.repeats)
+        ordered = newest_first(
+            found.memories,
+            lambda ids: list(self._read_memories(question, ids, [0.0] * len(ids))),
+        )
+        return replace(found, memories=ordered[: self.top_k])
+
+    def _now(self) -> datetime:
+        return self.as_of or timezone.now()
 
     def _memory_hits(
         self, question: Question, ranked: RankedTexts, texts: SearchedTexts
     ) -> Iterator[Hit]:
         """Return the memories that are relevant, best first, read as they are needed."""
-        # Filter by visibility again: a memory may have become private since it was ranked.
-        rights = self._rights()
-        chat_id = rights.pop("chat_id")
         relevant = np.flatnonzero(ranked.scores >= self.min_similarity)
         # Many clients may have a copy of what the owner finds.
         for places in np.split(relevant, range(self.top_k, len(relevant), COPIES)):
@@ -198,22 +208,40 @@ class Search:
             ids = texts.ids(texts.taken(ranked.texts, places))
             if not ids:
                 break
-            found = read_by_id(
-                memory_read(**rights, in_chat=chat_id is not None),
-                ids=sent_ids(ids),
-                chat_id=chat_id,
-                now=timezone.now(),
-                model=question.model,
+            yield from self._read_memories(question, ids, scores)
+
+    def _read_memories(
+        self, question: Question, ids: Sequence[UUID], scores: Sequence[float]
+    ) -> Iterator[Hit]:
+        """Read memories; filter by visibility again: one may have become private since."""
+        rights = self._rights()
+        chat_id = rights.pop("chat_id")
+        found = read_by_id(
+            memory_read(**rights, in_chat=chat_id is not None, as_of=self.as_of is not None),
+            ids=sent_ids(ids),
+            chat_id=chat_id,
+            now=self._now(),
+            model=question.model,
+        )
+        near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
+        then = {} if self.as_of is None else contents_then(list(found), self.as_of)
+        for key, score in zip(ids, scores, strict=True):
+            if key not in found:
+                continue
+            content, created_at, kind, client, chat, source, *times, newer, _ = found[key]
+            about = memory_about(
+                kind,
+                client=client,
+                source=source,
+                is_own=chat is not None and chat == chat_id,
+                times=FactTimes(*times),
+                newer=newer,
             )
-            near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
-            for key, score in zip(ids, scores, strict=True):
-                if key in found:
-                    content, created_at, kind, client, _ = found[key]
-                    about = memory_about(kind, client)
-                    yield Hit("memory", key, content, score, near.get(key), created_at, about)
+            content = then.get(key, content)
+            yield Hit("memory", key, content, score, near.get(key), created_at, about)
 
     def _memories_searched(self) -> QuerySet[Memory]:
-        visible = memories_visible(**self._rights())
+        visible = memories_visible(**self._rights(), as_of=self.as_of)
         return visible.filter(self.memories_where) if self.memories_where else visible
 
 
@@ -262,8 +290,11 @@ class _Lines:
         # By its id: role and text of each of all these.
         self._texts_read: dict[UUID, tuple[str, str]] = {}
         mask = None if search.left_out is None else left_out_mask(index, search.left_out)
-        if search.messages_where:
-            messages = messages_visible(search.viewer.chat_id).filter(search.messages_where)
+        wanted = search.messages_where
+        if search.as_of:
+            wanted = (wanted or Q()) & Q(timestamp__lte=search.as_of)
+        if wanted:
+            messages = messages_visible(search.viewer.chat_id).filter(wanted)
             chosen = mask_of(index, messages)
             mask = chosen if mask is None else mask & chosen
         repeats = None if search.repeats else self._repeating

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     Items,
     Moment,
     Number,
+    StoredMoment,
     Strict,
     Text,
     Whole,
@@ -77,6 +79,13 @@ class RecallSerializer(Strict):
         help_text=(
             "Recall what this chat may see, its messages among it. Without it: all memories. For a "
             "token that is bound to one chat, that chat."
+        ),
+    )
+    as_of = StoredMoment(
+        required=False,
+        help_text=(
+            "What was believed then: what had been said, in its words of then, and not been "
+            "replaced. What was forgotten since stays forgotten. Default: now."
         ),
     )
     type = Text(required=False, max_length=MAX_LABEL, help_text="Only memories of this type.")
@@ -149,6 +158,30 @@ class RecalledSerializer(serializers.Serializer[Any]):
             "null as above; absent for a message."
         ),
     )
+    said_by = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "Who said it: the person's name, or their chat's address; else by what the memory came, "
+            "such as staff; null as above; absent for a message."
+        ),
+    )
+    said_at = Moment(
+        required=False, help_text="When the memory was said last; absent for a message."
+    )
+    valid_from = Moment(
+        required=False,
+        allow_null=True,
+        help_text="From when on the memory holds; null: always; absent for a message.",
+    )
+    valid_until = Moment(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "The last moment at which it holds: in the past where nothing else is known; null: it "
+            "doesn't end; absent for a message."
+        ),
+    )
     sender_name = serializers.CharField(
         required=False,
         help_text=(
@@ -213,6 +246,7 @@ class RecallView(ApiView):
             top_k=body.get("top_k", settings.RECALL_TOP_K),
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
             sources=sources,
+            as_of=body.get("as_of"),
             memories_where=_memories_where(body, self.caller),
             messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
         )
@@ -293,8 +327,20 @@ def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
         "visibility": memory.visibility,
         "whatsapp_chat": memory.whatsapp_chat if is_known else None,
         "client_name": memory.client_name if is_known else None,
+        "said_by": _said_by(memory) if is_known else None,
+        "said_at": iso_utc(memory.said_at),
+        "valid_from": _time(memory.valid_from),
+        "valid_until": _time(memory.valid_until),
         "metadata": memory.metadata,
     }
+
+
+def _said_by(memory: ShownMemory) -> str:
+    return memory.client_name or memory.whatsapp_chat or memory.source
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else iso_utc(at)
 
 
 def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:
