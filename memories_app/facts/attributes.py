@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memories_app.facts.fact_parser import tokens_of
+from memories_app.facts.validity import names_day
+from memoryproject.foundation.text.characters import fold
 
 # A value that is said to be new takes the older one's place also where both could be true.
 RENEWING = re.compile(
@@ -26,6 +28,10 @@ _TIME = r"(?:at |around )?(?P<value>\d{1,2}(?:[:.h]\d{2})?h?(?: ?[ap]\.?m\.?)?)(
 _AMOUNT = r"(?P<value>[₪$€£]? ?\d[\d.,]*(?: ?[^\W\d]+\.?| ?[₪$€£%])?)"
 _PLACE = r"(?:the city of )?(?P<value>[^,.;\d]{2,40}?)(?:,[^;]{2,40})?"
 _ROLE = r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|directora?)"
+_HEBREW_ROLE = r"ה(?:מנהל|מנכל|בוס|רואה החשבונ|מזכיר|שפ)ת?(?: של [^,;:]{2,30})?"
+_MOVED = (
+    r"(?:(?:has been|was|is|got) )?(?:moved|changed|rescheduled|postponed|brought forward|shifted) to"
+)
 # The name of the attribute, the pattern, and whether it can have one value only. ``of`` belongs to
 # the name.
 _PATTERNS: tuple[tuple[str, str, bool], ...] = (
@@ -41,20 +47,26 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("our phone", r"our (?:phone|telephone|phone number|number) (?:is|changed to) (?P<value>[+\d][\d ()-]{5,20})", True),
     ("my email", r"my e-?mail(?: address)? (?:is|changed to) (?P<value>\S+@\S+)", True),
     ("i work", r"i (?:work|started working|started to work) (?:at|for) (?P<value>[^,.;\d]{2,40})", False),
+    ("when", rf"(?P<of>[^\d,;:]{{2,50}}?) (?:is|{_MOVED}|(?=on |ביומ )) ?(?P<value>.{{2,40}})", False),
     ("price", rf"(?P<of>[^\d,;:]{{2,60}}?) (?:costs?|עולה|עולים|עולות) (?:only )?{_AMOUNT}", True),
     ("price", rf"the price (?:of|for) (?P<of>[^\d,;:]{{2,60}}?) (?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)?(?: to)? ?{_AMOUNT}", True),
-    ("role", rf"(?P<value>[^\d,;:]{{2,40}}?) (?:is|became|הוא|היא) (?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}})?)", False),
+    ("place", rf"(?:my|our) (?P<of>[^\d,;:]{{2,30}}?) (?:is (?:located )?in|{_MOVED}) {_PLACE}", False),
+    ("role", rf"(?P<value>[^\d,;:]{{2,40}}?) (?:הוא|היא) (?P<of>{_HEBREW_ROLE})", False),
+    ("role", rf"(?P<of>{_HEBREW_ROLE}) (?:הוא|היא) (?P<value>[^\d,;:]{{2,40}})", False),
+    ("role", rf"(?P<value>[^\d,;:]{{2,40}}?) (?:is|became) (?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}})?)", False),
     ("role", rf"(?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}}?)?) is (?P<value>[^\d,;:]{{2,40}})", False),
 )  # fmt: skip
 _COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
 # A place is named; "a big house" and "the night shift" are none.
-_NO_PLACE = re.compile(
+_NO_PLACE = re.compile(fold(
     r"(?:a|an|the|my|your|our|his|her|another|one|this|un|una|um|uma|une|ein|eine|einem|einer|el|la|"
     r"le|il|der|die|das|dem|den|ה?בית|ה?דירה|casa|apartamento|piso|доме|квартире|будинку|квартирі|"
     r"بيت|شقة|house|apartment|flat|maison|haus|wohnung)(?!\w)|.*(?<!\w)(?:plan|premium|team|shift|"
     r"bank|iphone|android|windows|mac|role|department|class|group|app|version|keto|vegan|online|"
-    r"אייפון|אנדרואיד|משמרת|קבוצה|תוכנית)(?!\w)"
-)
+    r"gmail|outlook|whatsapp|telegram|netflix|spotify|cash|credit|invoices|time|work|job|"
+    r"אייפון|אנדרואיד|סמסונג|גימייל|משמרת|קבוצה|תוכנית|חברת?|מחלקה|תפקיד|לקוח|עבודה|לעבוד|בנק|"
+    r"טבעונות|דיאטה|אוטומט|חשמלי|חשמלית|гугл|айфон|андроид|банк|отдел|тариф)(?!\w)"
+))  # fmt: skip
 _ARTICLE = re.compile(
     r"^(?:a|an|the|el|la|los|las|un|una|um|uma|o|os|as|le|les|une|l'|der|die|das|den|dem|ein|eine|"
     r"einen|il|lo|gli|i)\s+|^(?:l'|ה(?=[א-ת]{3}))"
@@ -81,9 +93,14 @@ def attributes_of(pivot_text: str) -> Iterator[Attribute]:
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
     for name, pattern, one in _COMPILED:
         found = pattern.fullmatch(text)
-        if found is None or (name == "i live" and _NO_PLACE.match(found["value"])):
+        if found is None or (name in ("i live", "place") and _NO_PLACE.match(found["value"])):
+            continue
+        if name == "when" and not names_day(found["value"]):
             continue
         of = found.groupdict().get("of") or ""
+        if name == "role":
+            # A woman's role is the same one.
+            of = re.sub(r"(?<=[א-ת]{3})ת(?!\w)", "", of)
         of = " ".join(_WORD.findall(_ARTICLE.sub("", of.strip())))
         values = tuple(token.text for token in tokens_of(found["value"].rstrip("h")))
         if values:

@@ -7,7 +7,7 @@ um"), that negate, or that mark a value as new. Names, things and values stay as
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 
 from memoryproject.foundation.text.characters import fold
 
@@ -85,8 +85,13 @@ def pivot(folded_text: str) -> str:
     plain, renewed = _renewing().subn(" ", folded_text)
     folded_text = " ".join(["now", *plain.split()]) if renewed else folded_text
     for english, pattern in _compiled():
-        folded_text = pattern.sub(f" {english} ", folded_text)
+        folded_text = pattern.sub(partial(_said, english), folded_text)
     return " ".join(folded_text.split())
+
+
+def _said(english: str, found: re.Match[str]) -> str:
+    """Return the English phrase, with the word that stands inside the other one."""
+    return f" {english} ".replace("\\1", next(filter(None, found.groups()), ""))
 
 
 @cache

@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
+from memoryproject.foundation.text.characters import fold
+
 SINCE, FROM, UNTIL, ON, PAST = "since", "from", "until", "on", "past"
 # Such as "from Sunday to Thursday".
 WEEKLY = "weekly"
@@ -171,6 +173,13 @@ def periods_in(content: str) -> list[Period]:
                 marked += _dated(text, match, language, kind)
     # A marker with its date is longer than the date alone.
     return [each for each in _apart([*marked, *found]) if each.kind != WEEKLY]
+
+
+def names_day(text: str) -> bool:
+    """Return whether a folded text names a weekday, a month, or a time of day."""
+    if re.search(r"\d{1,2}(?:[:.]\d\d|/\d)", text):
+        return True
+    return not _every_date_word().isdisjoint(re.findall(r"[^\W\d]+", text))
 
 
 def _kind_around(unit: str, count: int) -> str:
@@ -331,6 +340,11 @@ _ANY = re.compile(
     ) + r")(?:[\s-]|(?<=')|(?<=מ)|(?<=ב))",
     re.IGNORECASE,
 )  # fmt: skip
+
+
+@cache
+def _every_date_word() -> frozenset[str]:
+    return frozenset(fold(word) for language in _MARKERS for word in _date_words(language))
 
 
 @cache
