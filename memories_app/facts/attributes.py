@@ -28,6 +28,7 @@ _TIME = r"(?:at |around )?(?P<value>\d{1,2}(?:[:.h]\d{2})?h?(?: ?[ap]\.?m\.?)?)(
 _AMOUNT = r"(?P<value>[₪$€£]? ?\d[\d.,]*(?: ?[^\W\d]+\.?| ?[₪$€£%])?)"
 _PLACE = r"(?:the city of )?(?P<value>[^,.;\d]{2,40}?)(?:,[^;]{2,40})?"
 _ROLE = r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|directora?)"
+_PERSON = r"(?!(?:i|we|you|it|they|he|she|who|everybody|everyone|people)\b)[^\d,;:.!?]{2,40}?"
 _HEBREW_ROLE = r"ה(?:מנהל|מנכל|בוס|רואה החשבונ|מזכיר|שפ)ת?(?: של [^,;:]{2,30})?"
 _MOVED = (
     r"(?:(?:has been|was|is|got) )?(?:moved|changed|rescheduled|postponed|brought forward|shifted) to"
@@ -36,7 +37,10 @@ _MOVED = (
 # the name.
 _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("i live", rf"i (?:live|am living|reside) in {_PLACE}", False),
-    ("i live", rf"i (?:moved|relocated) to {_PLACE}", False),
+    ("i live", rf"(?:(?:i|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
+    ("lives", rf"(?P<of>{_PERSON}) (?:lives|is living|resides) in {_PLACE}", False),
+    ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
+    ("works", rf"(?P<of>{_PERSON}) (?:works|started working|started to work) (?:at|for) {_PLACE}", False),
     ("we are at", r"our (?:address|shop|store|office|salon|studio|clinic) is (?:at |in |on )?(?P<value>.*\d.*)", True),
     ("we are at", r"we are (?:located )?(?:at|on) (?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})", True),
     ("we are at", r"(?:we|our (?:shop|store|office|salon|studio|clinic)) (?:moved|relocated) to (?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})", True),
@@ -93,7 +97,7 @@ def attributes_of(pivot_text: str) -> Iterator[Attribute]:
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
     for name, pattern, one in _COMPILED:
         found = pattern.fullmatch(text)
-        if found is None or (name in ("i live", "place") and _NO_PLACE.match(found["value"])):
+        if found is None or (name in ("i live", "lives", "works", "place") and _NO_PLACE.match(found["value"])):
             continue
         if name == "when" and not names_day(found["value"]):
             continue

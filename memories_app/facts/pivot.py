@@ -39,13 +39,17 @@ _PHRASES: tuple[tuple[str, str], ...] = (
      r"e salit[oa] a|e sces[oa] a|e cambiat[oa] in|e stat[oa] spostat[oa] a"),
     # People and places.
     ("i moved to", r"עברתי לגור (?:ב|ל)|עברתי ל|me (?:he )?mud(?:e|ado) a|me traslade a|"
-     r"(?:eu )?(?:me )?mudei(?:-me)? para(?: o| a)?|я переехал[а]? (?:в|на)|переехал[а]? (?:в|на)|"
-     r"я переіхал[а]? (?:до|в|у)|я переіхав (?:до|в|у)|переіхав (?:до|в|у)|переіхала (?:до|в|у)|"
-     r"انتقلت (?:للعيش )?(?:الي|في)|j'ai demenage a|(?:io )?mi sono trasferit[oa] a"),
+     r"(?:eu )?(?:me )?mudei(?:-me)? para(?: o| a)?|j'ai demenage a|(?:io )?mi sono trasferit[oa] a"),
+    ("moved to", r"עברה? ל|se (?:ha )?mud(?:o|ado) a|se mudou para(?: o| a)?|mudou-se para(?: o| a)?|"
+     r"переехала? (?:в|на)|переіха(?:в|ла) (?:до|в|у)|انتقلت? (?:للعيش )?(?:الي|في)|a demenage a|"
+     r"si e trasferit[oa] a"),
+    (r"moved to \1", r"ist (?:jetzt )?nach ([\w -]+?) (?:um)?gezogen"),
     (r"i moved to \1", r"(?:ich bin|bin ich) nach ([\w -]+?) (?:um)?gezogen"),
     ("i live in", r"אני (?:גר|גרה|מתגורר|מתגוררת) ב|(?:yo )?vivo en|(?:eu )?(?:moro|vivo) em|"
      r"я живу (?:в|на)|(?:я )?живу (?:в|на|у)|(?:انا )?(?:اسكن|اعيش|ساكن|ساكنة) في|"
      r"j'habite (?:a|en|au)|ich (?:wohne|lebe) in|(?:io )?(?:vivo|abito) a"),
+    ("lives in", r"גרה? ב|mora em|vive en|живет (?:в|на)|живе (?:в|на|у)|[يت]سكن في|[يت]عيش في|"
+     r"habite a|wohnt in|lebt in|(?:vive|abita) a"),
     ("i work at", r"אני עובד(?:ת)? ב|(?:yo )?trabajo en|(?:eu )?trabalho na?o?|я работаю в|"
      r"я працюю (?:в|у)|(?:انا )?اعمل في|je travaille (?:chez|a)|ich arbeite bei|lavoro (?:da|in|presso)"),
     ("we moved to", r"עברנו ל|nos (?:hemos mudado|mudamos|trasladamos) a|(?:nos )?mudamos(?:-nos)? para(?: a| o)?|"

@@ -59,7 +59,7 @@ from sessions_app.recall.conversation_lines import (
     messages_held,
     messages_visible,
 )
-from sessions_app.recall.fact_times import FactTimes, current_first, newest_first
+from sessions_app.recall.fact_times import NEWER, FactTimes, current_first, newest_first
 from sessions_app.recall.hit_statements import memory_read, message_read
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
@@ -135,7 +135,7 @@ class Search:
         if lines and topics:
             found = _try_twice(lambda: lines.hits(question, topic_vectors, beside))
         hits = [*beside.memories, *(found or [])]
-        best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))[: self.top_k]
+        best = sorted(hits, key=_rank)[: self.top_k]
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best,
@@ -446,6 +446,11 @@ class _Lines:
 def _shown(key: UUID, role: str, content: str) -> dict[str, str]:
     shortened = cut_at_word(content, MAX_NEIGHBOUR_LENGTH)
     return {"message_id": str(key), "role": role, "content": shortened}
+
+
+def _rank(hit: Hit) -> tuple[float, bool, datetime]:
+    """Return the place of a hit: behind the newer one that may replace it."""
+    return -hit.score, NEWER in hit.metadata, hit.created_at
 
 
 def _read_expiry(rows: Sequence[Sequence[Any]]) -> Any:
