@@ -24,15 +24,31 @@ _FILLERS = re.compile(
     r"(?<!\w)(?:now|new|sorry|actually|instead|currently|just|have|has|recently|from now on|"
     r"as you know|already|correction|the correct)(?!\w)[,:]?|(?<=\w)'ve(?!\w)"
 )
-_TIME = r"(?:at |around )?(?P<value>\d{1,2}(?:[:.h]\d{2})?h?(?: ?[ap]\.?m\.?)?)(?: uhr| часов| год)?"
+_TIME = (
+    r"(?:at |around )?(?P<value>\d{1,2}(?:[:.h]\d{2})?h?(?: ?[ap]\.?m\.?)?)(?: uhr| часов| год)?"
+)
 _AMOUNT = r"(?P<value>[₪$€£]? ?\d[\d.,]*(?: ?[^\W\d]+\.?| ?[₪$€£%])?)"
 _PLACE = r"(?:the city of )?(?P<value>[^,.;\d]{2,40}?)(?:,[^;]{2,40})?"
-_ROLE = r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|directora?)"
+_ROLE = (
+    r"(?:manager|ceo|cfo|cto|director|boss|owner|landlord|accountant|secretary|chef|gerente|"
+    r"directora?)"
+)
 _PERSON = r"(?!(?:i|we|you|it|they|he|she|who|everybody|everyone|people)\b)[^\d,;:.!?]{2,40}?"
 _HEBREW_ROLE = r"ה(?:מנהל|מנכל|בוס|רואה החשבונ|מזכיר|שפ)ת?(?: של [^,;:]{2,30})?"
 _MOVED = (
-    r"(?:(?:has been|was|is|got) )?(?:moved|changed|rescheduled|postponed|brought forward|shifted) to"
+    r"(?:(?:has been|was|is|got) )?"
+    r"(?:moved|changed|rescheduled|postponed|brought forward|shifted) to"
 )
+_SHOP = r"(?:shop|store|office|salon|studio|clinic)"
+_WE_MOVED = rf"(?:we|our {_SHOP}) (?:moved|relocated) to"
+_STREET = r"(?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})"
+_MY_PHONE = r"my (?:phone|mobile|cell|telephone|phone number|number|mobile number|cell number)"
+_OUR_PHONE = r"our (?:phone|telephone|phone number|number)"
+_PHONE = r"(?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})"
+_WENT = r"(?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)"
+_NAME = r"(?P<value>[^\d,;:]{2,40}?)"
+_WORK = r"(?:work|works|started working|started to work) (?:at|for)"
+_OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
 # The name of the attribute, the pattern, and whether it can have one value only. ``of`` belongs to
 # the name.
 _PATTERNS: tuple[tuple[str, str, bool], ...] = (
@@ -40,25 +56,27 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("i live", rf"(?:(?:i|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:lives|is living|resides) in {_PLACE}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
-    ("works", rf"(?P<of>{_PERSON}) (?:works|started working|started to work) (?:at|for) {_PLACE}", False),
-    ("we are at", r"our (?:address|shop|store|office|salon|studio|clinic) is (?:at |in |on )?(?P<value>.*\d.*)", True),
-    ("we are at", r"we are (?:located )?(?:at|on) (?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})", True),
-    ("we are at", r"(?:we|our (?:shop|store|office|salon|studio|clinic)) (?:moved|relocated) to (?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})", True),
-    ("we are at", r"(?:we|our (?:shop|store|office|salon|studio|clinic)) (?:moved|relocated) to (?P<value>\d{1,4} [^\d]{2,40})", True),
+    ("i work", rf"i {_WORK} {_PLACE}", False),
+    ("works", rf"(?P<of>{_PERSON}) {_WORK} {_PLACE}", False),
+    ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?(?P<value>.*\d.*)", True),
+    ("we are at", rf"we are (?:located )?(?:at|on) {_STREET}", True),
+    ("we are at", rf"{_WE_MOVED} {_STREET}", True),
+    ("we are at", rf"{_WE_MOVED} (?P<value>\d{{1,4}} [^\d]{{2,40}})", True),
     ("we close", rf"(?:we|the shop|the store) closes? {_TIME}", True),
     ("we open", rf"(?:we|the shop|the store) opens? {_TIME}", True),
-    ("my phone", r"my (?:phone|mobile|cell|telephone|phone number|number|mobile number|cell number) (?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})", True),
-    ("our phone", r"our (?:phone|telephone|phone number|number) (?:is|changed to) (?P<value>[+\d][\d ()-]{5,20})", True),
+    ("my phone", rf"{_MY_PHONE} {_PHONE}", True),
+    ("our phone", rf"{_OUR_PHONE} {_PHONE}", True),
     ("my email", r"my e-?mail(?: address)? (?:is|changed to) (?P<value>\S+@\S+)", True),
-    ("i work", r"i (?:work|started working|started to work) (?:at|for) (?P<value>[^,.;\d]{2,40})", False),
-    ("when", rf"(?P<of>[^\d,;:]{{2,50}}?) (?:is|{_MOVED}|(?=on |ביומ )) ?(?P<value>.{{2,40}})", False),
+    ("when", rf"(?P<of>[^\d,;:]{{2,50}}?) (?:is|{_MOVED}|(?=on |ביומ )) ?(?P<value>.{{2,40}})",
+     False),
     ("price", rf"(?P<of>[^\d,;:]{{2,60}}?) (?:costs?|עולה|עולים|עולות) (?:only )?{_AMOUNT}", True),
-    ("price", rf"the price (?:of|for) (?P<of>[^\d,;:]{{2,60}}?) (?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)?(?: to)? ?{_AMOUNT}", True),
-    ("place", rf"(?:my|our) (?P<of>[^\d,;:]{{2,30}}?) (?:is (?:located )?in|{_MOVED}) {_PLACE}", False),
-    ("role", rf"(?P<value>[^\d,;:]{{2,40}}?) (?:הוא|היא) (?P<of>{_HEBREW_ROLE})", False),
-    ("role", rf"(?P<of>{_HEBREW_ROLE}) (?:הוא|היא) (?P<value>[^\d,;:]{{2,40}})", False),
-    ("role", rf"(?P<value>[^\d,;:]{{2,40}}?) (?:is|became) (?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}})?)", False),
-    ("role", rf"(?:our|the) (?P<of>{_ROLE}(?: (?:of|at) [^,;:]{{2,30}}?)?) is (?P<value>[^\d,;:]{{2,40}})", False),
+    ("price", rf"the price (?:of|for) (?P<of>[^\d,;:]{{2,60}}?) {_WENT}?(?: to)? ?{_AMOUNT}", True),
+    ("place", rf"(?:my|our) (?P<of>[^\d,;:]{{2,30}}?) (?:is (?:located )?in|{_MOVED}) {_PLACE}",
+     False),
+    ("role", rf"{_NAME} (?:הוא|היא) (?P<of>{_HEBREW_ROLE})", False),
+    ("role", rf"(?P<of>{_HEBREW_ROLE}) (?:הוא|היא) {_NAME}", False),
+    ("role", rf"{_NAME} (?:is|became) (?:our|the) (?P<of>{_ROLE}{_OF_WHOM})", False),
+    ("role", rf"(?:our|the) (?P<of>{_ROLE}{_OF_WHOM}) is {_NAME}", False),
 )  # fmt: skip
 _COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
 # A place is named; "a big house" and "the night shift" are none.
@@ -97,7 +115,10 @@ def attributes_of(pivot_text: str) -> Iterator[Attribute]:
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
     for name, pattern, one in _COMPILED:
         found = pattern.fullmatch(text)
-        if found is None or (name in ("i live", "lives", "works", "place") and _NO_PLACE.match(found["value"])):
+        if found is None or (
+            name in ("i live", "lives", "i work", "works", "place")
+            and _NO_PLACE.match(found["value"])
+        ):
             continue
         if name == "when" and not names_day(found["value"]):
             continue

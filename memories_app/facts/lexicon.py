@@ -15,7 +15,9 @@ ENGLISH_COPULAS = _words("is are am")
 # Words that don't change a fact.
 FILLERS = _words("please now currently still just actually really btw fyi עכשיו כרגע עדיין פשוט")
 # Words that mark a value as a later one. They are ignored where two values are compared.
-RENEWALS = _words("sorry correction new updated current instead from-now-on חדש חדשה החדש החדשה מעודכן מעכשיו")
+RENEWALS = _words(
+    "sorry correction new updated current instead from-now-on חדש חדשה החדש החדשה מעודכן מעכשיו"
+)
 OPENINGS = (
     ("remember", "that"),
     ("note", "that"),
@@ -79,7 +81,10 @@ DAY_VERBS = _words(
     """
 )
 # These may stand between a verb and its value.
-BETWEEN = _words("el le il am um as a las alle в о об um le me us you him her them at on by to in is are לי לנו לך לו לה להם ב ל הוא היא")
+BETWEEN = _words(
+    "el le il am um as a las alle в о об "
+    "me us you him her them at on by to in is are לי לנו לך לו לה להם ב ל הוא היא"
+)
 # Attributes with one value at a time.
 ATTRIBUTES = _words(
     """
@@ -89,9 +94,9 @@ ATTRIBUTES = _words(
     job position favorite favourite preferred wife husband spouse location city hometown country
     currency gerente jefe jefa encargado encargada chefe директор менеджер начальник مدير المدير
     directeur directrice gerant chef chefin geschaftsfuhrer direttore direttrice керівник correo
-    telefono telefone telefon telefonnummer numero телефон номер رقم precio preco цена ціна سعر السعر
-    prix preis prezzo contrasena senha пароль passwort adresse direccion endereco адрес адреса عنوان
-    العنوان indirizzo
+    telefono telefone telefon telefonnummer numero телефон номер رقم precio preco цена ціна سعر
+    السعر prix preis prezzo contrasena senha пароль passwort adresse direccion endereco адрес адреса
+    عنوان العنوان indirizzo
     מחיר המחיר עלות העלות תעריף התעריף שכר משכורת שכירות תקציב התקציב יתרה היתרה הנחה ההנחה
     טלפון הטלפון מספר אימייל המייל כתובת הכתובת אתר סיסמה הסיסמה קוד הקוד מנכל המנכל מנכלית
     המנכלית מנהל המנהל מנהלת המנהלת בעלים הבוס גיל גובה משקל מידה צבע הצבע שעות סטטוס הסטטוס

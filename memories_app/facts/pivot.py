@@ -29,7 +29,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"not \1", r"(?:ne |n')(\w+) pas"),
     ("not", "nao|nicht|kein|keine|keinen|non|не|ні|لا|ليس|ليست|لسنا"),
     ("changed to", r"הועבר ל|הועברה ל|נדחה ל|נדחתה ל|הוקדם ל|השתנה ל|השתנתה ל|עלה ל|עלתה ל|ירד ל|"
-     r"ירדה ל|התעדכן ל|(?:ha )?subi(?:o|do) a|(?:ha )?baj(?:o|ado) a|(?:se )?(?:ha )?cambi(?:o|ado) a|"
+     r"ירדה ל|התעדכן ל|(?:ha )?subi(?:o|do) a|(?:ha )?baj(?:o|ado) a|(?:se )?(?:ha )?cambi(?:o|"
+     r"ado) a|"
      r"(?:se )?(?:ha )?pas(?:o|ado) al?|se movio al?|subiu para|baixou para|mudou para|passou para|"
      r"foi remarcad[oa] para|вырос(?:ла)? до|подорожал[ао]? до|поднялась до|снизилась до|"
      r"перенес(?:ен|ена|ено|ли) на|зросла до|подорожчала до|знизилась до|перенес(?:ено|ли) на|"
@@ -39,8 +40,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
      r"e salit[oa] a|e sces[oa] a|e cambiat[oa] in|e stat[oa] spostat[oa] a"),
     # People and places.
     ("i moved to", r"עברתי לגור (?:ב|ל)|עברתי ל|me (?:he )?mud(?:e|ado) a|me traslade a|"
-     r"(?:eu )?(?:me )?mudei(?:-me)? para(?: o| a)?|j'ai demenage a|(?:io )?mi sono trasferit[oa] a"),
-    ("moved to", r"עברה? ל|se (?:ha )?mud(?:o|ado) a|se mudou para(?: o| a)?|mudou-se para(?: o| a)?|"
+     r"(?:eu )?(?:me )?mudei(?:-me)? para(?: o| a)?|j'ai demenage a|"
+     r"(?:io )?mi sono trasferit[oa] a"),
+    ("moved to", r"עברה? ל|se (?:ha )?mud(?:o|ado) a|se mudou para(?: o| a)?|mudou-se para(?: o|"
+     r" a)?|"
      r"переехала? (?:в|на)|переіха(?:в|ла) (?:до|в|у)|انتقلت? (?:للعيش )?(?:الي|في)|a demenage a|"
      r"si e trasferit[oa] a"),
     (r"moved to \1", r"ist (?:jetzt )?nach ([\w -]+?) (?:um)?gezogen"),
@@ -51,16 +54,20 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("lives in", r"גרה? ב|mora em|vive en|живет (?:в|на)|живе (?:в|на|у)|[يت]سكن في|[يت]عيش في|"
      r"habite a|wohnt in|lebt in|(?:vive|abita) a"),
     ("i work at", r"אני עובד(?:ת)? ב|(?:yo )?trabajo en|(?:eu )?trabalho na?o?|я работаю в|"
-     r"я працюю (?:в|у)|(?:انا )?اعمل في|je travaille (?:chez|a)|ich arbeite bei|lavoro (?:da|in|presso)"),
-    ("we moved to", r"עברנו ל|nos (?:hemos mudado|mudamos|trasladamos) a|(?:nos )?mudamos(?:-nos)? para(?: a| o)?|"
-     r"мы переехали (?:на|в)|ми переіхали (?:на|в|до)|انتقلنا الي|nous avons demenage (?:au|a la|a)|"
+     r"я працюю (?:в|у)|(?:انا )?اعمل في|je travaille (?:chez|a)|ich arbeite bei|lavoro (?:da|in|"
+     r"presso)"),
+    ("we moved to", r"עברנו ל|nos (?:hemos mudado|mudamos|trasladamos) a|"
+     r"(?:nos )?mudamos(?:-nos)? para(?: a| o)?|"
+     r"мы переехали (?:на|в)|ми переіхали (?:на|в|до)|انتقلنا الي|nous avons demenage (?:au|a la|"
+     r"a)|"
      r"wir sind umgezogen in die|ci siamo trasferiti (?:in|a)"),
     ("our address is", r"הכתובת שלנו(?: היא)?|nuestra direccion es|"
      r"(?:o )?nosso endereco e|наш адрес|наша адреса|"
      r"عنواننا (?:هو)?|notre adresse est|unsere adresse (?:ist|lautet)|"
      r"il nostro indirizzo e"),
     ("my phone number is", r"(?:מספר )?הטלפון (?:החדש )?שלי(?: החדש)?(?: הוא)?|"
-     r"mi (?:numero(?: de telefono)?|telefono) es|(?:o )?meu (?:numero(?: de telefone)?|telefone) e|"
+     r"mi (?:numero(?: de telefono)?|telefono) es|(?:o )?meu (?:numero(?: de telefone)?|"
+     r"telefone) e|"
      r"мои (?:номер(?: телефона)?|телефон)|мій (?:номер(?: телефону)?|телефон)|"
      r"رقم هاتفي (?:هو)?|رقمي (?:هو)?|mon (?:numero(?: de telephone)?|telephone) est(?: le)?|"
      r"meine (?:telefon|handy)?nummer (?:ist|lautet)|il mio numero(?: di telefono)? e"),
@@ -71,7 +78,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("we open at", r"(?:אנחנו )?(?:נפתחים|פותחים|נפתח) (?:בשעה|ב)|abrimos as|abrimos a las?|"
      r"(?:мы )?открываемся в|(?:ми )?відчиняємося об?|نفتح (?:الساعة|في الساعة)?|"
      r"(?:nous )?ouvrons a|(?:wir )?offnen(?: wir)? um|apriamo alle"),
-    ("the price of", r"המחיר של(?: ה)?|el precio del?(?: la| las| los)?|o preco d[aoe]s?|цена|ціна|سعر|"
+    ("the price of", r"המחיר של(?: ה)?|el precio del?(?: la| las| los)?|o preco d[aoe]s?|цена|"
+     r"ціна|سعر|"
      r"le prix (?:de la|du|des|de l'|d'une?|de)|der preis (?:fur|von)(?: den| die| das| eine?n?)?|"
      r"il prezzo (?:del|della|di|dello|dell')(?: un| una)?"),
     ("costs", r"cuestan?|custam?|стоит|стоят|коштує|коштують|يكلف|تكلف|coute(?:nt)?|kostet|kosten|"

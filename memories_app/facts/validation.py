@@ -34,8 +34,9 @@ class NewMemory:
     ``proposed``: it waits for staff and isn't recalled before their decision. ``supersedes``: it
     takes the place of memories that it contradicts. ``merges``: where it is known, its tags and
     metadata are added to those of the known memory. ``subject``: what it is about, where a table or
-    another list says so; a newer text takes the place of the older one about the same subject. ``said_at``:
-    None is now. ``valid_from`` and ``valid_until``: without both, the text says when it holds.
+    another list says so; a newer text takes the place of the older one about the same subject.
+    ``said_at``: None is now. ``valid_from`` and ``valid_until``: without both, the text says when
+    it holds.
     ``speaker``: who said it, where several people write in the chat.
     """
 
@@ -88,9 +89,9 @@ def time_problems(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, s
         return
     if "said_at" in given and given["said_at"] > timezone.now():
         yield "said_at", _("is in the future")
-    if {"valid_from", "valid_until"} <= given.keys():
-        if given["valid_until"] < given["valid_from"]:
-            yield "valid_until", _("is before valid_from")
+    begins, ends = given.get("valid_from"), given.get("valid_until")
+    if begins is not None and ends is not None and ends < begins:
+        yield "valid_until", _("is before valid_from")
 
 
 def label_problems(**labels: str) -> list[Problem]:

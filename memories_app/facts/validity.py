@@ -36,14 +36,16 @@ _MARKERS = {
     "it": ("a partire da|a partire dal|a partire dalla|dal?|dalla", "", "fino al?|fino alla"),
 }  # fmt: skip
 # May stand between the marker, the parts of a date, and the end of a month.
-_BETWEEN = frozenset(
-    "the of on el la le lo o a de del do da dem den der des du l יום ה ב ל يوم شهر día dia "
-    "года року г р end ende ends סוף fin final finales fine конца кінця نهاية fim end-of".split()
+_JOINING = (
+    "the of on el la le lo o a de del do da dem den der des du l יום ה ב ל يوم شهر día dia года "
+    "року end ende סוף fin final finales fine конца кінця نهاية fim"
 )
+_BETWEEN = frozenset(_JOINING.split())
 _NOMINATIVES = {
     "понедельника": "понедельник", "вторника": "вторник", "среды": "среда", "четверга": "четверг",
     "пятницы": "пятница", "субботы": "суббота", "воскресенья": "воскресенье",
-    "понеділка": "понеділок", "вівторка": "вівторок", "середи": "середа", "п'ятниці": "пт", "суботи": "субота", "неділі": "неділя",
+    "понеділка": "понеділок", "вівторка": "вівторок", "середи": "середа",
+    "п'ятниці": "пт", "суботи": "субота", "неділі": "неділя",
 }  # fmt: skip
 # Days and periods around the day on which something is said: unit, count, and their words.
 _AROUND: tuple[tuple[str, int, str], ...] = (
@@ -76,16 +78,18 @@ _TOKEN = re.compile(r"[^\s,;!?()]+")
 _NUMERIC = re.compile(r"\d{1,4}([-./])\d{1,2}(?:\1\d{2,4})?|(?:19|20)\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|º|°|\.)?")
-_MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS = [
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+]
+_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _MONTH, _WEEKDAY = "month", "weekday"
 _MAX_TOKENS = 8
 MAX_STATEMENT = 300
 # A second statement begins.
 _MORE = re.compile(
-    r"[.!?…;\n]\s+\S|(?<!\w)(?:then|afterwards|after that|ואז|אחר כך|ואחר כך|después|luego|depois|"
+    r"(?:(?<!\d)[.!?…]|[;\n])\s+\S|"
+    r"(?<!\w)(?:then|afterwards|after that|ואז|אחר כך|ואחר כך|después|luego|depois|"
     r"потом|затем|потім|ثم|puis|ensuite|danach|dann|poi)(?!\w)",
     re.IGNORECASE,
 )
@@ -359,7 +363,7 @@ def _date_words(language: str) -> dict[str, str]:
                 if len(each) > 2 and " " not in each:
                     words[each.casefold()] = kind
     if language in ("ru", "uk"):
-        words |= {word: _WEEKDAY for word in _NOMINATIVES}
+        words |= dict.fromkeys(_NOMINATIVES, _WEEKDAY)
     if language == "en":
         # "From may" is the month; "sun" and "sat" are words.
         for short in ("sun", "sat", "mar", "wed"):

@@ -33,7 +33,7 @@ from memories_app.models import (
     RevisionReason,
 )
 from memories_app.search.facade import scope_of
-from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, before
+from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, last_before
 from memories_app.store.integration_events import memory_event
 from memories_app.store.memory_fields import memory_row, terms_set, validity_given
 from memories_app.store.mention_rows import changes_store
@@ -165,7 +165,7 @@ class Storing:
             if older in found.replaced:
                 self._supersede(older, memory)
             else:
-                older.valid_until = before(memory)
+                older.valid_until = last_before(memory)
                 self._touch(older)
                 self._ended.append(older)
         self._to_propose += [(memory, older) for older in found.unsure]

@@ -85,9 +85,7 @@ class Claim:
         chats = {self.chat_id, older.chat_id} - {None}
         return len(chats) > 1 or speakers_in(older.likeness) != self.speakers
 
-    def sort_in(
-        self, found: Contradicted, older: Memory, verdict: Verdict, now: datetime
-    ) -> None:
+    def sort_in(self, found: Contradicted, older: Memory, verdict: Verdict, now: datetime) -> None:
         """Put an older memory where it belongs.
 
         What holds for a time takes no place: the older one holds again afterwards. What has an end
@@ -104,7 +102,7 @@ class Claim:
             found.replaced.append(older)
 
 
-def before(memory: Memory) -> datetime:
+def last_before(memory: Memory) -> datetime:
     """Return the last moment before a memory begins to hold."""
     return present(memory.valid_from) - timedelta(seconds=1)
 

@@ -15,7 +15,7 @@ from memories_app.store.delete import (
     tombstones_remove,
     with_older,
 )
-from memories_app.store.duplicate_lookup import Claim, KnownFacts, before
+from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before
 from memories_app.store.foresee import Foreseen, memories_foresee
 from memories_app.store.import_memories import MemoryImport
 from memories_app.store.integration_events import passages_created, passages_forgotten
@@ -58,7 +58,7 @@ __all__ = [
     "Remembered",
     "SameFile",
     "alike_key",
-    "before",
+    "last_before",
     "content_hash",
     "content_set",
     "facts_shared",

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from memories_app.facts.facade import FACT_TIMES, NewMemory, problems_of
+from memories_app.facts.facade import NewMemory, problems_of
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
 from memoryproject.foundation.text.iso_times import is_storable, iso_utc
 
@@ -145,7 +145,9 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
         confidence=given.number("confidence"),
         pinned=given.truth("pinned"),
         expires_at=given.time("expires_at"),
-        **{name: given.time(name) for name in FACT_TIMES},
+        said_at=given.time("said_at"),
+        valid_from=given.time("valid_from"),
+        valid_until=given.time("valid_until"),
     )
     problems = problems_of(new)
     if problems:

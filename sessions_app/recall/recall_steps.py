@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
 from datetime import datetime
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -37,7 +37,12 @@ from memories_app.ranking.facade import (
     rank,
     search_words,
 )
-from memories_app.search.facade import contents_then, memories_held, memories_visible, scopes_visible
+from memories_app.search.facade import (
+    contents_then,
+    memories_held,
+    memories_visible,
+    scopes_visible,
+)
 from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts

@@ -26,8 +26,8 @@ from sessions_app.turns.prompt import (
     PromptParts,
     Recalled,
     fenced_text,
-    without_introduction,
     system_text,
+    without_introduction,
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.prompt_fence import fence_split

@@ -186,7 +186,9 @@ def fenced_text(fence: str, lines: Sequence[str]) -> str:
 
 def without_introduction(text: str) -> str:
     """Return the text before a fence without what introduces the fence."""
-    return text.rstrip().removesuffix(HOW_TO_READ).rstrip().removesuffix(FENCE_INTRODUCTION).rstrip()
+    return (
+        text.rstrip().removesuffix(HOW_TO_READ).rstrip().removesuffix(FENCE_INTRODUCTION).rstrip()
+    )
 
 
 def card_text(card: Earlier, time_zone: str) -> str:

@@ -162,8 +162,8 @@ class RecalledSerializer(serializers.Serializer[Any]):
         required=False,
         allow_null=True,
         help_text=(
-            "Who said it: the person's name, or their chat's address; else by what the memory came, "
-            "such as staff; null as above; absent for a message."
+            "Who said it: the person's name, or their chat's address; else by what the memory "
+            "came, such as staff; null as above; absent for a message."
         ),
     )
     said_at = Moment(

@@ -136,7 +136,9 @@ def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemor
         metadata=body.get("metadata", {}),
         pinned=body.get("pinned", False),
         expires_at=body.get("expires_at"),
-        **{name: body.get(name) for name in FACT_TIMES},
+        said_at=body.get("said_at"),
+        valid_from=body.get("valid_from"),
+        valid_until=body.get("valid_until"),
         supersedes=body.get("supersede", True),
         merges=True,
     )
