@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.test import Client
 
 from memories_app.facts.facade import validity_of
 from memories_app.models import Memory
@@ -257,3 +258,37 @@ class TestApi:
         assert [hit["content"] for hit in now] == ["The gate code is 4711"]
         then = api.post("memories/recall/", {**body, "as_of": "2020-01-01T00:00:00Z"}).json()
         assert then["results"] == []
+
+
+@pytest.mark.django_db
+class TestPages:
+    def test_staff_see_what_was_believed_on_a_day(self, api: Api, admin_client: Client) -> None:
+        for text, at in (
+            ("We close at 18:00", "2026-01-01T00:00:00Z"),
+            ("We close at 20:00", "2026-03-01T00:00:00Z"),
+        ):
+            api.post("memories/", {"content": text, "said_at": at})
+        Memory.objects.filter(status="superseded").update(
+            superseded_at=datetime(2026, 3, 1, tzinfo=timezone.utc)
+        )
+        for query in ("", "&q=close+at+18:00"):
+            page = f"/admin/memories_app/memory/?as_of=2026-02-01{query}"
+            shown = admin_client.get(page).content.decode()
+            assert "We close at 18:00" in shown
+            assert "We close at 20:00" not in shown
+        today = admin_client.get("/admin/memories_app/memory/").content.decode()
+        assert "We close at 18:00" not in today
+        wrong = admin_client.get("/admin/memories_app/memory/?as_of=soon")
+        assert "We close at 20:00" in wrong.content.decode()
+
+    def test_staff_give_the_times_in_the_form(self, admin_client: Client) -> None:
+        values = {"content": "Parking is free", "visibility": "public", "type": "fact", "tags": ""}
+        times = {"valid_until_0": "2026-01-31", "valid_until_1": "12:00:00"}
+        wrong = {**times, "valid_from_0": "2026-02-01", "valid_from_1": "12:00:00"}
+        page = "/admin/memories_app/memory/add/"
+        refused = admin_client.post(page, {**values, **wrong}).content.decode()
+        assert "is before valid_from" in refused
+        assert admin_client.post(page, {**values, **times}).status_code == 302
+        memory = Memory.objects.get()
+        assert memory.valid_until.isoformat() == "2026-01-31T12:00:00+00:00"
+        assert memory.said_at is not None

@@ -21,6 +21,7 @@ from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review.admin.actions import decides
 from memories_app.review.admin.decisions import MemoryDecisions
 from memories_app.review.admin.filters import (
+    AsOfFilter,
     CategoryFilter,
     ChatFilter,
     PendingFilter,
@@ -79,6 +80,7 @@ class MemoryPages(MemoryDecisions):
     csv_columns: ClassVar[Any] = {"short_content": "content", "visible_to": "shown_visibility"}
     list_filter = (
         StateFilter,
+        AsOfFilter,
         PendingFilter,
         "visibility",
         "pinned",
