@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memories_app.facts.fact_parser import tokens_of
-from memories_app.facts.validity import names_day
+from memories_app.facts.validity import MAX_STATEMENT, names_day
 from memoryproject.foundation.text.characters import fold
 
 # A value that is said to be new takes the older one's place also where both could be true.
@@ -112,6 +112,8 @@ def is_renewing(pivot_text: str) -> bool:
 
 def attributes_of(pivot_text: str) -> Iterator[Attribute]:
     """Yield the attributes that a text states, of which there are seldom several."""
+    if len(pivot_text) > MAX_STATEMENT:
+        return
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
     for name, pattern, one in _COMPILED:
         found = pattern.fullmatch(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -53,7 +53,7 @@ def current_first(hits: Iterator[Hit], at: datetime) -> Iterator[Hit]:
         yield from ended
 
 
-def newest_first(hits: Sequence[Hit], read: Callable[[Sequence[UUID]], list[Hit]]) -> list[Hit]:
+def newest_first(hits: Sequence[Hit], read: Callable[[Sequence[UUID]], Iterable[Hit]]) -> list[Hit]:
     """Return the hits with each memory behind the newer one that may replace it.
 
     The newer one is as relevant as the older one. ``read``: reads those that weren't found.
@@ -75,6 +75,11 @@ def newest_first(hits: Sequence[Hit], read: Callable[[Sequence[UUID]], list[Hit]
     for hit in hits:
         add(hit, hit.score)
     return [_without_newer(hit) for hit in ordered.values()]
+
+
+def place_of(hit: Hit) -> tuple[float, bool, datetime]:
+    """Return the place of a hit among others: behind the newer one that may replace it."""
+    return -hit.score, NEWER in hit.metadata, hit.created_at
 
 
 def _without_newer(hit: Hit) -> Hit:

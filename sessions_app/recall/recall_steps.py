@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice, takewhile
 from typing import Any, TypeVar
 from uuid import UUID
@@ -38,7 +39,6 @@ from memories_app.ranking.facade import (
     search_words,
 )
 from memories_app.search.facade import (
-    contents_then,
     memories_held,
     memories_visible,
     scopes_visible,
@@ -64,8 +64,8 @@ from sessions_app.recall.conversation_lines import (
     messages_held,
     messages_visible,
 )
-from sessions_app.recall.fact_times import NEWER, FactTimes, current_first, newest_first
-from sessions_app.recall.hit_statements import memory_read, message_read
+from sessions_app.recall.fact_times import current_first, newest_first, place_of
+from sessions_app.recall.hit_statements import message_read
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -75,7 +75,7 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
 )
-from sessions_app.recall.memory_labels import memory_about
+from sessions_app.recall.memory_hits import read_memories
 from sessions_app.recall.message_ranking import (
     MessageQuestion,
     RankedLines,
@@ -140,7 +140,7 @@ class Search:
         if lines and topics:
             found = _try_twice(lambda: lines.hits(question, topic_vectors, beside))
         hits = [*beside.memories, *(found or [])]
-        best = sorted(hits, key=_rank)[: self.top_k]
+        best = sorted(hits, key=place_of)[: self.top_k]
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best,
@@ -191,16 +191,11 @@ class Search:
         ranked = rank(question, texts, top_k=MAX_RANKED)
         hits = self._memory_hits(question, ranked, texts)
         if not self.repeats:
-            hits = current_first(hits, self._now())
+            hits = current_first(hits, self.as_of or timezone.now())
         found = _Beside.of(hits, most=self.top_k, repeats=self.repeats)
-        ordered = newest_first(
-            found.memories,
-            lambda ids: list(self._read_memories(question, ids, [0.0] * len(ids))),
-        )
+        read = partial(read_memories, question, rights=self._rights(), as_of=self.as_of)
+        ordered = newest_first(found.memories, read)
         return replace(found, memories=ordered[: self.top_k])
-
-    def _now(self) -> datetime:
-        return self.as_of or timezone.now()
 
     def _memory_hits(
         self, question: Question, ranked: RankedTexts, texts: SearchedTexts
@@ -213,37 +208,9 @@ class Search:
             ids = texts.ids(texts.taken(ranked.texts, places))
             if not ids:
                 break
-            yield from self._read_memories(question, ids, scores)
-
-    def _read_memories(
-        self, question: Question, ids: Sequence[UUID], scores: Sequence[float]
-    ) -> Iterator[Hit]:
-        """Read memories; filter by visibility again: one may have become private since."""
-        rights = self._rights()
-        chat_id = rights.pop("chat_id")
-        found = read_by_id(
-            memory_read(**rights, in_chat=chat_id is not None, as_of=self.as_of is not None),
-            ids=sent_ids(ids),
-            chat_id=chat_id,
-            now=self._now(),
-            model=question.model,
-        )
-        near = similarities(question, {key: vector for key, (*_, vector) in found.items()})
-        then = {} if self.as_of is None else contents_then(list(found), self.as_of)
-        for key, score in zip(ids, scores, strict=True):
-            if key not in found:
-                continue
-            content, created_at, kind, client, chat, source, *times, newer, _ = found[key]
-            about = memory_about(
-                kind,
-                client=client,
-                source=source,
-                is_own=chat is not None and chat == chat_id,
-                times=FactTimes(*times),
-                newer=newer,
-            )
-            content = then.get(key, content)
-            yield Hit("memory", key, content, score, near.get(key), created_at, about)
+            # Visibility is filtered again: a memory may have become private since it was ranked.
+            rights = self._rights()
+            yield from read_memories(question, ids, scores, rights=rights, as_of=self.as_of)
 
     def _memories_searched(self) -> QuerySet[Memory]:
         visible = memories_visible(**self._rights(), as_of=self.as_of)
@@ -451,11 +418,6 @@ class _Lines:
 def _shown(key: UUID, role: str, content: str) -> dict[str, str]:
     shortened = cut_at_word(content, MAX_NEIGHBOUR_LENGTH)
     return {"message_id": str(key), "role": role, "content": shortened}
-
-
-def _rank(hit: Hit) -> tuple[float, bool, datetime]:
-    """Return the place of a hit: behind the newer one that may replace it."""
-    return -hit.score, NEWER in hit.metadata, hit.created_at
 
 
 def _read_expiry(rows: Sequence[Sequence[Any]]) -> Any:

@@ -200,9 +200,9 @@ def card_text(card: Earlier, time_zone: str) -> str:
 def recalled_text(text: Recalled, time_zone: str) -> str:
     """Return a recalled text as it stands in the prompt, with the messages around it."""
     zone = ZoneInfo(time_zone)
-    said = f"{text.said_on.astimezone(zone):%Y-%m-%d %H:%M}"
+    hour = f"{text.said_on.astimezone(zone):%Y-%m-%d %H:%M}"
     holds = [f"{word} {day}" for word, day in days_of(text.times, zone)] if text.times else []
-    label = ", ".join([text.label, said, *holds, *text.notes])
+    label = ", ".join([text.label, hour, *holds, *text.notes])
     lines = [f"- ({label}) {text.content}", *(f"  ({line})" for line in text.around)]
     return "\n".join(lines)
 

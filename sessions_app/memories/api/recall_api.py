@@ -166,21 +166,12 @@ class RecalledSerializer(serializers.Serializer[Any]):
             "came, such as staff; null as above; absent for a message."
         ),
     )
-    said_at = Moment(
-        required=False, help_text="When the memory was said last; absent for a message."
-    )
+    said_at = Moment(required=False, help_text="When the memory was said last; for no message.")
     valid_from = Moment(
-        required=False,
-        allow_null=True,
-        help_text="From when on the memory holds; null: always; absent for a message.",
+        required=False, allow_null=True, help_text="From when on it holds; null: always."
     )
     valid_until = Moment(
-        required=False,
-        allow_null=True,
-        help_text=(
-            "The last moment at which it holds: in the past where nothing else is known; null: it "
-            "doesn't end; absent for a message."
-        ),
+        required=False, allow_null=True, help_text="Until when it holds; null: it doesn't end."
     )
     sender_name = serializers.CharField(
         required=False,
@@ -319,24 +310,20 @@ def _shared(hit: Hit) -> dict[str, Any]:
 
 def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
     """Hide the source chat of a public memory from tokens that can't access that chat."""
-    is_known = caller.may_see(memory.chat_id)
+    is_known, chat = caller.may_see(memory.chat_id), memory.whatsapp_chat
     return {
         "type": memory.type,
         "category": memory.category,
         "tags": memory.tags,
         "visibility": memory.visibility,
-        "whatsapp_chat": memory.whatsapp_chat if is_known else None,
+        "whatsapp_chat": chat if is_known else None,
         "client_name": memory.client_name if is_known else None,
-        "said_by": _said_by(memory) if is_known else None,
+        "said_by": (memory.client_name or chat or memory.source) if is_known else None,
         "said_at": iso_utc(memory.said_at),
         "valid_from": _time(memory.valid_from),
         "valid_until": _time(memory.valid_until),
         "metadata": memory.metadata,
     }
-
-
-def _said_by(memory: ShownMemory) -> str:
-    return memory.client_name or memory.whatsapp_chat or memory.source
 
 
 def _time(at: datetime | None) -> str | None:
