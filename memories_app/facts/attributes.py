@@ -58,7 +58,7 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
     ("i work", rf"i {_WORK} {_PLACE}", False),
     ("works", rf"(?P<of>{_PERSON}) {_WORK} {_PLACE}", False),
-    ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?(?P<value>.*\d.*)", True),
+    ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?(?P<value>.{{0,60}}?\d.{{0,60}})", True),
     ("we are at", rf"we are (?:located )?(?:at|on) {_STREET}", True),
     ("we are at", rf"{_WE_MOVED} {_STREET}", True),
     ("we are at", rf"{_WE_MOVED} (?P<value>\d{{1,4}} [^\d]{{2,40}})", True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache, partial
 
+from memories_app.facts.validity import MAX_STATEMENT
 from memoryproject.foundation.text.characters import fold
 
 # Words that mark a value as a new one, wherever they stand.
@@ -93,7 +94,9 @@ _END = r"(?:(?<=\s[בלה])-?|(?!\w))"
 
 
 def pivot(folded_text: str) -> str:
-    """Return a folded text with the small words in English."""
+    """Return a folded text with the small words in English; a long one as it is."""
+    if len(folded_text) > MAX_STATEMENT:
+        return folded_text
     plain, renewed = _renewing().subn(" ", folded_text)
     folded_text = " ".join(["now", *plain.split()]) if renewed else folded_text
     for english, pattern in _compiled():

@@ -88,7 +88,7 @@ _MAX_TOKENS = 8
 MAX_STATEMENT = 300
 # A second statement begins.
 _MORE = re.compile(
-    r"(?:(?<!\d)[.!?…]|[;\n])\s+\S|"
+    r"(?<!\d)[.!?…](?=\s)|[;\n]|"
     r"(?<!\w)(?:then|afterwards|after that|ואז|אחר כך|ואחר כך|después|luego|depois|"
     r"потом|затем|потім|ثم|puis|ensuite|danach|dann|poi)(?!\w)",
     re.IGNORECASE,
@@ -124,7 +124,7 @@ def validity_of(content: str, said_at: datetime) -> Validity:
 
     A text of several statements tells it of none: the others would end with the first.
     """
-    if _MORE.search(content):
+    if _MORE.search(content.strip()):
         return Validity()
     zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
     today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)

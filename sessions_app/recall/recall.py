@@ -46,6 +46,8 @@ def recall(
     """
     from sessions_app.recall.recall_steps import Search  # noqa: PLC0415 numpy is slow
 
+    if as_of is not None:
+        messages_where = (messages_where or Q()) & Q(timestamp__lte=as_of)
     return Search(
         query=query,
         viewer=viewer,

@@ -18,10 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from django.db import DatabaseError, connection, transaction
-from django.db.models import (
-    Q,
-    QuerySet,
-)
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory
@@ -262,11 +259,8 @@ class _Lines:
         # By its id: role and text of each of all these.
         self._texts_read: dict[UUID, tuple[str, str]] = {}
         mask = None if search.left_out is None else left_out_mask(index, search.left_out)
-        wanted = search.messages_where
-        if search.as_of:
-            wanted = (wanted or Q()) & Q(timestamp__lte=search.as_of)
-        if wanted:
-            messages = messages_visible(search.viewer.chat_id).filter(wanted)
+        if search.messages_where:
+            messages = messages_visible(search.viewer.chat_id).filter(search.messages_where)
             chosen = mask_of(index, messages)
             mask = chosen if mask is None else mask & chosen
         repeats = None if search.repeats else self._repeating
