@@ -42,6 +42,7 @@ _MOVED = (
 _SHOP = r"(?:shop|store|office|salon|studio|clinic)"
 _WE_MOVED = rf"(?:we|our {_SHOP}) (?:moved|relocated) to"
 _STREET = r"(?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})"
+_WITH_NUMBER = r"(?P<value>.{0,60}?\d.{0,60})"
 _MY_PHONE = r"my (?:phone|mobile|cell|telephone|phone number|number|mobile number|cell number)"
 _OUR_PHONE = r"our (?:phone|telephone|phone number|number)"
 _PHONE = r"(?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})"
@@ -58,7 +59,7 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
     ("i work", rf"i {_WORK} {_PLACE}", False),
     ("works", rf"(?P<of>{_PERSON}) {_WORK} {_PLACE}", False),
-    ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?(?P<value>.{{0,60}}?\d.{{0,60}})", True),
+    ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?{_WITH_NUMBER}", True),
     ("we are at", rf"we are (?:located )?(?:at|on) {_STREET}", True),
     ("we are at", rf"{_WE_MOVED} {_STREET}", True),
     ("we are at", rf"{_WE_MOVED} (?P<value>\d{{1,4}} [^\d]{{2,40}})", True),

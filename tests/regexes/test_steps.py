@@ -48,7 +48,7 @@ MADE_WHEN_CALLED = {
         "names in labels have at most 60 characters",
         [rf"\({re.escape('memory of ' + 'a1 -' * 15)}, (?=[^()\n]+\) \[forgotten\])"],
     ),
-    "f\"(?<![\\\\w'])(?:{fold(patterns)}){_END}\"": ("texts have at most 300 characters", []),
+    'f"(?<![\\\\w\'])(?:{fold(patterns)}){_END}"': ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{words})(?!\\\\w)'": ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{each}){after}'": ("texts have at most 300 characters", []),
     "pattern": ("kept in a table, where it is found", []),
