@@ -6,17 +6,18 @@ Visibility is decided in two querysets, from which everything is read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.ranking.facade import (
@@ -33,14 +34,12 @@ from memories_app.ranking.facade import (
 from memories_app.search.facade import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.subqueries import (
     knows_nothing,
     query_parts,
     unquoted,
 )
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.models import Chat
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
     Line,
@@ -48,6 +47,7 @@ from sessions_app.recall.conversation_lines import (
     business_now,
     messages_searched,
 )
+from sessions_app.recall.fact_times import current_first, newest_first, place_of
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -57,7 +57,7 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
 )
-from sessions_app.recall.memory_labels import memory_about
+from sessions_app.recall.memory_hits import read_memories
 from sessions_app.recall.message_ranking import rank_messages, topics_of
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class Search:
     left_out: LeftOut | None
     memories_where: Q | None
     repeats: bool
+    as_of: datetime | None = None
 
     def run(self) -> RecallResult:
         parts = query_parts(self.query)
@@ -110,7 +111,7 @@ class Search:
             lines = _try_twice(lambda: _Lines(self, question, texts, sample))
             failed |= lines is None
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
-        best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))[: self.top_k]
+        best = sorted(hits, key=place_of)[: self.top_k]
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
@@ -124,7 +125,7 @@ class Search:
         }
 
     def _memories_visible(self) -> QuerySet[Memory]:
-        visible = memories_visible(**self._rights())
+        visible = memories_visible(**self._rights(), as_of=self.as_of)
         return visible.filter(self.memories_where) if self.memories_where else visible
 
     def _memory_texts(self) -> list[Texts]:
@@ -165,10 +166,17 @@ class Search:
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
-        return _Beside.of(self._memory_hits(scored, near), most=max(self.top_k, DEEP), repeats=self.repeats)
+        hits = self._memory_hits(scored, near)
+        if not self.repeats:
+            hits = current_first(hits, self.as_of or timezone.now())
+        found = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
+        ordered = newest_first(
+            found.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
+        )
+        return _Beside(ordered[: self.top_k], found.texts)
 
     def _memory_hits(
-        self, ranked: Sequence[tuple[UUID, float]], near: dict[UUID, float]
+        self, ranked: Sequence[tuple[UUID, float]], near: Mapping[UUID, float]
     ) -> Iterator[Hit]:
         """Return the memories that are relevant, best first, read as they are needed.
 
@@ -176,30 +184,14 @@ class Search:
         """
         start, size = 0, max(self.top_k, DEEP)
         while batch := ranked[start : start + size]:
-            rows = self._memories_visible().filter(pk__in=[key for key, _ in batch]).order_by()
-            found = {
-                key: rest
-                for key, *rest in rows.values_list(
-                    "pk", "content", "created_at", "type", self._client()
-                )
-            }
-            for key, score in batch:
-                if key in found:
-                    content, created_at, kind, client = found[key]
-                    about = memory_about(kind, client)
-                    yield Hit("memory", key, content, score, _cosine(near[key]), created_at, about)
+            yield from self._read(dict(batch), near)
             # Many clients may have a copy of what the owner finds.
             start, size = start + size, COPIES
 
-    def _client(self) -> Any:
-        """Return the name of a memory's chat for the owner, "" for others and for the own chat."""
-        if self.viewer.user_role != GODFATHER:
-            return Value("")
-        chats = Chat.objects.filter(pk=OuterRef("chat_id"))
-        if self.viewer.chat_id is not None:
-            chats = chats.exclude(pk=self.viewer.chat_id)
-        named = [NullIf(name, Value("")) for name in ("staff_name", "client_name")]
-        return Coalesce(Subquery(chats.values_list(Coalesce(*named, "whatsapp_chat"))), Value(""))
+    def _read(self, scores: Mapping[UUID, float], near: Mapping[UUID, float]) -> Iterator[Hit]:
+        rows = memories_visible(**self._rights(), as_of=self.as_of).filter(pk__in=list(scores))
+        viewer = self.viewer
+        return read_memories(rows, scores, near, viewer=viewer, as_of=self.as_of)
 
 
 @dataclass(frozen=True)

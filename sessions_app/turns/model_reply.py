@@ -7,6 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.context_limit import next_limit
@@ -37,7 +41,7 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
 )
 from sessions_app.turns.draft import Draft
-from sessions_app.turns.prompt import Prompt, recited
+from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -83,7 +87,7 @@ def model_reply(
         logger.error("The chat model gave no answer: %s", answered.error)
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
-        recited_texts = _recited(composed.prompt, text)
+        recited_texts = _recited(composed.prompt, material)
         draft.text = _without_model(recited_texts, turn.chat.language)
         draft.is_system_text = True
         draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
@@ -141,7 +145,7 @@ def _complete(
     """Send the prompt; where it is refused for good, again without its pictures."""
     request = ChatRequest(
         prompt.messages,
-        recalled=_recited(prompt, material.text),
+        recalled=_recited(prompt, material),
         language=material.turn.chat.language or "en",
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )
@@ -155,9 +159,23 @@ def _complete(
     return chat_model.complete(replace(request, messages=blind), before_attempt=lease.renew)
 
 
-def _recited(prompt: Prompt, query: str) -> list[str]:
-    texts = (recited(text, query) for text in prompt.kept_recalled)
+def _recited(prompt: Prompt, material: Material) -> list[str]:
+    language = material.turn.chat.language
+    texts = (
+        recited(text, material.text, holds=_holds(text, language)) for text in prompt.kept_recalled
+    )
     return [text for text in texts if text]
+
+
+def _holds(text: Recalled, language: str) -> str:
+    """Return when a memory holds, in the person's language."""
+    if text.times is None:
+        return ""
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    days = days_of(text.times, zone)
+    if text.times.has_ended(timezone.now()):
+        days = [("ended", day) for _, day in days[-1:]]
+    return ", ".join(text_for(f"fact_{word}", language, day=day) for word, day in days)
 
 
 def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:

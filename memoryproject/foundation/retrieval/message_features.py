@@ -153,7 +153,9 @@ def chances(features: Floats, *, compared: Mask) -> Floats:
     A line with all words of the question answers it, however much else a long text says.
     """
     by_words = BY_WORDS.chances(features)
-    found: Floats = np.where(compared, np.maximum(WITH_VECTORS.chances(features), by_words), by_words)
+    found: Floats = np.where(
+        compared, np.maximum(WITH_VECTORS.chances(features), by_words), by_words
+    )
     return found
 
 
