@@ -100,8 +100,10 @@ from sessions_app.conversations.message_text import (
     parse_command,
     speaker_of,
     text_of,
+    without_mention,
     without_notice,
 )
+from sessions_app.conversations.plain_words import asks_in_words, language_of, small_talk
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
     Change,
@@ -224,6 +226,9 @@ __all__ = [
     "last_messages",
     "indexed_of",
     "is_knowledge",
+    "language_of",
+    "asks_in_words",
+    "small_talk",
     "has_window",
     "last_heard",
     "message_retext",
@@ -266,5 +271,6 @@ __all__ = [
     "unstored_forget",
     "window_closes",
     "window_recompute",
+    "without_mention",
     "without_notice",
 ]
