@@ -103,7 +103,8 @@ from sessions_app.conversations.message_text import (
     without_mention,
     without_notice,
 )
-from sessions_app.conversations.plain_words import asks_in_words, language_of, small_talk
+from sessions_app.conversations.phrases import language_of
+from sessions_app.conversations.plain_words import asks_in_words, small_talk
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
     Change,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sessions_app.conversations.command_texts import COMMAND_TEXTS, ENGLISH, HEBREW
 from sessions_app.conversations.file_texts import FILE_TEXTS
-from sessions_app.conversations.plain_words import texts_of_languages
+from sessions_app.conversations.phrases import texts_of_languages
 
 TEXTS: dict[str, dict[str, str]] = {
     "memory_disabled": {
