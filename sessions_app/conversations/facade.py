@@ -103,7 +103,7 @@ from sessions_app.conversations.message_text import (
     without_mention,
     without_notice,
 )
-from sessions_app.conversations.phrases import language_of
+from sessions_app.conversations.phrases import is_common, language_of
 from sessions_app.conversations.plain_words import asks_in_words, small_talk
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
@@ -226,6 +226,7 @@ __all__ = [
     "history_until",
     "last_messages",
     "indexed_of",
+    "is_common",
     "is_knowledge",
     "language_of",
     "asks_in_words",

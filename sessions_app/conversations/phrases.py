@@ -19,6 +19,8 @@ from memoryproject.foundation.text.characters import detect_language, fold
 
 FOLDER = Path(__file__).parent / "languages"
 MAX_LENGTH = 1_000
+# A language is recognised by so many of a message's words, or more.
+MIN_SHARE = 0.25
 # English first: it is taken for Latin words that tell nothing.
 LATIN = ("en", "es", "pt", "fr", "de", "it")
 COMMANDS = ("remember", "remember_fact", "remember_colon", "forget", "forget_number", "memories")
@@ -82,11 +84,20 @@ def _by_words(text: str, candidates: Sequence[str], before: str) -> str:
     """
     common = _common_words()
     scores = dict.fromkeys(candidates, 0.0)
-    for word in words_of(text[:MAX_LENGTH]):
+    words = words_of(text[:MAX_LENGTH])
+    for word in words:
         for language in common.get(word.text, ()):
             if language in scores:
                 scores[language] += 1 / len(common[word.text])
-    return max(candidates, key=lambda each: (scores[each], each == before))
+    best = max(candidates, key=lambda each: (scores[each], each == before))
+    usual = before if before in candidates else candidates[0]
+    # One short word may be a part of a name.
+    return best if scores[best] >= MIN_SHARE * len(words) else usual
+
+
+def is_common(word: str) -> bool:
+    """Return whether the folded word is one of those that occur in every text of a language."""
+    return word in _common_words()
 
 
 @cache

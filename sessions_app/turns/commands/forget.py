@@ -13,7 +13,7 @@ from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_in_order
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import is_informative, query_terms, with_words
-from sessions_app.conversations.facade import text_for
+from sessions_app.conversations.facade import is_common, text_for
 from sessions_app.forgetting.facade import (
     ForgetDependencies,
     NothingToForgetError,
@@ -170,7 +170,8 @@ def _matching(turn: Turn, which: str, embedder: Embedder | None) -> Memory | Dra
 
 def _is_meant(memory: Memory, which: str) -> bool:
     """Return whether at least half of what the memory says is in the words."""
-    said = [term for term in query_terms(memory.content) if is_informative(term)]
+    terms = query_terms(memory.content)
+    said = [term for term in terms if is_informative(term) and not is_common(term.word)]
     asked = {form for term in query_terms(which) for form, _ in term.alternatives}
     meant = [term for term in said if asked & {form for form, _ in term.alternatives}]
     return bool(said) and len(meant) >= ENOUGH * len(said)
