@@ -1,7 +1,6 @@
 """The phrases and texts of the languages that people write in, and the language of a message.
 
-Each file of ``languages`` has those of one language; ``docs/plain-words.md`` says how they are
-written.
+Each file of ``languages`` has those of one language: see ``docs/whatsapp.md``.
 """
 
 from __future__ import annotations

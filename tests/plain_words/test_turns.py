@@ -39,9 +39,9 @@ TOLD = [
     ),
     (
         "pt",
-        "lembra que o meu número é 44",
-        "o meu número é 44",
-        "esquece o meu número",
+        "lembra que o meu sapato é 44",
+        "o meu sapato é 44",
+        "esquece o meu sapato",
         "o que você sabe sobre mim?",
     ),
     (
@@ -68,9 +68,9 @@ TOLD = [
     ),
     (
         "it",
-        "ricorda che il mio numero è 44",
-        "il mio numero è 44",
-        "dimentica il mio numero",
+        "ricorda che la mia scarpa è 44",
+        "la mia scarpa è 44",
+        "dimentica la mia scarpa",
         "cosa sai di me?",
     ),
     (
