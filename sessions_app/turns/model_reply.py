@@ -23,7 +23,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
 from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.facade import NOTICE, History, text_for
+from sessions_app.conversations.facade import NOTICE, History, asks_in_words, text_for
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER, reading_role
@@ -40,10 +40,11 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.draft import NEAREST, Draft
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
+from sessions_app.turns.small_talk import is_offline
 from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +77,14 @@ def model_reply(
     draft = Draft(text="")
     history = history_for_prompt(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
+    is_nearest = bool(recalled.hits) and recalled.hits[0].score < dependencies.rules.min_similarity
     cards = cards_in_reach(turn, history, dependencies)
     material = Material(turn, text, history, recalled, cards, pictures)
     answered = _timed(draft, "model_ms", lambda: _ask(material, lease, dependencies))
     composed = answered.composed
     _record(draft, material, composed, refused=answered.refused)
+    if is_nearest:
+        draft.recalled[0][NEAREST] = True
     if answered.completion is None:
         if isinstance(answered.error, LimitReachedError):
             raise answered.error
@@ -95,7 +99,7 @@ def model_reply(
         draft.is_outside = answered.error is not None and answered.error.is_outside
     else:
         completion = answered.completion
-        draft.text = completion.text
+        draft.text = _nearest(completion, turn) if is_nearest else completion.text
         draft.is_system_text = completion.is_recital
         draft.outcome = Outcome.FROM_MEMORY if completion.is_recital else Outcome.ANSWERED
         draft.model = completion.model
@@ -190,13 +194,26 @@ def _recall(
 ) -> RecallResult:
     if history is None or not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
-    return recall_for_prompt(
+    least = dependencies.rules.min_similarity
+    offers_nearest = is_offline(dependencies.chat_model) and asks_in_words(text)
+    found = recall_for_prompt(
         text,
         chat_id=turn.chat_id,
         user_role=reading_role(turn.user_role, turn.context),
         history=history,
         dependencies=dependencies,
+        min_similarity=min(least, NEAREST_SIMILARITY) if offers_nearest else least,
     )
+    fitting = [hit for hit in found.hits if hit.score >= least]
+    return replace(found, hits=fitting or found.hits[:1])
+
+
+def _nearest(completion: Completion, turn: Turn) -> str:
+    """Return the answer that offers the one text below the threshold."""
+    _heading, _, lines = completion.text.partition("\n")
+    if not completion.is_recital or not lines:
+        return completion.text
+    return f"{text_for('nearest', turn.chat.language)}\n{lines}"
 
 
 def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:
