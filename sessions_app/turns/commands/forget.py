@@ -172,8 +172,8 @@ def _is_meant(memory: Memory, which: str) -> bool:
     """Return whether at least half of what the memory says is in the words."""
     terms = query_terms(memory.content)
     said = [term for term in terms if is_informative(term) and not is_common(term.word)]
-    asked = {form for term in query_terms(which) for form, _ in term.alternatives}
-    meant = [term for term in said if asked & {form for form, _ in term.alternatives}]
+    asked = {form for term in query_terms(which) for form in term.forms}
+    meant = [term for term in said if asked.intersection(term.forms)]
     return bool(said) and len(meant) >= ENOUGH * len(said)
 
 
