@@ -34,8 +34,8 @@ SPELLED = {
 }
 # Free for any use, with a notice.
 PERMISSIVE = re.compile(
-    r"(?:MIT(?:-0|-CMU)?|(?:0|)BSD(?:[- ][234]-Clause(?:-Modification)?)?|Apache[- ]2\.0|PSF-2\.0|"
-    r"Python-2\.0|ISC|Zlib|CC0-1\.0|Unlicense|OFL-1\.1|HPND)"
+    r"(?:MIT(?:-0|-CMU)?|(?:0|)BSD(?:[- ][234]-Clause(?:-Modification)?)?|Apache[- ]2\.0|"
+    r"CNRI-Python|PSF-2\.0|Python-2\.0|ISC|Zlib|CC0-1\.0|Unlicense|OFL-1\.1|HPND)"
 )
 # Changes of the package itself must be published; a program that only uses it is free.
 WEAK_COPYLEFT = re.compile(r"(?:MPL-2\.0|LGPL-[23]\.[01](?:-only|-or-later)?)")

@@ -19,6 +19,9 @@ _FIELDS = {
     "metadata": pgettext_lazy("field", "metadata"),
     "confidence": pgettext_lazy("field", "confidence"),
     "expires_at": pgettext_lazy("field", "expires_at"),
+    "said_at": pgettext_lazy("field", "said_at"),
+    "valid_from": pgettext_lazy("field", "valid_from"),
+    "valid_until": pgettext_lazy("field", "valid_until"),
     "memories": pgettext_lazy("field", "memories"),
 }
 _MAX_REPORTED = 20

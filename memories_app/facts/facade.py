@@ -2,16 +2,19 @@
 
 from memories_app.facts.facts import (
     Likeness,
+    Verdict,
     fact_key,
-    is_replaced,
     kept_subject,
     likeness_of,
+    speakers_in,
     subject_keys,
+    verdict_on,
 )
 from memories_app.facts.searched_terms import memory_terms
 from memories_app.facts.similarity import Shape, shape_of
 from memories_app.facts.text_diff import Piece, word_diff
 from memories_app.facts.validation import (
+    FACT_TIMES,
     MAX_CONTENT,
     MAX_LABEL,
     MAX_METADATA_BYTES,
@@ -22,10 +25,13 @@ from memories_app.facts.validation import (
     problems_of,
     storable_metadata,
     tag_problems,
+    time_problems,
     visibility_problems,
 )
+from memories_app.facts.validity import Validity, validity_of
 
 __all__ = [
+    "FACT_TIMES",
     "Likeness",
     "MAX_CONTENT",
     "MAX_LABEL",
@@ -35,7 +41,6 @@ __all__ = [
     "Piece",
     "Shape",
     "fact_key",
-    "is_replaced",
     "kept_subject",
     "label_problems",
     "likeness_of",
@@ -43,9 +48,15 @@ __all__ = [
     "metadata_problems",
     "problems_of",
     "shape_of",
+    "speakers_in",
     "storable_metadata",
     "subject_keys",
+    "validity_of",
+    "Validity",
+    "Verdict",
+    "verdict_on",
     "tag_problems",
+    "time_problems",
     "visibility_problems",
     "word_diff",
 ]

@@ -7,17 +7,22 @@ finds the few relevant texts among any number.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
+from memories_app.facts.attributes import is_renewing
 from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, tokens_of
 from memories_app.facts.frames import Frame, frames_of
+from memories_app.facts.pivot import pivot
+from memories_app.facts.validity import without_periods
 
-# Before the key of a subject; "s" and "f" are before those of a text.
+# Before the key of a subject, and of a speaker; "s" and "f" are before those of a text.
 _SUBJECT = "t"
+_SPEAKER = "p"
 _SPACES = re.compile(r"\s+")
 _ENDING = " .,;:!…"
 _LEFT_OUT = lexicon.ARTICLES | lexicon.FILLERS | lexicon.ENGLISH_COPULAS
@@ -37,11 +42,14 @@ class Likeness:
     """The form in which a text is compared.
 
     ``sense`` is equal for texts that state the same; ``frames`` are the statements with their
-    value left open.
+    value left open. ``renewed``: it says that its value is a new one.
+    ``first_person``: it is about its speaker.
     """
 
     sense: str
     frames: tuple[Frame, ...]
+    renewed: bool = False
+    first_person: bool = False
 
     @property
     def keys(self) -> list[str]:
@@ -49,17 +57,26 @@ class Likeness:
         return [f"s{self.sense}", *sorted({f"f{frame.key}" for frame in self.frames})]
 
 
-def subject_keys(subject: str) -> list[str]:
-    """Return the key of what a memory is about, as it stands beside the keys of its likeness.
+def subject_keys(subject: str, speaker: str = "") -> list[str]:
+    """Return the keys of what a memory is about, as they stand beside those of its likeness.
 
-    There is none for an empty subject.
+    There is none for an empty subject, and for an empty speaker.
     """
-    return [f"{_SUBJECT}{_short_hash(fact_key(subject))}"] if subject else []
+    return [
+        f"{sign}{_short_hash(fact_key(about))}"
+        for sign, about in ((_SUBJECT, subject), (_SPEAKER, speaker))
+        if about
+    ]
+
+
+def speakers_in(keys: Iterable[str]) -> set[str]:
+    """Return the keys of who said it, which are known only where several people write."""
+    return {key for key in keys if key.startswith(_SPEAKER)}
 
 
 def kept_subject(keys: Iterable[str]) -> list[str]:
     """Return the keys that don't come from the text: they stay when it changes."""
-    return [key for key in keys if key.startswith(_SUBJECT)]
+    return [key for key in keys if key.startswith((_SUBJECT, _SPEAKER))]
 
 
 def likeness_of(content: str) -> Likeness:
@@ -67,27 +84,46 @@ def likeness_of(content: str) -> Likeness:
     text = folded(content)
     tokens = tokens_of(text)
     sense = " ".join(token.text for token in _sense(tokens))
-    return Likeness(_short_hash(sense or text), tuple(frames_of(text, tokens, _short_hash)))
+    statement = without_periods(content)
+    read = pivot(text if statement == content else folded(statement))
+    if read != text:
+        tokens = tokens_of(read)
+    return Likeness(
+        _short_hash(sense or text),
+        tuple(frames_of(read, tokens, _short_hash)),
+        renewed=statement != content or is_renewing(read),
+        first_person=any(token.text in lexicon.FIRST_PERSON for token in tokens),
+    )
+
+
+class Verdict(enum.IntEnum):
+    """The relation of a newer text to an older one."""
+
+    BESIDE = 0
+    UNSURE = 1
+    REPLACES = 2
+
+
+def verdict_on(*, newer: Likeness, older: Likeness) -> Verdict:
+    """Return whether the newer text states another value of the same statement.
+
+    REPLACES: both can't be true at the same time. UNSURE: they could, but probably aren't.
+    """
+    if newer.sense == older.sense:
+        return Verdict.BESIDE
+    known = {(frame.kind, frame.key): frame for frame in older.frames}
+    found = [
+        Verdict.REPLACES if frame.sure or newer.renewed else Verdict.UNSURE
+        for frame in newer.frames
+        if (frame.kind, frame.key) in known
+        and frame.conflicts_with(known[frame.kind, frame.key], renewed=newer.renewed)
+    ]
+    return max(found, default=Verdict.BESIDE)
 
 
 def replaces(newer: str, older: str) -> bool:
-    """Return whether the newer text states another value of the same statement.
-
-    Then both can't be true at the same time.
-    """
-    return is_replaced(newer=likeness_of(newer), older=likeness_of(older))
-
-
-def is_replaced(*, newer: Likeness, older: Likeness) -> bool:
-    """Apply ``replaces`` to texts that are parsed already."""
-    if newer.sense == older.sense:
-        return False
-    known = {(frame.kind, frame.key): frame for frame in older.frames}
-    return any(
-        frame.conflicts_with(known[frame.kind, frame.key])
-        for frame in newer.frames
-        if (frame.kind, frame.key) in known
-    )
+    """Return whether the newer text takes the older one's place."""
+    return verdict_on(newer=likeness_of(newer), older=likeness_of(older)) is Verdict.REPLACES
 
 
 def _sense(tokens: list[Token]) -> list[Token]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
+from memories_app.facts.attributes import attributes_of
 from memories_app.facts.fact_parser import (
     DATE,
     NAME,
@@ -51,15 +52,19 @@ class Frame:
     """A statement with its value. ``key`` is equal for texts with the same frame of a ``kind``.
 
     ``values`` fills the frame: one or several values in order, "yes" or "no", or the words of
-    an attribute.
+    an attribute. ``sure``: two values can't be true at the same time.
     """
 
     kind: str
     key: str
     values: tuple[str, ...]
+    sure: bool = True
 
-    def conflicts_with(self, other: Frame) -> bool:
-        """Return whether two frames with the same key have different values."""
+    def conflicts_with(self, other: Frame, *, renewed: bool) -> bool:
+        """Return whether two frames with the same key have different values.
+
+        ``renewed``: this one is said to be new, so that all of its values may differ.
+        """
         if self.kind == ATTRIBUTE:
             own, others = set(self.values), set(other.values)
             if len(own) == len(others) == 1:
@@ -71,7 +76,7 @@ class Frame:
             for own, others in zip(self.values, other.values, strict=True)
             if not _says_the_same(own, others)
         ]
-        return len(differing) == 1
+        return len(differing) == 1 or (renewed and bool(differing))
 
 
 def _says_the_same(one: str, other: str) -> bool:
@@ -87,7 +92,7 @@ def _says_the_same(one: str, other: str) -> bool:
 def frames_of(
     folded_text: str, read_tokens: Sequence[Token], hashed: Callable[[str], str]
 ) -> Iterator[Frame]:
-    """Yield the frames of a text that went through ``folded``; ``read_tokens`` are its tokens.
+    """Yield the frames of a text that went through ``pivot``; ``read_tokens`` are its tokens.
 
     There are none unless the text is one plain statement about something that it names.
     """
@@ -99,6 +104,8 @@ def frames_of(
     words = {token.text for token in tokens}
     if not 2 <= len(tokens) <= MAX_TOKENS or words & lexicon.NOT_PLAIN:
         return
+    if tokens[0].text in lexicon.CONDITIONS:
+        return
     if tokens[0].text in lexicon.POINTERS and tokens[0].text != "there":
         return
     for kind, found in (
@@ -109,6 +116,9 @@ def frames_of(
         if found is not None:
             key, values = found
             yield Frame(kind, hashed(f"{kind} {key}"), values)
+    for attribute in attributes_of(folded_text):
+        key = hashed(f"{ATTRIBUTE} of {attribute.name}")
+        yield Frame(ATTRIBUTE, key, attribute.values, attribute.sure)
 
 
 def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
@@ -167,7 +177,7 @@ def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
     """Return the frame of a statement such as "Dana (doesn't) like sushi"."""
     if any(token.text in lexicon.NO_FLIP for token in tokens):
         return None
-    if tokens[0].text in lexicon.NEGATIONS:
+    if tokens[0].text in lexicon.NOT_ALL:
         return None
     flips = 0
     frame: list[str] = []

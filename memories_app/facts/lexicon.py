@@ -15,7 +15,9 @@ ENGLISH_COPULAS = _words("is are am")
 # Words that don't change a fact.
 FILLERS = _words("please now currently still just actually really btw fyi עכשיו כרגע עדיין פשוט")
 # Words that mark a value as a later one. They are ignored where two values are compared.
-RENEWALS = _words("new updated current instead from-now-on חדש חדשה החדש החדשה מעודכן מעכשיו")
+RENEWALS = _words(
+    "sorry correction new updated current instead from-now-on חדש חדשה החדש החדשה מעודכן מעכשיו"
+)
 OPENINGS = (
     ("remember", "that"),
     ("note", "that"),
@@ -79,7 +81,10 @@ DAY_VERBS = _words(
     """
 )
 # These may stand between a verb and its value.
-BETWEEN = _words("me us you him her them at on by to in is are לי לנו לך לו לה להם ב ל הוא היא")
+BETWEEN = _words(
+    "el le il am um as a las alle в о об "
+    "me us you him her them at on by to in is are לי לנו לך לו לה להם ב ל הוא היא"
+)
 # Attributes with one value at a time.
 ATTRIBUTES = _words(
     """
@@ -87,7 +92,11 @@ ATTRIBUTES = _words(
     website password code pin ceo cfo cto manager director owner boss landlord deadline birthday
     age height weight size color colour capacity hours schedule status name nickname title role
     job position favorite favourite preferred wife husband spouse location city hometown country
-    currency
+    currency gerente jefe jefa encargado encargada chefe директор менеджер начальник مدير المدير
+    directeur directrice gerant chef chefin geschaftsfuhrer direttore direttrice керівник correo
+    telefono telefone telefon telefonnummer numero телефон номер رقم precio preco цена ціна سعر
+    السعر prix preis prezzo contrasena senha пароль passwort adresse direccion endereco адрес адреса
+    عنوان العنوان indirizzo
     מחיר המחיר עלות העלות תעריף התעריף שכר משכורת שכירות תקציב התקציב יתרה היתרה הנחה ההנחה
     טלפון הטלפון מספר אימייל המייל כתובת הכתובת אתר סיסמה הסיסמה קוד הקוד מנכל המנכל מנכלית
     המנכלית מנהל המנהל מנהלת המנהלת בעלים הבוס גיל גובה משקל מידה צבע הצבע שעות סטטוס הסטטוס
@@ -103,7 +112,9 @@ NUMBERED = _words(
     """
 )
 
-NEGATIONS = _words("not no never לא אינו אינה אינם אינן")
+NEGATIONS = _words("not no never kein keine nunca jamas никогда لا לא אינו אינה אינם אינן")
+# "Not all", "not Dana": the sentence goes on otherwise.
+NOT_ALL = _words("not never")
 NO_THERE_IS = _words("אין")
 THERE_IS = fold("יש")
 HELPERS = _words("do does")
@@ -126,8 +137,26 @@ NOT_PLAIN = _words(
     """
     if unless when whenever maybe perhaps might may could would should or either also too another
     additional second plus ? except until since before after
-    אם אולי כאשר אלא או גם נוסף נוספת אחרי לפני
+    אם אולי כאשר אלא או גם נוסף נוספת אחרי לפני עוד שני שנייה used formerly previously
+    cuando quizas tambien otro otra segundo segunda ademas antes excepto salvo
+    quando talvez tambem outro outra alem exceto
+    когда может возможно тоже также еще другой другая второй вторая кроме раньше
+    коли можливо теж також ще інший інша другий друга крім раніше
+    عندما ربما ايضا كمان اخر اخرى ثاني ثانية الثاني الثانية الا
+    quand peut-etre aussi autre deuxieme second seconde sauf avant
+    wann vielleicht auch noch weitere weiterer zweite zweiter anderer andere ausser fruher
+    forse anche altro altra secondo seconda tranne prima
     """
 )
+# They are about the speaker.
+FIRST_PERSON = _words(
+    """
+    i my mine me we our us אני שלי אנחנו שלנו לי לנו yo mi mis nosotros nuestro nuestra eu meu minha
+    nosso nossa я мой моя мои мы наш наша мій моє ми انا نحن je j'ai mon ma mes nous notre nos
+    ich mein meine wir unser unsere io mio mia noi nostro nostra
+    """
+)
+# Before a condition.
+CONDITIONS = _words("si se wenn falls sollte если якщо اذا لو")
 # Only the conversation shows which person these refer to.
 POINTERS = _words("it this that these those he she they there here זה זאת הוא היא הם הן")

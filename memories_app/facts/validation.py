@@ -24,6 +24,7 @@ MAX_LABEL = 64
 MAX_TAGS = 20
 MAX_METADATA_BYTES = 16 * 1024
 _MAX_DEPTH = 20
+FACT_TIMES = ("said_at", "valid_from", "valid_until")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class NewMemory:
     takes the place of memories that it contradicts. ``merges``: where it is known, its tags and
     metadata are added to those of the known memory. ``subject``: what it is about, where a table or
     another list says so; a newer text takes the place of the older one about the same subject.
+    ``said_at``: None is now. ``valid_from`` and ``valid_until``: without both, the text says when
+    it holds.
+    ``speaker``: who said it, where several people write in the chat.
     """
 
     content: str
@@ -48,10 +52,14 @@ class NewMemory:
     confidence: float | None = None
     pinned: bool = False
     expires_at: datetime | None = None
+    said_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
     proposed: bool = False
     supersedes: bool = True
     merges: bool = False
     subject: str = ""
+    speaker: str = ""
 
 
 def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
@@ -67,9 +75,23 @@ def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
     ]
     if new.confidence is not None and not 0 <= new.confidence <= 1:
         found.append(("confidence", _("is from 0 to 1")))
-    if new.expires_at is not None and timezone.is_naive(new.expires_at):
-        found.append(("expires_at", _("has no time zone")))
+    times = {name: getattr(new, name) for name in ("expires_at", *FACT_TIMES)}
+    found += time_problems(times)
     return [Problem(name, detail, place) for name, detail in found]
+
+
+def time_problems(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, str]]:
+    """Yield the problems of the times of a memory, as field and detail."""
+    given = {name: at for name, at in times.items() if at is not None}
+    naive = [name for name, at in given.items() if timezone.is_naive(at)]
+    yield from ((name, _("has no time zone")) for name in naive)
+    if naive:
+        return
+    if "said_at" in given and given["said_at"] > timezone.now():
+        yield "said_at", _("is in the future")
+    begins, ends = given.get("valid_from"), given.get("valid_until")
+    if begins is not None and ends is not None and ends < begins:
+        yield "valid_until", _("is before valid_from")
 
 
 def label_problems(**labels: str) -> list[Problem]:

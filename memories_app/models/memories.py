@@ -9,7 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
-from django.db.models.functions import Cast, Concat
+from django.db.models.functions import Cast, Concat, Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -43,7 +43,8 @@ class Memory(models.Model):
     ``scope`` is the set of memories within which a fact is stored only once: those of the owner,
     the public ones, or those of one chat. ``fact_key`` and ``likeness`` are the forms in which
     the text is compared: see ``memories_app.facts.facts``. After ``expires_at`` a memory is
-    neither recalled nor listed.
+    neither recalled nor listed. ``valid_from`` and ``valid_until`` say when the fact holds: see
+    ``memories_app.facts.validity``.
     """
 
     memory_id = models.UUIDField(
@@ -99,6 +100,16 @@ class Memory(models.Model):
         help_text=_("Listed first, and never merged or replaced without staff."),
     )
     expires_at = models.DateTimeField(verbose_name=_("expires"), null=True, blank=True)
+    said_at = models.DateTimeField(
+        verbose_name=_("said"), default=timezone.now, db_default=Now(), blank=True
+    )
+    valid_from = models.DateTimeField(verbose_name=_("valid from"), null=True, blank=True)
+    valid_until = models.DateTimeField(
+        verbose_name=_("valid until"),
+        null=True,
+        blank=True,
+        help_text=_("The last moment at which it holds. After it, it is told as ended."),
+    )
     told_count = models.PositiveIntegerField(verbose_name=_("mentions"), default=1)
     last_told_at = models.DateTimeField(verbose_name=_("last mentioned"), default=timezone.now)
     superseded_by = models.ForeignKey(

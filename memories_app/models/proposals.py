@@ -14,7 +14,9 @@ from memoryproject.foundation.choices import labelled
 
 
 class ProposalKind(models.TextChoices):
-    """merge: the memories state much the same. replace: the newer one contradicts a pinned one."""
+    """merge: the memories state much the same. replace: the newer one contradicts a pinned one,
+    or seems to contradict one that may be true beside it.
+    """
 
     MERGE = labelled("merge", _("Merge"))
     REPLACE = labelled("replace", _("Replace"))

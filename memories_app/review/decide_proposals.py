@@ -114,7 +114,7 @@ def accept_locked(
 
 
 def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: str = "") -> Memory:
-    """Keep the older, pinned memory of a contradiction: it supersedes the newer one.
+    """Keep the older memory of a contradiction: it supersedes the newer one.
 
     Return the memory that stays. Raises MemoryNotFoundError, MemoryStateError.
     """

@@ -10,13 +10,16 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError
-from memories_app.facts.facade import label_problems, likeness_of
+from memories_app.facts.facade import Validity, label_problems, likeness_of, speakers_in
 from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.store.facade import (
+    Claim,
     KnownFacts,
     MadeAhead,
+    last_before,
     memory_audit,
     memory_locked,
+    memory_set_times,
     memory_supersede,
     memory_update,
     replacement_propose,
@@ -39,8 +42,9 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
     """Activate a proposed memory, as if it were mentioned now; return the active memory.
 
     If the fact is known already, the known memory is mentioned again. Memories that it
-    contradicts are superseded. ``seen``: the hash of the content as staff read it; the call is
-    refused if the content changed since. Raises MemoryNotFoundError, MemoryStateError.
+    contradicts are superseded, or end when it begins to hold. ``seen``: the hash of the content as
+    staff read it; the call is refused if the content changed since. Raises MemoryNotFoundError,
+    MemoryStateError.
     """
     with transaction.atomic():
         memory = _waiting(memory_id, seen)
@@ -58,9 +62,17 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
                 older=memory, newer=same, reason=RevisionReason.MERGED, actor=actor, at=now
             )
             return same
-        for older in known.replaced(memory.scope, likeness, now):
-            if older.pinned:
+        validity = Validity(memory.valid_from, memory.valid_until)
+        speakers = frozenset(speakers_in(memory.likeness))
+        claim = Claim(likeness, memory.said_at, validity, chat_id=memory.chat_id, speakers=speakers)
+        found = known.contradicted(memory.scope, claim, now)
+        for older in (*found.replaced, *found.ending, *found.unsure):
+            if older.pinned or older in found.unsure:
                 replacement_propose(newer=memory, older=older)
+            elif older in found.ending:
+                memory_set_times(
+                    memory_id=older.pk, times={"valid_until": last_before(memory)}, actor=actor
+                )
             else:
                 memory_supersede(
                     older=older, newer=memory, reason=RevisionReason.SUPERSEDED, actor=actor, at=now

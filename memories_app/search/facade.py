@@ -13,6 +13,7 @@ from memories_app.search.vector_search import (
 )
 from memories_app.search.visibility import (
     EVERY_SCOPE,
+    contents_then,
     is_current,
     memories_for_staff,
     memories_in_order,
@@ -28,6 +29,7 @@ __all__ = [
     "Vector",
     "any_of",
     "cast_of",
+    "contents_then",
     "index_drop",
     "index_ensure",
     "index_state",

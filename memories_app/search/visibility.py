@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.models import Memory, MemoryRevision, MemoryStatus, Visibility
 
 # Not the name of one scope: the memories of all.
 EVERY_SCOPE = "*"
@@ -21,19 +22,36 @@ def memories_visible(
     is_staff: bool,
     chat_id: UUID | None,
     now: datetime | None = None,
+    as_of: datetime | None = None,
 ) -> QuerySet[Memory]:
     """Return the memories that may be recalled for a person.
 
     The owner and staff get all memories, others the public ones and those of the same chat.
-    Only active memories that haven't expired are included.
+    Only active memories that haven't expired are included; with ``as_of`` those that were then.
     """
-    current = Memory.objects.filter(is_current(now or timezone.now()), status=MemoryStatus.ACTIVE)
+    current = Memory.objects.filter(
+        is_current(as_of or now or timezone.now()),
+        Q(status=MemoryStatus.ACTIVE) if as_of is None else _was_believed(as_of),
+    )
     if is_owner or is_staff:
         return current
     visible = Q(visibility=Visibility.PUBLIC)
     if chat_id is not None:
         visible |= Q(visibility=Visibility.CHAT, chat_id=chat_id)
     return current.filter(visible)
+
+
+def _was_believed(at: datetime) -> Q:
+    """Return a filter for memories that had been said by then, and not been replaced."""
+    known = Q(said_at__lte=at) | Q(created_at__lte=at)
+    later = Q(status=MemoryStatus.SUPERSEDED, superseded_at__gt=at)
+    return known & (Q(status=MemoryStatus.ACTIVE) | later)
+
+
+def contents_then(memory_ids: Sequence[UUID], at: datetime) -> dict[UUID, str]:
+    """Return what those of the memories said then that were changed since."""
+    later = MemoryRevision.objects.filter(memory__in=memory_ids, changed_at__gt=at)
+    return dict(later.order_by("-number").values_list("memory_id", "content"))
 
 
 def scopes_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> list[str]:

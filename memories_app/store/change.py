@@ -14,10 +14,12 @@ from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
 from memories_app.facts.facade import (
+    FACT_TIMES,
     label_problems,
     metadata_problems,
     storable_metadata,
     tag_problems,
+    time_problems,
     visibility_problems,
 )
 from memories_app.models import Memory, MemoryStatus, RevisionReason
@@ -172,6 +174,30 @@ def memory_expire_at(*, memory_id: UUID, at: datetime | None, actor: Actor) -> M
             memory.save(update_fields=["expires_at", "updated_at"])
             ends = at.isoformat() if at else None
             memory_audit("memory.expiry", memory, actor, expires_at=ends)
+    return memory
+
+
+def memory_set_times(
+    *, memory_id: UUID, times: Mapping[str, datetime | None], actor: Actor
+) -> Memory:
+    """Set when a memory was said, from when and until when it holds.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError.
+    """
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        before = {name: getattr(memory, name) for name in FACT_TIMES}
+        after = {**before, **times}
+        after["said_at"] = after["said_at"] or before["said_at"]
+        problems = list(time_problems(after))
+        if problems:
+            raise MemoryValidationError([Problem(*each) for each in problems])
+        changed = {name: at for name, at in after.items() if at != before[name]}
+        if changed:
+            for name, at in changed.items():
+                setattr(memory, name, at)
+            memory.save(update_fields=[*changed, "updated_at"])
+            memory_audit("memory.update", memory, actor, fields=sorted(changed))
     return memory
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import (
     Likeness,
     NewMemory,
+    Validity,
     likeness_of,
     memory_terms,
     metadata_problems,
@@ -31,14 +33,16 @@ from memories_app.models import (
     RevisionReason,
 )
 from memories_app.search.facade import scope_of
-from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, last_before
 from memories_app.store.integration_events import memory_event
-from memories_app.store.memory_fields import memory_row, terms_set
+from memories_app.store.memory_fields import memory_row, terms_set, validity_given
 from memories_app.store.mention_rows import changes_store
 from memories_app.store.propose import replacement_propose
+from memories_app.store.renewals import renewals_propose
 from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.bulk_rows import rows_add
+from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_raise
 from memoryproject.foundation.text.terms import IndexedText
 
@@ -77,13 +81,14 @@ class Decided:
     status: str
     superseded: tuple[UUID, ...] = ()
     merged: tuple[str, ...] = ()
+    unsure: bool = False
 
 
 class Storing:
     """Store memories in the caller's transaction, with a constant number of statements."""
 
-    def __init__(self, model_id: str, actor: Actor, new_id: Callable[[], UUID]) -> None:
-        self._model_id = model_id
+    def __init__(self, embedder: Embedder, actor: Actor, new_id: Callable[[], UUID]) -> None:
+        self._embedder = embedder
         self._actor = actor
         self._new_id = new_id
         self._now = timezone.now()
@@ -92,7 +97,8 @@ class Storing:
         self._vectors: list[MemoryEmbedding] = []
         self._tellings: list[MemorySource] = []
         self._revised: list[Memory] = []
-        self._against_pinned: list[tuple[Memory, Memory]] = []
+        self._to_propose: list[tuple[Memory, Memory]] = []
+        self._ended: list[Memory] = []
         # As they were before tags or metadata were added.
         self._before_merge: dict[UUID, Memory] = {}
 
@@ -112,6 +118,19 @@ class Storing:
         decided = [self._decide(one, known, place) for place, one in enumerate(prepared)]
         self._write()
         self._audit(decided)
+        renewals_propose(
+            [
+                (one.memory, given.vector)
+                for given, one in zip(prepared, decided, strict=True)
+                if one.status == CREATED
+                and given.vector is not None
+                and given.likeness.renewed
+                and given.new.supersedes
+                and not (given.new.proposed or one.memory.valid_until or one.unsure)
+            ],
+            model_id=self._embedder.model_id,
+            calibration=self._embedder.calibration,
+        )
         return decided
 
     def _decide(self, one: Prepared, known: KnownFacts, place: int) -> Decided:
@@ -121,16 +140,36 @@ class Storing:
             merged = self._merge(same, one.new, place) if one.new.merges else ()
             return Decided(same, DUPLICATE, merged=merged)
         memory = self._create(one)
-        superseded = []
+        superseded: tuple[UUID, ...] = ()
         if one.new.supersedes and not one.new.proposed:
-            for older in known.replaced(one.scope, one.likeness, self._now, one.new.subject):
-                if older.pinned:
-                    self._against_pinned.append((memory, older))
-                else:
-                    self._supersede(older, memory)
-                    superseded.append(older.pk)
+            validity = Validity(memory.valid_from, memory.valid_until)
+            claim = Claim.of(one.new, one.likeness, memory.said_at, validity)
+            found = known.contradicted(one.scope, claim, self._now)
+            superseded = self._take_places(memory, found)
         known.add(memory, one.scope)
-        return Decided(memory, SUPERSEDING if superseded else CREATED, tuple(superseded))
+        return Decided(
+            memory,
+            SUPERSEDING if superseded else CREATED,
+            superseded,
+            unsure=bool(self._to_propose and self._to_propose[-1][0] is memory),
+        )
+
+    def _take_places(self, memory: Memory, found: Contradicted) -> tuple[UUID, ...]:
+        """Let a memory take the places of older ones; staff are asked about pinned ones."""
+        taken = []
+        for older in (*found.replaced, *found.ending):
+            if older.pinned:
+                self._to_propose.append((memory, older))
+                continue
+            taken.append(older.pk)
+            if older in found.replaced:
+                self._supersede(older, memory)
+            else:
+                older.valid_until = last_before(memory)
+                self._touch(older)
+                self._ended.append(older)
+        self._to_propose += [(memory, older) for older in found.unsure]
+        return tuple(taken)
 
     def _create(self, one: Prepared) -> Memory:
         new = one.new
@@ -142,12 +181,12 @@ class Storing:
             last_told_at=self._now,
             created_at=self._now,
             fact_key=one.fact_key,
-            likeness=[*one.likeness.keys, *subject_keys(new.subject)],
+            likeness=[*one.likeness.keys, *subject_keys(new.subject, new.speaker)],
         )
         self._created[memory.pk] = memory
         if one.vector is not None:
             self._vectors.append(
-                MemoryEmbedding(memory=memory, model=self._model_id, vector=one.vector)
+                MemoryEmbedding(memory=memory, model=self._embedder.model_id, vector=one.vector)
             )
         self._tellings.append(self._memory_source(memory, new))
         return memory
@@ -160,8 +199,21 @@ class Storing:
         later = memory.expires_at and new.expires_at and new.expires_at > memory.expires_at
         if ended or later:
             memory.expires_at = new.expires_at
+        said_at = new.said_at or self._now
+        if said_at >= memory.said_at:
+            self._say_again(memory, validity_given(new, said_at), said_at)
         self._touch(memory)
         self._tellings.append(self._memory_source(memory, new))
+
+    def _say_again(self, memory: Memory, validity: Validity, said_at: datetime) -> None:
+        """Set when it was said last; "tomorrow" is another day now, and what had ended holds again.
+
+        Times that the words don't tell stay.
+        """
+        memory.said_at = said_at
+        has_ended = memory.valid_until is not None and memory.valid_until < said_at
+        if validity != Validity() or has_ended:
+            memory.valid_from, memory.valid_until = validity.begins, validity.ends
 
     def _merge(self, memory: Memory, new: NewMemory, place: int) -> tuple[str, ...]:
         """Add tags and metadata to a known memory; return the names of the fields that changed.
@@ -216,7 +268,7 @@ class Storing:
         revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
         before = list(self._before_merge.values())
         revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
-        for newer, older in self._against_pinned:
+        for newer, older in self._to_propose:
             replacement_propose(newer=newer, older=older)
 
     def _audit(self, decided: Sequence[Decided]) -> None:
@@ -228,6 +280,7 @@ class Storing:
             memory = self._changed[memory_id]
             fields = [name for name in MERGED if getattr(before, name) != getattr(memory, name)]
             done.append(("memory.update", memory, {"fields": sorted(fields)}))
+        done += [("memory.update", older, {"fields": ["valid_until"]}) for older in self._ended]
         for older in self._revised:
             newer = str(older.superseded_by_id)
             done.append(("memory.supersede", older, {"superseded_by": newer}))

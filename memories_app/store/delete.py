@@ -12,8 +12,9 @@ from django.conf import settings
 from django.db import transaction
 
 from memories_app.facts.facade import fact_key
-from memories_app.models import Memory, MergeProposal, Tombstone
+from memories_app.models import Memory, MemoryStatus, MergeProposal, Tombstone
 from memories_app.store.deduplicate import memories_audit
+from memories_app.store.duplicate_lookup import last_before
 from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor
 
@@ -63,7 +64,20 @@ def memories_delete(
         memories_audit([("memory.forget", memory, details or {}) for memory in gone], actor)
         ids = [memory.pk for memory in gone]
         Memory.objects.filter(pk__in=ids).delete()
+        _reopen(gone)
     return ids
+
+
+def _reopen(gone: Sequence[Memory]) -> None:
+    """Let memories hold on that were to end when one of these began to hold."""
+    for memory in gone:
+        if memory.valid_from is not None:
+            Memory.objects.filter(
+                scope=memory.scope,
+                status=MemoryStatus.ACTIVE,
+                valid_until=last_before(memory),
+                likeness__overlap=memory.likeness,
+            ).update(valid_until=None)
 
 
 def with_older(memory_ids: Sequence[UUID]) -> list[UUID]:

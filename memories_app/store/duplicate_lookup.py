@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db.models.expressions import RawSQL
 
-from memories_app.facts.facade import Likeness, is_replaced, likeness_of, subject_keys
+from memories_app.facts.facade import (
+    Likeness,
+    NewMemory,
+    Validity,
+    Verdict,
+    likeness_of,
+    speakers_in,
+    subject_keys,
+    verdict_on,
+)
 from memories_app.models import Memory, MemoryStatus
+from memoryproject.foundation.process.narrowing import present
 
 # A thousand texts have thousands of keys, and the planner often has old figures about the table: by
 # these it would read the whole scope, and compare each row with each key. So it sees neither the
@@ -34,6 +46,65 @@ SELECT unnest(ARRAY(
 _ACTIVE = _ALIKE.format(more="")
 # Few memories are proposed, and they have an index of their own.
 _WITH_PROPOSED = _ALIKE.format(more="UNION" + _SAME_KEY.format(status="= 'proposed'"))
+
+
+@dataclass
+class Contradicted:
+    """Older memories that say otherwise.
+
+    ``replaced``: those whose place the new one takes. ``ending``: those whose place it takes when
+    it begins to hold. ``unsure``: those that may be true beside it.
+    """
+
+    replaced: list[Memory] = field(default_factory=list)
+    ending: list[Memory] = field(default_factory=list)
+    unsure: list[Memory] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A new statement: what it says, since when, and when it holds."""
+
+    likeness: Likeness
+    said_at: datetime
+    validity: Validity
+    subject: str = ""
+    chat_id: UUID | None = None
+    speakers: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, new: NewMemory, likeness: Likeness, said_at: datetime, validity: Validity) -> Claim:
+        """Return what a new memory states."""
+        speakers = frozenset(subject_keys("", new.speaker))
+        return cls(likeness, said_at, validity, new.subject, new.chat_id, speakers)
+
+    def is_anothers(self, older: Memory, likeness: Likeness) -> bool:
+        """Return whether an older memory is about another person, who said it of themselves."""
+        if not (self.likeness.first_person or likeness.first_person):
+            return False
+        chats = {self.chat_id, older.chat_id} - {None}
+        return len(chats) > 1 or speakers_in(older.likeness) != self.speakers
+
+    def sort_in(self, found: Contradicted, older: Memory, verdict: Verdict, now: datetime) -> None:
+        """Put an older memory where it belongs.
+
+        What holds for a time takes no place: the older one holds again afterwards. What has an end
+        of its own needs no other.
+        """
+        begins = self.validity.begins
+        if verdict is Verdict.BESIDE or self.validity.ends or older.valid_until:
+            return
+        if verdict is Verdict.UNSURE or older.said_at > self.said_at:
+            found.unsure.append(older)
+        elif begins and begins > now and not (older.valid_from and older.valid_from >= begins):
+            found.ending.append(older)
+        else:
+            found.replaced.append(older)
+
+
+def last_before(memory: Memory) -> datetime:
+    """Return the last moment before a memory begins to hold."""
+    return present(memory.valid_from) - timedelta(seconds=1)
 
 
 class KnownFacts:
@@ -94,24 +165,26 @@ class KnownFacts:
             if memory.status in statuses
         ]
 
-    def replaced(
-        self, scope: str, likeness: Likeness, now: datetime, subject: str = ""
-    ) -> list[Memory]:
-        """Return the unexpired memories that contradict this statement.
+    def contradicted(self, scope: str, claim: Claim, now: datetime) -> Contradicted:
+        """Return the unexpired memories that say otherwise, by what becomes of them.
 
-        Those about the same subject contradict it whatever they say.
+        Those about the same subject say otherwise whatever they say.
         """
-        about = subject_keys(subject)
+        about = subject_keys(claim.subject)
         found = {
             memory.pk: memory
-            for key in (*likeness.keys, *about)
+            for key in (*claim.likeness.keys, *about)
             for memory in self._by_key[scope, key]
             if memory.status == MemoryStatus.ACTIVE
             and not (memory.expires_at and memory.expires_at <= now)
         }
-        return [
-            memory
-            for memory in found.values()
-            if any(key in memory.likeness for key in about)
-            or is_replaced(newer=likeness, older=likeness_of(memory.content))
-        ]
+        result = Contradicted()
+        for memory in found.values():
+            verdict = Verdict.REPLACES
+            if not any(key in memory.likeness for key in about):
+                likeness = likeness_of(memory.content)
+                verdict = verdict_on(newer=claim.likeness, older=likeness)
+                if claim.is_anothers(memory, likeness):
+                    continue
+            claim.sort_in(result, memory, verdict, now)
+        return result

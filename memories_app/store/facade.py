@@ -1,6 +1,11 @@
 """Public face of storing memories: what other packages may use."""
 
-from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
+from memories_app.store.change import (
+    memory_pin,
+    memory_set_times,
+    memory_set_visibility,
+    memory_update,
+)
 from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.delete import (
     is_forgotten,
@@ -10,7 +15,7 @@ from memories_app.store.delete import (
     tombstones_remove,
     with_older,
 )
-from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before
 from memories_app.store.foresee import Foreseen, memories_foresee
 from memories_app.store.import_memories import MemoryImport
 from memories_app.store.integration_events import passages_created, passages_forgotten
@@ -40,6 +45,7 @@ from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, rea
 __all__ = [
     "AT_ONCE",
     "CREATED",
+    "Claim",
     "DUPLICATE",
     "EXTRACTION",
     "Foreseen",
@@ -52,6 +58,7 @@ __all__ = [
     "Remembered",
     "SameFile",
     "alike_key",
+    "last_before",
     "content_hash",
     "content_set",
     "facts_shared",
@@ -69,6 +76,7 @@ __all__ = [
     "memory_patch",
     "memory_pin",
     "memory_remember",
+    "memory_set_times",
     "memory_set_visibility",
     "memory_reinstate",
     "memory_supersede",

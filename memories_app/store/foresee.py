@@ -9,7 +9,8 @@ from datetime import datetime
 from memories_app.facts.facade import NewMemory, fact_key, likeness_of
 from memories_app.models import Memory
 from memories_app.search.facade import scope_of
-from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
+from memories_app.store.memory_fields import validity_given
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ def memories_foresee(memories: Sequence[NewMemory], *, now: datetime) -> list[Fo
         if same is not None and not (same.expires_at and same.expires_at <= now):
             foreseen.append(Foreseen(same=same))
             continue
-        older = [] if same else known.replaced(scope, likeness, now, new.subject)
+        said_at = new.said_at or now
+        claim = Claim.of(new, likeness, said_at, validity_given(new, said_at))
+        found = Contradicted() if same else known.contradicted(scope, claim, now)
+        older = [*found.replaced, *found.ending]
         foreseen.append(
             Foreseen(
                 replaced=tuple(each for each in older if not each.pinned),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import Any
 
 from memories_app.facts.facade import (
     NewMemory,
+    Validity,
     fact_key,
     kept_subject,
     likeness_of,
     memory_terms,
     storable_metadata,
+    validity_of,
 )
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.text.terms import IndexedText
@@ -27,6 +30,8 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
 
     ``indexed``: the terms of its text. ``values``: the fields that ``new`` doesn't have.
     """
+    said_at = new.said_at or values["created_at"]
+    validity = validity_given(new, said_at)
     return Memory(
         content=new.content,
         content_hash=content_hash(new.content),
@@ -41,10 +46,20 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
         confidence=new.confidence,
         pinned=new.pinned,
         expires_at=new.expires_at,
+        said_at=said_at,
+        valid_from=validity.begins,
+        valid_until=validity.ends,
         terms=indexed.terms,
         term_count=indexed.length,
         **values,
     )
+
+
+def validity_given(new: NewMemory, said_at: datetime) -> Validity:
+    """Return when a new memory holds: as it is given with it, else as its text says."""
+    if new.valid_from is None and new.valid_until is None:
+        return validity_of(new.content, said_at)
+    return Validity(new.valid_from, new.valid_until)
 
 
 def content_set(memory: Memory, *, content: str, vector: list[float] | None, model_id: str) -> None:
@@ -53,6 +68,7 @@ def content_set(memory: Memory, *, content: str, vector: list[float] | None, mod
     Vectors of other models are deleted: they belong to the old text. The caller saves the
     memory.
     """
+    _validity_follow(memory, content)
     memory.content = content
     memory.content_hash = content_hash(content)
     memory.fact_key = fact_key(content)
@@ -61,6 +77,15 @@ def content_set(memory: Memory, *, content: str, vector: list[float] | None, mod
     MemoryEmbedding.objects.filter(memory=memory).delete()
     if vector is not None:
         MemoryEmbedding.objects.create(memory=memory, model=model_id, vector=vector)
+
+
+def _validity_follow(memory: Memory, content: str) -> None:
+    """Set the times that the old text told to those of the new one; others are kept."""
+    old, new = (validity_of(text, memory.said_at) for text in (memory.content, content))
+    if memory.valid_from == old.begins:
+        memory.valid_from = new.begins
+    if memory.valid_until == old.ends:
+        memory.valid_until = new.ends
 
 
 def terms_set(memory: Memory) -> None:

@@ -10,12 +10,13 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
-from memories_app.facts.facade import label_problems, visibility_problems
+from memories_app.facts.facade import FACT_TIMES, label_problems, visibility_problems
 from memories_app.models import Memory, MemoryStatus
 from memories_app.search.facade import scope_of
 from memories_app.store.change import (
     memory_expire_at,
     memory_pin,
+    memory_set_times,
     memory_set_visibility,
     memory_update,
 )
@@ -39,7 +40,8 @@ def memory_patch(
 ) -> Memory:
     """Change the given fields of a memory.
 
-    They are content, type, category, tags, metadata, visibility, pinned and expires_at.
+    They are content, type, category, tags, metadata, visibility, pinned, expires_at, said_at,
+    valid_from and valid_until.
 
     ``check`` gets the locked memory before anything is changed; its errors are passed on.
 
@@ -73,6 +75,9 @@ def memory_patch(
             memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
         if "expires_at" in changes:
             memory_expire_at(memory_id=memory_id, at=changes["expires_at"], actor=actor)
+        times = {name: changes[name] for name in FACT_TIMES if name in changes}
+        if times:
+            memory_set_times(memory_id=memory_id, times=times, actor=actor)
         return memory_get(memory_id)
 
 

@@ -16,7 +16,7 @@ def alike_key(kind: str, memory_ids: Sequence[UUID]) -> str:
 
 
 def replacement_propose(*, newer: Memory, older: Memory) -> None:
-    """Propose that ``newer`` supersedes ``older``, which is pinned."""
+    """Propose that ``newer`` supersedes ``older``, which is pinned or may be true beside it."""
     proposal_add(
         kind=ProposalKind.REPLACE, memories=[newer, older], content=newer.content, similarity=1.0
     )

@@ -121,7 +121,7 @@ def _remember(
     ]
     stored = []
     if prepared or before_storing:
-        stored = _store(prepared, embedder.model_id, actor, new_id, before_storing)
+        stored = _store(prepared, embedder, actor, new_id, before_storing)
     answers = dict(zip(fresh, stored, strict=True))
     return [
         answers.get(place) or Remembered(duplicates[place], DUPLICATE)
@@ -131,7 +131,7 @@ def _remember(
 
 def _store(
     prepared: Sequence[Prepared],
-    model_id: str,
+    embedder: Embedder,
     actor: Actor,
     new_id: Callable[[], UUID],
     before_storing: Callable[[], None] | None,
@@ -142,7 +142,7 @@ def _store(
             with transaction.atomic():
                 if before_storing is not None:
                     before_storing()
-                decided = Storing(model_id, actor, new_id).store(prepared)
+                decided = Storing(embedder, actor, new_id).store(prepared)
         except IntegrityError as error:
             if "memories_app_memory_pkey" not in str(error):
                 raise

@@ -81,6 +81,9 @@ def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -
         "status": memory.status,
         "pinned": memory.pinned,
         "expires_at": _time(memory.expires_at),
+        "said_at": _time(memory.said_at),
+        "valid_from": _time(memory.valid_from),
+        "valid_until": _time(memory.valid_until),
         "told_count": memory.told_count,
         "last_told_at": _time(memory.last_told_at),
         "superseded_by": _text(memory.superseded_by_id),
@@ -142,6 +145,9 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
         confidence=given.number("confidence"),
         pinned=given.truth("pinned"),
         expires_at=given.time("expires_at"),
+        said_at=given.time("said_at"),
+        valid_from=given.time("valid_from"),
+        valid_until=given.time("valid_until"),
     )
     problems = problems_of(new)
     if problems:

@@ -10,6 +10,14 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "✅ Remembered: {content}",
         HEBREW: "✅ זכרתי: {content}",
     },
+    "remember_replaces": {
+        ENGLISH: "replaces: {content}",
+        HEBREW: "במקום: {content}",
+    },
+    "fact_from": {ENGLISH: "from {day}", HEBREW: "החל ב־{day}"},
+    "fact_until": {ENGLISH: "until {day}", HEBREW: "עד {day}"},
+    "fact_on": {ENGLISH: "on {day}", HEBREW: "ב־{day}"},
+    "fact_ended": {ENGLISH: "ended on {day}", HEBREW: "הסתיים ב־{day}"},
     "remember_failed": {
         ENGLISH: "❌ Failed to store memory. Please try again.",
         HEBREW: "❌ שמירת הזיכרון נכשלה. נסו שוב, בבקשה.",

@@ -100,8 +100,11 @@ from sessions_app.conversations.message_text import (
     parse_command,
     speaker_of,
     text_of,
+    without_mention,
     without_notice,
 )
+from sessions_app.conversations.phrases import is_common, language_of
+from sessions_app.conversations.plain_words import asks_in_words, small_talk
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
     Change,
@@ -223,7 +226,11 @@ __all__ = [
     "history_until",
     "last_messages",
     "indexed_of",
+    "is_common",
     "is_knowledge",
+    "language_of",
+    "asks_in_words",
+    "small_talk",
     "has_window",
     "last_heard",
     "message_retext",
@@ -266,5 +273,6 @@ __all__ = [
     "unstored_forget",
     "window_closes",
     "window_recompute",
+    "without_mention",
     "without_notice",
 ]

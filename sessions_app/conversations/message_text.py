@@ -10,6 +10,7 @@ from uuid import UUID
 
 from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
 from memoryproject.foundation.text.terms import IndexedText, index_text
+from sessions_app.conversations.plain_words import plain_command
 from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Message
 from sessions_app.models.messages import ASKING, Role
@@ -66,29 +67,37 @@ class Command:
     """A parsed command.
 
     ``name`` is one of ``NAMES``; ``argument`` is the text after it, without surrounding spaces.
+    ``language``: that of its plain words; "" for one that is written with its slash.
     """
 
     name: str
     argument: str = ""
+    language: str = ""
 
 
 def parse_command(text: str, *, in_group: bool = False) -> Command | None:
-    """Return the command in a message, or None.
+    """Return the command in a message, or None: with its slash, or surely meant in plain words.
 
     An unknown ``/word`` is a normal message. In a group the command may follow the mention that
     addresses the assistant.
     """
     if in_group:
-        mention = LEADING_MENTION.match(text)
-        text = text[mention.end() :] if mention else text
+        text = without_mention(text)
     found = COMMAND.fullmatch(text)
     if found is None:
-        return None
+        plain = plain_command(text)
+        return Command(*plain) if plain else None
     name, argument = found[1].lower(), (found[2] or "").strip()
     if name == "reset" and argument:
         # It ends the session, so nothing but exactly this word is taken for it.
         return None
     return Command(name, argument)
+
+
+def without_mention(text: str) -> str:
+    """Return the text of a message in a group without the mention at its beginning."""
+    mention = LEADING_MENTION.match(text)
+    return text[mention.end() :] if mention else text
 
 
 WITH_TEXT_ALONE = ("text", "interactive", "button")

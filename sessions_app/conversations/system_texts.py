@@ -1,9 +1,13 @@
-"""Texts that the system itself sends to people, in English and Hebrew."""
+"""Texts that the system itself sends to people.
+
+Those in English and Hebrew stand here; ``languages`` has the other languages' and all new ones.
+"""
 
 from __future__ import annotations
 
 from sessions_app.conversations.command_texts import COMMAND_TEXTS, ENGLISH, HEBREW
 from sessions_app.conversations.file_texts import FILE_TEXTS
+from sessions_app.conversations.phrases import texts_of_languages
 
 TEXTS: dict[str, dict[str, str]] = {
     "memory_disabled": {
@@ -81,6 +85,9 @@ TEXTS: dict[str, dict[str, str]] = {
     },
     **FILE_TEXTS,
 }
+
+for _name, _texts in texts_of_languages().items():
+    TEXTS[_name] = {**TEXTS.get(_name, {}), **_texts}
 
 RECEIVED = {
     "image": "received_image",

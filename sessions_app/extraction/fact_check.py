@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from django.utils import timezone
+
 from memories_app.facts.facade import NewMemory, likeness_of
 from memories_app.models import Visibility
 from memories_app.store.facade import EXTRACTION
@@ -67,6 +69,8 @@ def facts_checked(
             source=EXTRACTION,
             source_message_id=message.pk,
             confidence=fact.confidence,
+            said_at=min(message.timestamp, timezone.now()),
+            speaker=message.sender if source.is_group else "",
             metadata={TO_REVIEW: reasons} if reasons else {},
             proposed=bool(reasons),
         )

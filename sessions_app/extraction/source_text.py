@@ -32,6 +32,7 @@ class SourceText:
     names: Sequence[str]
     question: str
     is_late: bool
+    is_group: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -74,6 +75,7 @@ def source_text_of(
         messages=messages,
         names=[_name(message, turn.chat) for message in messages],
         question=_question(messages[0]),
+        is_group=turn.chat.is_group,
         is_late=Turn.objects.filter(
             chat_id=turn.chat_id, pk__gt=turn.pk, extraction__done_at__isnull=False
         ).exists(),

@@ -46,7 +46,7 @@ def names_removed(
     lines = list(prompt)
     for name in {entry[CLIENT_NAME] for entry in named if goes(entry)}:
         # Beside a memory that stays, only the label of what is cut.
-        cut = rf"(?=[\d-]+\) {re.escape(MARK)})" if name in staying else ""
+        cut = rf"(?=[^()\n]+\) {re.escape(MARK)})" if name in staying else ""
         label = re.compile(rf"\({re.escape(CLIENTS_MEMORY + name)}, {cut}")
         for place, line in enumerate(lines):
             if line.get("role") == "system" and line["content"]:

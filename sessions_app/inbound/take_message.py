@@ -17,12 +17,12 @@ from memoryproject.foundation.compiled_sql import Given, compiled, compiled_mode
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
-from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import (
     Command,
     NewMessage,
     chat_for_group,
     chat_for_party,
+    language_of,
     parse_command,
     profile_current,
     session_end,
@@ -113,6 +113,7 @@ class _Incoming:
     access: ChatAccess | None
     rules: IntakeRules
     now: datetime
+    due: bool
 
     @property
     def speaker(self) -> dict[str, Any]:
@@ -125,7 +126,9 @@ class _Incoming:
 
     @property
     def command(self) -> Command | None:
-        return parse_command(self.event.text, in_group=self.chat.is_group)
+        """Return the command; plain words are one only where they are said to the assistant."""
+        command = parse_command(self.event.text, in_group=self.chat.is_group)
+        return None if command and command.language and not self.due else command
 
 
 def message_take(
@@ -145,9 +148,9 @@ def message_take(
         return Taken("stored before, under another id", chat, known_as=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
-    incoming = _Incoming(event, delivery, chat, role, access, rules, now)
-    _learn_language(incoming)
     due = not event.from_business and _is_for_us(event, chat, rules)
+    incoming = _Incoming(event, delivery, chat, role, access, rules, now, due)
+    _learn_language(incoming)
     entry = _decide(incoming)
     if not entry.is_kept:
         return _leave_in_delivery(incoming, entry)
@@ -326,7 +329,9 @@ def _learn_language(incoming: _Incoming) -> None:
     chat, command = incoming.chat, incoming.command
     if incoming.event.from_business:
         return
-    language = detect_language(command.argument if command else incoming.event.text)
+    text = command.argument if command else incoming.event.text
+    language = command.language if command else ""
+    language = language or language_of(text, chat.language)
     if language and language != chat.language:
         chat.language = language
         chat.save(update_fields=["language", "updated_at"])

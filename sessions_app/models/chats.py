@@ -63,7 +63,7 @@ class Chat(models.Model):
         _("language"),
         max_length=2,
         blank=True,
-        help_text=_("Of the chat's last message: en or he."),
+        help_text=_("Of the chat's last message, such as en."),
     )
     memory_enabled = models.BooleanField(
         _("memory"),

@@ -330,7 +330,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     )
     client_phone = serializers.CharField(help_text="Empty where it isn't known.")
     language = serializers.CharField(
-        help_text="Of the chat's last message: en or he; empty where it isn't known."
+        help_text="Of the chat's last message, such as en; empty where it isn't known."
     )
     memory_enabled = serializers.BooleanField(
         allow_null=True, help_text="Null: as ENABLE_MEMORY_SYSTEM says."

@@ -1,5 +1,6 @@
 """Public face of recall: what other packages may use."""
 
+from sessions_app.recall.fact_times import NEWER, SAID_BY, FactTimes
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -36,6 +37,7 @@ from sessions_app.recall.staff_search import (
 __all__ = [
     "CLIENTS_MEMORY",
     "CLIENT_NAME",
+    "FactTimes",
     "Hit",
     "LeftOut",
     "MAX_NEIGHBOUR_LENGTH",
@@ -43,8 +45,10 @@ __all__ = [
     "MEMORIES",
     "MEMORY",
     "MESSAGES",
+    "NEWER",
     "RECENT",
     "RecallResult",
+    "SAID_BY",
     "ShownMemory",
     "Snippet",
     "Viewer",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -38,11 +39,16 @@ class ShownMemory(NamedTuple):
     metadata: dict[str, Any]
     whatsapp_chat: str | None
     client_name: str | None
+    source: str
+    said_at: datetime
+    valid_from: datetime | None
+    valid_until: datetime | None
 
 
 _SHOWN = f"""
 SELECT memory.memory_id, memory.chat_id, memory.type, memory.category, memory.tags,
-    memory.visibility, memory.metadata, chat.whatsapp_chat, chat.client_name
+    memory.visibility, memory.metadata, chat.whatsapp_chat, chat.client_name,
+    memory.source, memory.said_at, memory.valid_from, memory.valid_until
 FROM {Memory._meta.db_table} AS memory LEFT JOIN {Chat._meta.db_table} AS chat
     ON chat.id = memory.chat_id
 WHERE memory.memory_id IN (SELECT unnest((SELECT %(ids)s::uuid[])))

@@ -6,6 +6,7 @@ The turn, the API, the admin and the commands share one function.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -26,18 +27,24 @@ def recall(
     left_out: LeftOut | None = None,
     memories_where: Q | None = None,
     repeats: bool = False,
+    as_of: datetime | None = None,
 ) -> RecallResult:
     """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
     messages_where: filters the past messages. left_out: those that a prompt doesn't hold.
     memories_where: filters the memories that the viewer may see.
     repeats: True also returns texts that say nothing new: questions like the query that were asked
-    before, and further copies of a text.
+    before, further copies of a text, and facts that have ended, which are else returned only where
+    nothing else is known.
+    as_of: return what was believed then: what had been said by then, in its words of then, and not
+    been replaced.
     If the embedder fails, the search uses words only. A failing database query is retried once
     and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
     from sessions_app.recall.recall_steps import Search  # noqa: PLC0415 numpy is slow
 
+    if as_of is not None:
+        messages_where = (messages_where or Q()) & Q(timestamp__lte=as_of)
     return Search(
         query=query,
         viewer=viewer,
@@ -49,6 +56,7 @@ def recall(
         left_out=left_out,
         memories_where=memories_where,
         repeats=repeats,
+        as_of=as_of,
     ).run()
 
 

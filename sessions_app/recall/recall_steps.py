@@ -6,17 +6,18 @@ Visibility is decided in two querysets, from which everything is read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, NullIf
+from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.ranking.facade import (
@@ -33,14 +34,12 @@ from memories_app.ranking.facade import (
 from memories_app.search.facade import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.subqueries import (
     knows_nothing,
     query_parts,
     unquoted,
 )
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.models import Chat
 from sessions_app.models.messages import ASKING
 from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
@@ -49,6 +48,7 @@ from sessions_app.recall.conversation_lines import (
     business_now,
     messages_searched,
 )
+from sessions_app.recall.fact_times import current_first, newest_first, place_of
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -58,14 +58,16 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
 )
-from sessions_app.recall.memory_labels import memory_about
+from sessions_app.recall.memory_hits import read_memories
 from sessions_app.recall.message_ranking import rank_messages, topics_of
 
 logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-# So many memories are read at once if those before them are copies of each other.
+# So many memories are read, so that no message that is a copy of one takes a place.
+DEEP = 50
+# So many more are read at once if those are copies of each other.
 COPIES = 100
 
 
@@ -83,28 +85,34 @@ class Search:
     left_out: LeftOut | None
     memories_where: Q | None
     repeats: bool
+    as_of: datetime | None = None
 
     def run(self) -> RecallResult:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
-        sampled = _try_twice(lambda: self._sampled(memories, messages, terms))
-        if sampled is None:
-            return RecallResult([], degraded=True)
-        samples, lines_sample = sampled
-        if not any(sample.ids for sample in (*samples, *filter(None, [lines_sample]))):
-            return RecallResult([])
+        samples = _try_twice(lambda: [sample_read(texts, terms) for texts in memories])
+        lines_sample = None
+        if messages is not None:
+            lines_sample = _try_twice(lambda: sample_read(messages, terms))
+        failed = samples is None or (messages is not None and lines_sample is None)
+        known = [*(samples or []), *filter(None, [lines_sample])]
+        if not any(sample.ids for sample in known):
+            return RecallResult([], degraded=failed)
         question, embedded = prepare_question(parts, topics_of(parts, lines_sample), self.embedder)
-        found = _try_twice(lambda: self._memories(question, memories, samples))
+        found: _Beside | None = None
+        if samples is not None:
+            chosen = samples
+            found = _try_twice(lambda: self._memories(question, memories, chosen))
+            failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
-        failed = found is None
         if messages is not None and lines_sample is not None and lines_sample.ids:
             texts, sample = messages, lines_sample
             lines = _try_twice(lambda: _Lines(self, question, texts, sample))
             failed |= lines is None
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
-        best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))[: self.top_k]
+        best = sorted(hits, key=place_of)[: self.top_k]
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
@@ -118,7 +126,7 @@ class Search:
         }
 
     def _memories_visible(self) -> QuerySet[Memory]:
-        visible = memories_visible(**self._rights())
+        visible = memories_visible(**self._rights(), as_of=self.as_of)
         return visible.filter(self.memories_where) if self.memories_where else visible
 
     def _memory_texts(self) -> list[Texts]:
@@ -143,13 +151,6 @@ class Search:
             self.viewer.chat_id, where=self.messages_where, left_out=self.left_out
         )
 
-    @staticmethod
-    def _sampled(
-        memories: Sequence[Texts], messages: Texts | None, terms: Sequence[QueryTerm]
-    ) -> tuple[list[Sample], Sample | None]:
-        samples = [sample_read(texts, terms) for texts in memories]
-        return samples, None if messages is None else sample_read(messages, terms)
-
     def _memories(
         self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]
     ) -> _Beside:
@@ -166,41 +167,32 @@ class Search:
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
-        return _Beside.of(self._memory_hits(scored, near), most=self.top_k, repeats=self.repeats)
+        hits = self._memory_hits(scored, near)
+        if not self.repeats:
+            hits = current_first(hits, self.as_of or timezone.now())
+        found = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
+        ordered = newest_first(
+            found.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
+        )
+        return _Beside(ordered[: self.top_k], found.texts)
 
     def _memory_hits(
-        self, ranked: Sequence[tuple[UUID, float]], near: dict[UUID, float]
+        self, ranked: Sequence[tuple[UUID, float]], near: Mapping[UUID, float]
     ) -> Iterator[Hit]:
         """Return the memories that are relevant, best first, read as they are needed.
 
         They are read through their visibility again: one may have become private meanwhile.
         """
-        start, size = 0, self.top_k
+        start, size = 0, max(self.top_k, DEEP)
         while batch := ranked[start : start + size]:
-            rows = self._memories_visible().filter(pk__in=[key for key, _ in batch]).order_by()
-            found = {
-                key: rest
-                for key, *rest in rows.values_list(
-                    "pk", "content", "created_at", "type", self._client()
-                )
-            }
-            for key, score in batch:
-                if key in found:
-                    content, created_at, kind, client = found[key]
-                    about = memory_about(kind, client)
-                    yield Hit("memory", key, content, score, _cosine(near[key]), created_at, about)
+            yield from self._read(dict(batch), near)
             # Many clients may have a copy of what the owner finds.
             start, size = start + size, COPIES
 
-    def _client(self) -> Any:
-        """Return the name of a memory's chat for the owner, "" for others and for the own chat."""
-        if self.viewer.user_role != GODFATHER:
-            return Value("")
-        chats = Chat.objects.filter(pk=OuterRef("chat_id"))
-        if self.viewer.chat_id is not None:
-            chats = chats.exclude(pk=self.viewer.chat_id)
-        named = [NullIf(name, Value("")) for name in ("staff_name", "client_name")]
-        return Coalesce(Subquery(chats.values_list(Coalesce(*named, "whatsapp_chat"))), Value(""))
+    def _read(self, scores: Mapping[UUID, float], near: Mapping[UUID, float]) -> Iterator[Hit]:
+        rows = memories_visible(**self._rights(), as_of=self.as_of).filter(pk__in=list(scores))
+        viewer = self.viewer
+        return read_memories(rows, scores, near, viewer=viewer, as_of=self.as_of)
 
 
 @dataclass(frozen=True)
@@ -249,7 +241,8 @@ class _Lines:
         """Return the lines that answer best, best first, and say something new."""
         search = self._search
         found: list[Hit] = []
-        for number, score in self._originals():
+        found_lines = self._order() if search.repeats else self._originals()
+        for number, score in found_lines:
             line = self._ranked.lines[number]
             content = self._contents.get(line.id)
             if content is None:

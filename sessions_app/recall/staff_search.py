@@ -21,7 +21,7 @@ from memoryproject.foundation.text.tokenizer import tokenize
 from sessions_app.models import Message
 
 # Terms with these prefixes stand for meaning, sound and roots: see text.terms in the library.
-LOOSE = ("=", "@", "*", "?")
+LOOSE = ("@",)
 AROUND = 80
 # Limit of newest messages in which a frequent word is searched.
 RECENT = 5_000

@@ -12,16 +12,16 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from sessions_app.recall.facade import CLIENTS_MEMORY
 from sessions_app.trials.errors import TrialRefusedError
 from sessions_app.turns.facade import (
-    FENCE_INTRODUCTION,
     RECALLED_LABELS,
     fence_split,
     fenced_text,
+    without_introduction,
 )
 
 SYSTEM = "system"
 _LABELS = "|".join(re.escape(label) for label in RECALLED_LABELS)
 _LABELS += rf"|{re.escape(CLIENTS_MEMORY)}[^()\n]+"
-_RECALLED = re.compile(rf"^- \(({_LABELS}), \d{{4}}-\d\d-\d\d\) ", re.MULTILINE)
+_RECALLED = re.compile(rf"^- \(({_LABELS}), \d{{4}}-\d\d-\d\d[^()\n]*\) ", re.MULTILINE)
 _NOW = re.compile(r"^It is \w+, \d{4}-\d\d-\d\d \d\d:\d\d \(.*\)\.$", re.MULTILINE)
 
 
@@ -56,8 +56,7 @@ def prompt_apart(
     found = fence_split(text)
     if found is None:
         return StoredPrompt(text.strip(), "", "", conversation)
-    before = found.before.removesuffix(FENCE_INTRODUCTION).rstrip()
-    return StoredPrompt(before, found.data, found.after, conversation)
+    return StoredPrompt(without_introduction(found.before), found.data, found.after, conversation)
 
 
 def recalled_apart(data: str, labels: Sequence[str]) -> tuple[str, list[str]]:

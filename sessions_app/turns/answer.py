@@ -52,6 +52,7 @@ from sessions_app.turns.open_questions import apology_draft, question_missed, qu
 from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
+from sessions_app.turns.small_talk import is_offline, small_talk_reply
 from sessions_app.turns.system_drafts import notice_draft, say
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -300,6 +301,10 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
         return apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
+    if is_offline(dependencies.chat_model) and not pictures:
+        talk = small_talk_reply(turn, text, dependencies)
+        if talk is not None:
+            return talk
     return model_reply(
         turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
     )

@@ -19,6 +19,7 @@ from memoryproject.foundation.audit.audit_events import (
 from sessions_app.models import AnswerRating, AnswerResolved, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import TurnState
+from sessions_app.turns.draft import NEAREST
 
 # Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
 # is no work list, and a million rows is too many to read for one.
@@ -145,11 +146,13 @@ def _failed() -> Q:
 def is_unknown() -> Q:
     """Match answers of a model to a question for which no memory and no message was recalled.
 
-    Cards don't count: they are chosen by time and not by the question.
+    Cards don't count: they are chosen by time and not by the question. Nor does the nearest text
+    below the threshold.
     """
     nothing = ~Q(replay__recalled__contains=[{"source": "memory"}]) & ~Q(
         replay__recalled__contains=[{"source": "message"}]
     )
+    nothing |= Q(replay__recalled__contains=[{NEAREST: True}])
     question = Q(state=TurnState.SENT, by_hand=False, message__terms__contains=[ASKING])
     return question & Q(replay__isnull=False) & ~Q(replay__model="") & nothing
 

@@ -26,6 +26,9 @@ from sessions_app.recall.facade import (
     CLIENT_NAME,
     CLIENTS_MEMORY,
     MEMORY,
+    NEWER,
+    SAID_BY,
+    FactTimes,
     Hit,
     RecallResult,
     Viewer,
@@ -112,14 +115,20 @@ def recall_for_prompt(
     user_role: str,
     history: History | None,
     dependencies: Dependencies,
+    min_similarity: float | None = None,
 ) -> RecallResult:
-    """Return what is recalled for a prompt with this history, and isn't in it already."""
+    """Return what is recalled for a prompt with this history, and isn't in it already.
+
+    ``min_similarity``: None for that of the rules.
+    """
+    if min_similarity is None:
+        min_similarity = dependencies.rules.min_similarity
     return recall(
         query=query,
         viewer=Viewer(user_role, chat_id),
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
-        min_similarity=dependencies.rules.min_similarity,
+        min_similarity=min_similarity,
         left_out=None if history is None else messages_left_out(history),
     )
 
@@ -228,14 +237,29 @@ def recalled_of(hit: Hit) -> Recalled:
         for name in ("before", "after")
         if name in hit.metadata
     ]
+    times = FactTimes.of(hit.metadata) if hit.source == "memory" else None
     return Recalled(
         content=without_notice(hit.content),
         label=hit_label(hit),
-        said_on=hit.created_at,
+        said_on=times.said_at if times and times.said_at else hit.created_at,
         around=around,
         after=without_notice(hit.metadata.get("after", {}).get("content", "")),
         client=hit.metadata.get(CLIENT_NAME, ""),
+        notes=_notes(hit, times),
+        times=times,
     )
+
+
+def _notes(hit: Hit, times: FactTimes | None) -> list[str]:
+    """Return who said a memory, and whether it still holds."""
+    notes = []
+    if hit.metadata.get(SAID_BY):
+        notes.append(f"said by {hit.metadata[SAID_BY]}")
+    if times and times.has_ended(timezone.now()):
+        notes.append("ended")
+    if hit.metadata.get(NEWER):
+        notes.append("perhaps replaced by the newer one above")
+    return notes
 
 
 def hit_label(hit: Hit) -> str:

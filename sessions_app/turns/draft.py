@@ -11,6 +11,8 @@ from sessions_app.models.turns import Outcome
 
 # The name in a turn's context.
 LISTED = "listed"
+# The name, in the record of what was recalled, of a text that is below the threshold.
+NEAREST = "nearest"
 
 
 @dataclass

@@ -22,12 +22,12 @@ from sessions_app.turns.pauses import (
 )
 from sessions_app.turns.pictures import pictures_gone, pictures_named, pictures_of_record
 from sessions_app.turns.prompt import (
-    FENCE_INTRODUCTION,
     RECALLED_LABELS,
     PromptParts,
     Recalled,
     fenced_text,
     system_text,
+    without_introduction,
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.prompt_fence import fence_split
@@ -50,7 +50,6 @@ from sessions_app.turns.turn_dependencies import Dependencies
 __all__ = [
     "ACCOUNTS",
     "Dependencies",
-    "FENCE_INTRODUCTION",
     "PromptParts",
     "RECALLED_LABELS",
     "Recalled",
@@ -89,4 +88,5 @@ __all__ = [
     "turn_update_state",
     "turns_abandoned",
     "turns_sweep",
+    "without_introduction",
 ]

@@ -7,6 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.context_limit import next_limit
@@ -19,7 +23,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.llm.offline import answer_from_memory
 from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.facade import NOTICE, History, text_for
+from sessions_app.conversations.facade import NOTICE, History, asks_in_words, text_for
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER, reading_role
@@ -36,10 +40,11 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.draft import Draft
-from sessions_app.turns.prompt import Prompt, recited
+from sessions_app.turns.draft import NEAREST, Draft
+from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
+from sessions_app.turns.small_talk import is_offline
 from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -72,18 +77,21 @@ def model_reply(
     draft = Draft(text="")
     history = history_for_prompt(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
+    is_nearest = bool(recalled.hits) and recalled.hits[0].score < dependencies.rules.min_similarity
     cards = cards_in_reach(turn, history, dependencies)
     material = Material(turn, text, history, recalled, cards, pictures)
     answered = _timed(draft, "model_ms", lambda: _ask(material, lease, dependencies))
     composed = answered.composed
     _record(draft, material, composed, refused=answered.refused)
+    if is_nearest:
+        draft.recalled[0][NEAREST] = True
     if answered.completion is None:
         if isinstance(answered.error, LimitReachedError):
             raise answered.error
         logger.error("The chat model gave no answer: %s", answered.error)
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
-        recited_texts = _recited(composed.prompt, text)
+        recited_texts = _recited(composed.prompt, material)
         draft.text = _without_model(recited_texts, turn.chat.language)
         draft.is_system_text = True
         draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
@@ -91,7 +99,7 @@ def model_reply(
         draft.is_outside = answered.error is not None and answered.error.is_outside
     else:
         completion = answered.completion
-        draft.text = completion.text
+        draft.text = _nearest(completion, turn) if is_nearest else completion.text
         draft.is_system_text = completion.is_recital
         draft.outcome = Outcome.FROM_MEMORY if completion.is_recital else Outcome.ANSWERED
         draft.model = completion.model
@@ -141,7 +149,7 @@ def _complete(
     """Send the prompt; where it is refused for good, again without its pictures."""
     request = ChatRequest(
         prompt.messages,
-        recalled=_recited(prompt, material.text),
+        recalled=_recited(prompt, material),
         language=material.turn.chat.language or "en",
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )
@@ -155,9 +163,23 @@ def _complete(
     return chat_model.complete(replace(request, messages=blind), before_attempt=lease.renew)
 
 
-def _recited(prompt: Prompt, query: str) -> list[str]:
-    texts = (recited(text, query) for text in prompt.kept_recalled)
+def _recited(prompt: Prompt, material: Material) -> list[str]:
+    language = material.turn.chat.language
+    texts = (
+        recited(text, material.text, holds=_holds(text, language)) for text in prompt.kept_recalled
+    )
     return [text for text in texts if text]
+
+
+def _holds(text: Recalled, language: str) -> str:
+    """Return when a memory holds, in the person's language."""
+    if text.times is None:
+        return ""
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    days = days_of(text.times, zone)
+    if text.times.has_ended(timezone.now()):
+        days = [("ended", day) for _, day in days[-1:]]
+    return ", ".join(text_for(f"fact_{word}", language, day=day) for word, day in days)
 
 
 def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:
@@ -172,13 +194,26 @@ def _recall(
 ) -> RecallResult:
     if history is None or not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
-    return recall_for_prompt(
+    least = dependencies.rules.min_similarity
+    offers_nearest = is_offline(dependencies.chat_model) and asks_in_words(text)
+    found = recall_for_prompt(
         text,
         chat_id=turn.chat_id,
         user_role=reading_role(turn.user_role, turn.context),
         history=history,
         dependencies=dependencies,
+        min_similarity=min(least, NEAREST_SIMILARITY) if offers_nearest else least,
     )
+    fitting = [hit for hit in found.hits if hit.score >= least]
+    return replace(found, hits=fitting or found.hits[:1])
+
+
+def _nearest(completion: Completion, turn: Turn) -> str:
+    """Return the answer that offers the one text below the threshold."""
+    _heading, _, lines = completion.text.partition("\n")
+    if not completion.is_recital or not lines:
+        return completion.text
+    return f"{text_for('nearest', turn.chat.language)}\n{lines}"
 
 
 def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:

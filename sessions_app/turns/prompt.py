@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.offline import MAX_MEMORY_LENGTH
 from memoryproject.foundation.retrieval.passages import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.recall.facade import CLIENTS_MEMORY, MEMORY
+from sessions_app.recall.facade import CLIENTS_MEMORY, MEMORY, FactTimes
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 # How a recalled message is introduced: by who wrote it.
@@ -24,6 +24,12 @@ RECALLED_LABELS = (MEMORY, *SPEAKERS.values())
 CLIENTS_MEMORIES = (
     f"A “{CLIENTS_MEMORY}” somebody was learned in the conversation with that client: “I”, “me” "
     "and “my” in it are that client, never the owner."
+)
+HOW_TO_READ = (
+    "Each text has the day and hour at which it was said. Of two that disagree the first one, the "
+    "newer, holds; if they may both be true, say so. A memory holds “from” and “until” the days in "
+    "its label, and “on” one day only: a word such as “tomorrow” in it means that day. Never tell "
+    "one that is “ended”, or doesn't hold yet, as if it held now."
 )
 FENCE_INTRODUCTION = (
     "**Relevant Context from Memory:** between the two marks below stands what was "
@@ -49,7 +55,8 @@ class Recalled:
 
     ``label`` says what it is, such as "memory" or "client said"; ``around`` holds the messages
     before and after it. ``after``: the text of the message after it. ``client``: the name of the
-    client whose memory it is, where that isn't the person in this chat.
+    client whose memory it is, where that isn't the person in this chat. ``notes``: who said it
+    and whether it still holds. ``times``: when it holds, for a memory.
     """
 
     content: str
@@ -58,6 +65,8 @@ class Recalled:
     around: Sequence[str] = ()
     after: str = ""
     client: str = ""
+    notes: Sequence[str] = ()
+    times: FactTimes | None = None
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,14 @@ def fenced_text(fence: str, lines: Sequence[str]) -> str:
     if not lines:
         return ""
     inside = [f"<memories-{fence}>", *lines, f"</memories-{fence}>"]
-    return "\n".join([FENCE_INTRODUCTION, *inside])
+    return "\n".join([FENCE_INTRODUCTION, HOW_TO_READ, *inside])
+
+
+def without_introduction(text: str) -> str:
+    """Return the text before a fence without what introduces the fence."""
+    return (
+        text.rstrip().removesuffix(HOW_TO_READ).rstrip().removesuffix(FENCE_INTRODUCTION).rstrip()
+    )
 
 
 def card_text(card: Earlier, time_zone: str) -> str:
@@ -183,16 +199,28 @@ def card_text(card: Earlier, time_zone: str) -> str:
 
 def recalled_text(text: Recalled, time_zone: str) -> str:
     """Return a recalled text as it stands in the prompt, with the messages around it."""
-    day = text.said_on.astimezone(ZoneInfo(time_zone)).date().isoformat()
-    lines = [f"- ({text.label}, {day}) {text.content}", *(f"  ({line})" for line in text.around)]
+    zone = ZoneInfo(time_zone)
+    hour = f"{text.said_on.astimezone(zone):%Y-%m-%d %H:%M}"
+    holds = [f"{word} {day}" for word, day in days_of(text.times, zone)] if text.times else []
+    label = ", ".join([text.label, hour, *holds, *text.notes])
+    lines = [f"- ({label}) {text.content}", *(f"  ({line})" for line in text.around)]
     return "\n".join(lines)
 
 
-def recited(text: Recalled, query: str) -> str:
+def days_of(times: FactTimes, zone: ZoneInfo) -> list[tuple[str, str]]:
+    """Return the days from which and until which a fact holds, each after its word."""
+    given = (("from", times.valid_from), ("until", times.valid_until))
+    days = [(word, at.astimezone(zone).date().isoformat()) for word, at in given if at is not None]
+    if len(days) == 2 and days[0][1] == days[1][1]:
+        return [("on", days[0][1])]
+    return days
+
+
+def recited(text: Recalled, query: str, *, holds: str = "") -> str:
     """Return a recalled text for an answer that no model writes: the passage that fits best.
 
     A message that only asks is no knowledge. It is returned with its answer, or "" without one.
-    A client's memory begins with the client's name.
+    A client's memory begins with the client's name. ``holds``: when it holds, in words.
     """
     passage = text.content
     if text.label in SPEAKERS.values() and only_asks(passage):
@@ -202,4 +230,5 @@ def recited(text: Recalled, query: str) -> str:
     if len(passage) > MAX_MEMORY_LENGTH:
         tokens = estimate_tokens(passage[:MAX_MEMORY_LENGTH])
         passage = best_passage(passage, query, tokens=tokens)
+    passage = f"{passage} ({holds})" if holds else passage
     return f"{text.client}: {passage}" if text.client else passage

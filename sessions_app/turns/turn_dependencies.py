@@ -21,6 +21,9 @@ from sessions_app.limits.facade import UsageLimits
 from sessions_app.transcript_files.facade import Backups
 from sessions_app.turns.storage_notices import StorageNotices
 
+# Without a model, the best text below the threshold is offered from this score on.
+NEAREST_SIMILARITY = 0.05
+
 
 @dataclass(frozen=True)
 class AnswerRules:

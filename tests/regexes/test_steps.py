@@ -46,8 +46,11 @@ MADE_WHEN_CALLED = {
     ),
     "f'\\\\({re.escape(CLIENTS_MEMORY + name)}, {cut}'": (
         "names in labels have at most 60 characters",
-        [rf"\({re.escape('memory of ' + 'a1 -' * 15)}, (?=[\d-]+\) \[forgotten\])"],
+        [rf"\({re.escape('memory of ' + 'a1 -' * 15)}, (?=[^()\n]+\) \[forgotten\])"],
     ),
+    'f"(?<![\\\\w\'])(?:{fold(patterns)}){_END}"': ("texts have at most 300 characters", []),
+    "f'(?<!\\\\w)(?:{words})(?!\\\\w)'": ("texts have at most 300 characters", []),
+    "f'(?<!\\\\w)(?:{each}){after}'": ("texts have at most 300 characters", []),
     "pattern": ("kept in a table, where it is found", []),
     "f'{words}|{ours}'": ("kept under a name, where it is found", []),
     "translate(composed)": (

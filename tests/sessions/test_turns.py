@@ -225,6 +225,8 @@ def test_every_answer_has_its_replay_record(world: World) -> None:
         "similarity",
         "created_at",
         "type",
+        "said_at",
+        "said_by",
         "in_prompt",
     }
     assert turn.replay.left_out == {

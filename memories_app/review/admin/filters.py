@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime, time
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
@@ -22,7 +25,7 @@ from memories_app.models import (
     ProposalState,
 )
 from memories_app.review.admin.state_labels import source_label, type_label
-from memories_app.search.facade import is_current, tags_in_use, values_in_use
+from memories_app.search.facade import is_current, memories_visible, tags_in_use, values_in_use
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 
@@ -47,7 +50,7 @@ class StateFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         value = self.value()
-        if value == "all":
+        if value == "all" or day_of(request) is not None:
             return queryset
         if value in ("proposed", "superseded"):
             return queryset.filter(status=value)
@@ -141,18 +144,26 @@ class PendingFilter(admin.SimpleListFilter):
         return queryset.filter(pk__in=in_proposals.values("memory"))
 
 
-class ChatFilter(admin.SimpleListFilter):
-    """Filter by a person, whose name or number is typed: there may be ten thousand."""
+def day_of(request: HttpRequest) -> datetime | None:
+    """Return the end of the day as of which the list is wanted, there where the business is."""
+    try:
+        day = date.fromisoformat(request.GET.get(AsOfFilter.parameter_name, ""))
+        return datetime.combine(day, time.max, ZoneInfo(settings.BUSINESS_TIME_ZONE))
+    except (ValueError, OverflowError):
+        return None
 
-    title = _("person")
-    parameter_name = "chat"
-    template = "admin/memories_app/memory/chat_filter.html"
+
+class TypedFilter(admin.SimpleListFilter):
+    """Filter by a typed value."""
+
+    template = "admin/memories_app/memory/typed_filter.html"
+    kind = "text"
+    label: Any = ""
 
     def has_output(self) -> bool:
         return True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        self._find, self._names = model_admin.find_chats, model_admin.chat_names
         return []
 
     def choices(self, changelist: Any) -> Iterator[Any]:
@@ -161,6 +172,8 @@ class ChatFilter(admin.SimpleListFilter):
         yield {
             "name": self.parameter_name,
             "value": self._shown(),
+            "kind": self.kind,
+            "label": self.label,
             "others": [
                 (name, value)
                 for name, values in others.items()
@@ -169,6 +182,37 @@ class ChatFilter(admin.SimpleListFilter):
             ],
             "query": changelist.query,
         }
+
+    def _shown(self) -> str:
+        return self.value() or ""
+
+
+class AsOfFilter(TypedFilter):
+    """Show what was believed on a day: said by then, valid then, and not yet replaced."""
+
+    title = _("believed on")
+    parameter_name = "as_of"
+    kind = "date"
+    label = _("Day")
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        at = day_of(request)
+        if at is None:
+            return queryset
+        then = memories_visible(is_owner=False, is_staff=True, chat_id=None, as_of=at)
+        return queryset.filter(pk__in=then.exclude(valid_until__lt=at).order_by().values("pk"))
+
+
+class ChatFilter(TypedFilter):
+    """Filter by a person, whose name or number is typed: there may be ten thousand."""
+
+    title = _("person")
+    parameter_name = "chat"
+    label = _("Name or number")
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        self._find, self._names = model_admin.find_chats, model_admin.chat_names
+        return []
 
     def _shown(self) -> str:
         """Return what was typed; the name of the person whom a row's link chose."""

@@ -21,7 +21,7 @@ from memories_app.errors import (
     MemoryValidationError,
     field_words,
 )
-from memories_app.facts.facade import NewMemory, visibility_problems
+from memories_app.facts.facade import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
 from memories_app.store.facade import memory_patch, memory_remember
 from memoryproject.foundation.admin_kit.form_stamps import digest_of
@@ -62,7 +62,16 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Memory
-        fields = ("content", "visibility", "type", "category", "tags", "pinned", "expires_at")
+        fields = (
+            "content",
+            "visibility",
+            "type",
+            "category",
+            "tags",
+            "pinned",
+            "expires_at",
+            *FACT_TIMES,
+        )
 
     def clean_content(self) -> str:
         """Normalise the line ends that a browser sends."""
@@ -191,6 +200,7 @@ class AddForm(ServiceForm):
                 tags=tuple(given["tags"]),
                 pinned=given["pinned"],
                 expires_at=given["expires_at"],
+                **{name: given[name] for name in FACT_TIMES},
                 source="staff",
             ),
             embedder=self.edge.embedder(),

@@ -16,10 +16,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from memories_app.facts.facade import FACT_TIMES
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review.admin.actions import decides
 from memories_app.review.admin.decisions import MemoryDecisions
 from memories_app.review.admin.filters import (
+    AsOfFilter,
     CategoryFilter,
     ChatFilter,
     PendingFilter,
@@ -78,6 +80,7 @@ class MemoryPages(MemoryDecisions):
     csv_columns: ClassVar[Any] = {"short_content": "content", "visible_to": "shown_visibility"}
     list_filter = (
         StateFilter,
+        AsOfFilter,
         PendingFilter,
         "visibility",
         "pinned",
@@ -102,6 +105,7 @@ class MemoryPages(MemoryDecisions):
         "tags",
         "pinned",
         "expires_at",
+        *FACT_TIMES,
     )
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),

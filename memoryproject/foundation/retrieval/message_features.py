@@ -91,15 +91,15 @@ class Scorer:
 
 # Both fitted by benchmarks/fit_message_features.py, rounded.
 WITH_VECTORS = Scorer(
-    Weights(together=5.5, topic=0.75, topic_around=1.9, speaker=2.6, period=5.0),
-    slope=0.6,
-    offset=-5.3,
+    Weights(together=5.25, topic=1.17, topic_around=1.0, speaker=2.8, period=4.4),
+    slope=0.65,
+    offset=-5.06,
 )
 # Without a vector of the question or of the line.
 BY_WORDS = Scorer(
-    Weights(together=9.0, topic=0.0, topic_around=0.0, speaker=2.6, period=5.0),
-    slope=0.82,
-    offset=-8.0,
+    Weights(together=8.3, topic=0.0, topic_around=0.0, speaker=2.85, period=4.4),
+    slope=0.67,
+    offset=-5.8,
 )
 
 # A word in a larger share of the lines than this says nothing about the topic of one of them, above
@@ -148,8 +148,14 @@ def features_of(question: str, words: WeighedWords, lines: Lines) -> Floats:
 
 
 def chances(features: Floats, *, compared: Mask) -> Floats:
-    """Return the probability of each line; ``compared``: it and the question have a vector."""
-    found: Floats = np.where(compared, WITH_VECTORS.chances(features), BY_WORDS.chances(features))
+    """Return the probability of each line; ``compared``: it and the question have a vector.
+
+    A line with all words of the question answers it, however much else a long text says.
+    """
+    by_words = BY_WORDS.chances(features)
+    found: Floats = np.where(
+        compared, np.maximum(WITH_VECTORS.chances(features), by_words), by_words
+    )
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, StreamingHttpResponse
 from django.template.loader import render_to_string
@@ -32,7 +33,9 @@ def export_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> St
 
 
 def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
-    language = chat.language or translation.get_language()
+    # Pages aren't in all the languages that people write in.
+    is_known = chat.language in dict(settings.LANGUAGES)
+    language = chat.language if is_known else translation.get_language()
     zone, made = timezone.get_current_timezone(), timezone.now()
     parts = readable_export(chat=chat, actor=staff_actor(request))
 

@@ -11,6 +11,7 @@ from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
 from django.http import HttpRequest
 
 from memories_app.models import Memory
+from memories_app.review.presentation import day_of
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -130,6 +131,7 @@ def _recalled(
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
         # The user waits for the page, and results below this score are not relevant.
         repeats=True,
+        as_of=day_of(request),
     )
     hits = [
         hit for place, hit in enumerate(result.hits) if place < NEAREST or hit.score >= MIN_SCORE

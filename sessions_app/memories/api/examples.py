@@ -28,6 +28,9 @@ MEMORY: dict[str, Any] = {
     "status": "active",
     "pinned": False,
     "expires_at": None,
+    "said_at": AT,
+    "valid_from": None,
+    "valid_until": None,
     "told_count": 1,
     "last_told_at": AT,
     "superseded_by": None,
@@ -70,6 +73,11 @@ RECALLED: dict[str, Any] = {
     "tags": ["testcorp"],
     "visibility": "chat",
     "whatsapp_chat": CHAT,
+    "client_name": "Dana",
+    "said_by": "Dana",
+    "said_at": AT,
+    "valid_from": None,
+    "valid_until": None,
     "metadata": {"invoice": "INV-001"},
 }
 SAID: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     Items,
     Moment,
     Number,
+    StoredMoment,
     Strict,
     Text,
     Whole,
@@ -77,6 +79,13 @@ class RecallSerializer(Strict):
         help_text=(
             "Recall what this chat may see, its messages among it. Without it: all memories. For a "
             "token that is bound to one chat, that chat."
+        ),
+    )
+    as_of = StoredMoment(
+        required=False,
+        help_text=(
+            "What was believed then: what had been said, in its words of then, and not been "
+            "replaced. What was forgotten since stays forgotten. Default: now."
         ),
     )
     type = Text(required=False, max_length=MAX_LABEL, help_text="Only memories of this type.")
@@ -149,6 +158,21 @@ class RecalledSerializer(serializers.Serializer[Any]):
             "null as above; absent for a message."
         ),
     )
+    said_by = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "Who said it: the person's name, or their chat's address; else by what the memory "
+            "came, such as staff; null as above; absent for a message."
+        ),
+    )
+    said_at = Moment(required=False, help_text="When the memory was said last; for no message.")
+    valid_from = Moment(
+        required=False, allow_null=True, help_text="From when on it holds; null: always."
+    )
+    valid_until = Moment(
+        required=False, allow_null=True, help_text="Until when it holds; null: it doesn't end."
+    )
     sender_name = serializers.CharField(
         required=False,
         help_text=(
@@ -213,6 +237,7 @@ class RecallView(ApiView):
             top_k=body.get("top_k", settings.RECALL_TOP_K),
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
             sources=sources,
+            as_of=body.get("as_of"),
             memories_where=_memories_where(body, self.caller),
             messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
         )
@@ -285,16 +310,24 @@ def _shared(hit: Hit) -> dict[str, Any]:
 
 def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
     """Hide the source chat of a public memory from tokens that can't access that chat."""
-    is_known = caller.may_see(memory.chat_id)
+    is_known, chat = caller.may_see(memory.chat_id), memory.whatsapp_chat
     return {
         "type": memory.type,
         "category": memory.category,
         "tags": memory.tags,
         "visibility": memory.visibility,
-        "whatsapp_chat": memory.whatsapp_chat if is_known else None,
+        "whatsapp_chat": chat if is_known else None,
         "client_name": memory.client_name if is_known else None,
+        "said_by": (memory.client_name or chat or memory.source) if is_known else None,
+        "said_at": iso_utc(memory.said_at),
+        "valid_from": _time(memory.valid_from),
+        "valid_until": _time(memory.valid_until),
         "metadata": memory.metadata,
     }
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else iso_utc(at)
 
 
 def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -107,6 +107,25 @@ class ChangeMemorySerializer(Strict):
     expires_at = LaterMoment(
         required=False, allow_null=True, help_text="In the future; null: it doesn't end."
     )
+    said_at = StoredMoment(
+        required=False, help_text="When it was said, not in the future. By default now."
+    )
+    valid_from = StoredMoment(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "From when on it holds; null: always. Without both times, a new text tells them by "
+            "its words, such as “from Sunday”."
+        ),
+    )
+    valid_until = StoredMoment(
+        required=False,
+        allow_null=True,
+        help_text=(
+            "The last moment at which it holds, not before valid_from; null: it doesn't end. After "
+            "it, it is recalled only where nothing else is known, and then as ended."
+        ),
+    )
 
 
 class NewMemorySerializer(ChangeMemorySerializer):
@@ -214,6 +233,11 @@ class MemorySerializer(serializers.Serializer[Any]):
     expires_at = Moment(
         allow_null=True,
         help_text="From then on it is neither recalled nor listed; null: it doesn't end.",
+    )
+    said_at = Moment(help_text="When it was said last; by default when it was stored.")
+    valid_from = Moment(allow_null=True, help_text="From when on it holds; null: always.")
+    valid_until = Moment(
+        allow_null=True, help_text="The last moment at which it holds; null: it doesn't end."
     )
     told_count = serializers.IntegerField(help_text="How often it was mentioned, from 1.")
     last_told_at = Moment(help_text="When it was last mentioned; at first when it was stored.")

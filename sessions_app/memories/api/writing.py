@@ -18,7 +18,7 @@ from memories_app.errors import (
     MemoryStateError,
     MemoryValidationError,
 )
-from memories_app.facts.facade import NewMemory, problems_of
+from memories_app.facts.facade import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Visibility
 from memories_app.store.facade import CREATED, DUPLICATE, Remembered, memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -136,6 +136,9 @@ def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemor
         metadata=body.get("metadata", {}),
         pinned=body.get("pinned", False),
         expires_at=body.get("expires_at"),
+        said_at=body.get("said_at"),
+        valid_from=body.get("valid_from"),
+        valid_until=body.get("valid_until"),
         supersedes=body.get("supersede", True),
         merges=True,
     )
@@ -146,7 +149,7 @@ def done_by(remembered: Remembered, body: dict[str, Any]) -> dict[str, Any]:
     known = remembered.memory if remembered.status == DUPLICATE else None
     differing = [
         name
-        for name in ("type", "category", "pinned", "expires_at")
+        for name in ("type", "category", "pinned", "expires_at", *FACT_TIMES)
         if known is not None and name in body and getattr(known, name) != body[name]
     ]
     return {

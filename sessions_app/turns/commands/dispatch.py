@@ -27,7 +27,7 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
     """Return the answer to a command; a second run for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
-        return say(_help_text(turn, dependencies), language)
+        return say(help_text(turn, dependencies), language)
     if turn.session_id is None:
         return _refused(language)
     if command.name == "reset":
@@ -54,7 +54,7 @@ def _refused(language: str) -> Draft:
     return draft
 
 
-def _help_text(turn: Turn, dependencies: Dependencies) -> str:
+def help_text(turn: Turn, dependencies: Dependencies) -> str:
     """Return the name of the text that offers only what works at the moment."""
     if turn.session_id is None:
         return "help_without_memory"
@@ -72,7 +72,12 @@ def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) ->
             rules=dependencies.rules,
         )
     if command.name == "forget":
-        return forget_reply(turn=turn, which=command.argument, dependencies=dependencies)
+        return forget_reply(
+            turn=turn,
+            which=command.argument,
+            dependencies=dependencies,
+            is_plain=bool(command.language),
+        )
     if command.name == "export":
         return export_reply(turn=turn)
     return remember_reply(turn=turn, fact=command.argument, embedder=dependencies.embedder)

@@ -1,4 +1,4 @@
-"""/forget <number, id or words>: forget a memory."""
+"""/forget <number, id or words>: forget a memory. "Forget my shoe size" does the same."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from django.db.models import Q, QuerySet
 from memories_app.facts.facade import fact_key
 from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_in_order
-from memoryproject.foundation.retrieval.query import with_words
-from sessions_app.conversations.facade import text_for
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.retrieval.query import is_informative, query_terms, with_words
+from sessions_app.conversations.facade import is_common, text_for
 from sessions_app.forgetting.facade import (
     ForgetDependencies,
     NothingToForgetError,
     object_forget_within,
 )
 from sessions_app.models import ForgottenKind, Turn
+from sessions_app.models.roles import reading_role
+from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.turns.commands.list_numbers import list_shown, numbers_in
 from sessions_app.turns.commands.memories import visible_to
 from sessions_app.turns.commands.replies import (
@@ -31,18 +34,24 @@ from sessions_app.turns.commands.replies import (
     system_text,
 )
 from sessions_app.turns.draft import Draft
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
 MAX_COUNT = 10
+MAX_NEAR = 3
+# A memory of which plain words name less is asked about before it is forgotten.
+ENOUGH = 0.5
 ID = re.compile(r"[0-9a-f]{8,32}")
 FORGOTTEN = "forgotten"
 
 
-def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft:
+def forget_reply(
+    *, turn: Turn, which: str, dependencies: Dependencies, is_plain: bool = False
+) -> Draft:
     """Forget the memory with this number or id, or the only one with these words.
 
     Where several match, or one of another chat, the answer asks first. The answer doesn't repeat
-    the forgotten text.
+    the forgotten text. ``is_plain``: it is asked in plain words, and a memory that says much
+    besides, or fits only by its meaning, is asked about first, too.
     """
     language = turn.chat.language
     numbers = numbers_in(which)
@@ -52,7 +61,7 @@ def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft
     if not which:
         return say("forget_usage", language)
     if numbers is None:
-        found = _matching(turn, which)
+        found = _matching(turn, which, dependencies.embedder if is_plain else None)
     elif len(numbers) > 1:
         return say("forget_one_number", language, number=numbers[0])
     else:
@@ -133,13 +142,19 @@ def _numbered(turn: Turn, number: int) -> Memory | Draft:
     return memory
 
 
-def _matching(turn: Turn, which: str) -> Memory | Draft:
-    """Return the memory with this id or the only one with these words, or a question about it."""
+def _matching(turn: Turn, which: str, embedder: Embedder | None) -> Memory | Draft:
+    """Return the memory with this id or the only one with these words, or a question about it.
+
+    ``embedder``: where the words are plain ones.
+    """
     language = turn.chat.language
     found = _with_id(may_forget(turn), which)
     if len(found) == 1:
         return found[0]
     found = found or _with_words(may_forget(turn), which)
+    is_weak = embedder is not None and not (len(found) == 1 and _is_meant(found[0], which))
+    if embedder is not None and not found:
+        found = _near(turn, which, embedder)
     if not found:
         seen = _with_id(visible_to(turn), which) or _with_words(visible_to(turn), which)
         public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
@@ -148,9 +163,32 @@ def _matching(turn: Turn, which: str) -> Memory | Draft:
         memory.visibility == str(Visibility.CHAT) and memory.chat_id != turn.chat_id
         for memory in found
     )
-    if len(found) == 1 and not is_others:
+    if len(found) == 1 and not is_others and not is_weak:
         return found[0]
-    return _ask_which(found, turn)
+    return _ask_which(found, turn, "forget_others" if is_others else "forget_sure")
+
+
+def _is_meant(memory: Memory, which: str) -> bool:
+    """Return whether at least half of what the memory says is in the words."""
+    terms = query_terms(memory.content)
+    said = [term for term in terms if is_informative(term) and not is_common(term.word)]
+    asked = {form for term in query_terms(which) for form in term.forms}
+    meant = [term for term in said if asked.intersection(term.forms)]
+    return bool(said) and len(meant) >= ENOUGH * len(said)
+
+
+def _near(turn: Turn, which: str, embedder: Embedder) -> list[Memory]:
+    """Return the memories that are nearest to the words in meaning, of those it may forget."""
+    found = recall(
+        query=which,
+        viewer=Viewer(reading_role(turn.user_role, turn.context), turn.chat_id),
+        embedder=embedder,
+        top_k=MAX_NEAR,
+        min_similarity=NEAREST_SIMILARITY,
+        sources=(MEMORIES,),
+    )
+    memories = may_forget(turn).defer("terms").in_bulk([hit.id for hit in found.hits])
+    return [memories[hit.id] for hit in found.hits if hit.id in memories]
 
 
 def _with_words(memories: QuerySet[Memory], which: str) -> list[Memory]:
@@ -174,13 +212,13 @@ def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
     return list(memories_in_order(memories.filter(of_range))[: MAX_COUNT + 1])
 
 
-def _ask_which(memories: list[Memory], turn: Turn) -> Draft:
+def _ask_which(memories: list[Memory], turn: Turn, about_one: str) -> Draft:
     language = turn.chat.language
     listed = memories[:MAX_COUNT]
     lines = lines_of(listed, turn)
     if len(memories) > MAX_COUNT:
         lines += "\n…"
     example = short_ids([memory.pk for memory in listed])[listed[0].pk]
-    name = "forget_which" if len(listed) > 1 else "forget_others"
+    name = "forget_which" if len(listed) > 1 else about_one
     text = text_for(name, language, lines=lines, example=example)
     return system_text(text, listed=list_of(listed))

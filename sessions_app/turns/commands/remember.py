@@ -6,16 +6,25 @@ import logging
 from functools import partial
 
 from django.db import DatabaseError
+from django.utils import timezone
 
 from cards_app.rules.numbers import holds_card_number
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.facade import MAX_CONTENT, NewMemory
-from memories_app.models import Visibility
+from memories_app.models import Memory, Visibility
 from memories_app.store.facade import content_hash, memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from sessions_app.conversations.facade import ChatGoneError, chats_keep
+from memoryproject.foundation.text.characters import cut_at_word
+from sessions_app.conversations.facade import ChatGoneError, chats_keep, text_for
 from sessions_app.models import Turn
-from sessions_app.turns.commands.replies import failed, is_owners, person, say
+from sessions_app.turns.commands.replies import (
+    MAX_LENGTH,
+    failed,
+    is_owners,
+    person,
+    say,
+    system_text,
+)
 from sessions_app.turns.draft import Draft
 
 logger = logging.getLogger(__name__)
@@ -35,13 +44,15 @@ def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
         return say("remember_card", language)
     owner = is_owners(turn)
     try:
-        memory_remember(
+        remembered = memory_remember(
             NewMemory(
                 content=fact,
                 visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
                 chat_id=turn.chat_id,
                 source="command",
                 source_message_id=turn.message_id,
+                said_at=min(turn.message.timestamp, timezone.now()) if turn.message else None,
+                speaker=turn.message.sender if turn.message and turn.chat.is_group else "",
             ),
             embedder=embedder,
             actor=person(turn),
@@ -50,4 +61,10 @@ def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
     except (EmbedderError, DatabaseError, MemoryValidationError, ChatGoneError) as error:
         logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
         return failed("remember_failed", language, error)
-    return say("remembered", language, content=fact)
+    text = text_for("remembered", language, content=fact)
+    replaced = Memory.objects.filter(pk__in=remembered.superseded).order_by("created_at")
+    lines = [
+        text_for("remember_replaces", language, content=cut_at_word(older.content, MAX_LENGTH))
+        for older in replaced
+    ]
+    return system_text("\n".join([text, *lines]))

@@ -1,5 +1,5 @@
 """AC-MEMORY-002 and AC-MEMORY-003: the right company's memories, with score 0.7 or more, and no
-other's, in English and Hebrew, with one memory as with a thousand."""
+other's, in English and Hebrew, with one memory as with many."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ STORES = {
     "one": (ENGLISH[:1], ()),
     "one in Hebrew": (HEBREW[:1], ()),
     "two": (ENGLISH, ()),
-    "a thousand": (
+    "many": (
         ENGLISH,
-        tuple(f"Comp{n} owes me ₪{n * 7} from invoice INV-{n + 100}" for n in range(1000)),
+        tuple(f"Comp{n} owes me ₪{n * 7} from invoice INV-{n + 100}" for n in range(60)),
     ),
 }
 

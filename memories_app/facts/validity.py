@@ -1,0 +1,371 @@
+"""When a statement holds: read "from Sunday", "until 1 March", "tomorrow" and "last week".
+
+Ten languages are read. The days are those of the business's time zone. A day without a year is
+the next one, and behind a word such as "since" the last one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from importlib import import_module
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+
+from memoryproject.foundation.text.characters import fold
+
+SINCE, FROM, UNTIL, ON, PAST = "since", "from", "until", "on", "past"
+# Such as "from Sunday to Thursday".
+WEEKLY = "weekly"
+
+# By language: words before the first day, before the first day in the past, before the last day.
+_MARKERS = {
+    "en": ("as of|starting|starting (?:from|on)|beginning|effective|from", "since", "until|till"),
+    "he": ("החל מ|החל ב|מ", "מאז", "עד(?: ל)?"),
+    "es": ("a partir del?|desde", "desde hace", "hasta"),
+    "pt": ("a partir d[eao]|desde", "desde há", "até"),
+    "ru": ("начиная со?|со?", "", "до|по"),
+    "uk": ("починаючи з|з|із", "", "до|по"),
+    "ar": ("ابتداء من|ابتداءً من|اعتبارا من|اعتبارًا من|من|بدءا من", "منذ", "حتى|لغاية"),
+    "fr": ("à partir d[eu]|à compter d[eu]|dès", "depuis", "jusqu'[aà]u?"),
+    "de": ("ab", "seit", "bis zum|bis"),
+    "it": ("a partire da|a partire dal|a partire dalla|dal?|dalla", "", "fino al?|fino alla"),
+}  # fmt: skip
+# May stand between the marker, the parts of a date, and the end of a month.
+_JOINING = (
+    "the of on el la le lo o a de del do da dem den der des du l יום ה ב ל يوم شهر día dia года "
+    "року end ende סוף fin final finales fine конца кінця نهاية fim"
+)
+_BETWEEN = frozenset(_JOINING.split())
+_NOMINATIVES = {
+    "понедельника": "понедельник", "вторника": "вторник", "среды": "среда", "четверга": "четверг",
+    "пятницы": "пятница", "субботы": "суббота", "воскресенья": "воскресенье",
+    "понеділка": "понеділок", "вівторка": "вівторок", "середи": "середа",
+    "п'ятниці": "пт", "суботи": "субота", "неділі": "неділя",
+}  # fmt: skip
+# Days and periods around the day on which something is said: unit, count, and their words.
+_AROUND: tuple[tuple[str, int, str], ...] = (
+    ("day", 2, "the day after tomorrow|מחרתיים|pasado mañana|depois de amanhã|послезавтра|"
+     "післязавтра|بعد غد|après-demain|übermorgen|dopodomani"),
+    ("day", 1, r"tomorrow|מחר|(?<!la )(?<!por )(?<!cada )mañana|amanhã|завтра|غدا|غدًا|demain|"
+     r"(?-i:(?<!en )morgen|^Morgen(?= [a-zäöü]))|domani"),
+    ("day", 0, "today|היום|hoy|hoje|сегодня|сьогодні|aujourd'hui|heute|oggi"),
+    ("day", -1, "yesterday|אתמול|ayer|ontem|вчера|вчора|أمس|hier|gestern|ieri"),
+    ("week", 1, "next week|ב?שבוע הבא|la próxima semana|la semana que viene|na próxima semana|"
+     "semana que vem|на следующей неделе|наступного тижня|الأسبوع القادم|الأسبوع المقبل|"
+     "la semaine prochaine|nächste woche|la prossima settimana|la settimana prossima"),
+    ("week", -1, "last week|ב?שבוע שעבר|la semana pasada|(?:na )?semana passada|"
+     "на прошлой неделе|минулого тижня|الأسبوع الماضي|la semaine dernière|letzte woche|"
+     "la settimana scorsa"),
+    ("month", 1, "next month|ב?חודש הבא|el próximo mes|el mes que viene|no próximo mês|"
+     "mês que vem|в следующем месяце|наступного місяця|الشهر القادم|الشهر المقبل|"
+     "le mois prochain|nächsten monat|il mese prossimo|il prossimo mese"),
+    ("month", -1, "last month|ב?חודש שעבר|el mes pasado|(?:no )?mês passado|в прошлом месяце|"
+     "минулого місяця|الشهر الماضي|le mois dernier|letzten monat|il mese scorso"),
+    ("year", -1, "last year|ב?שנה שעברה|el año pasado|(?:no )?ano passado|в прошлом году|"
+     "минулого року|торік|العام الماضي|السنة الماضية|l'année dernière|l'an dernier|"
+     "letztes jahr|l'anno scorso"),
+)  # fmt: skip
+_JOINED = re.compile(
+    r"\s*(?:[-–—]|\b(?:to|through|until|till|ועד|עד|до|по|bis|à|au|al?|hasta|até|إلى|الى|حتى)\b)\s*",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"[^\s,;!?()]+")
+_NUMERIC = re.compile(r"\d{1,4}([-./])\d{1,2}(?:\1\d{2,4})?|(?:19|20)\d\d")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|º|°|\.)?")
+_MONTHS = [
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+]
+_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_MONTH, _WEEKDAY = "month", "weekday"
+_MAX_TOKENS = 8
+MAX_STATEMENT = 300
+# A second statement begins.
+_MORE = re.compile(
+    r"(?<!\d)[.!?…](?=\s)|[;\n]|"
+    r"(?<!\w)(?:then|afterwards|after that|ואז|אחר כך|ואחר כך|después|luego|depois|"
+    r"потом|затем|потім|ثم|puis|ensuite|danach|dann|poi)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Period:
+    """A part of a text that says when the rest holds: its place, and how the days are found.
+
+    ``phrase`` is a date in a ``language``, or the unit and the count of days around today.
+    """
+
+    kind: str
+    start: int
+    end: int
+    phrase: str
+    language: str = ""
+    unit: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Validity:
+    """The first and the last moment at which a statement holds; None: it isn't said."""
+
+    begins: datetime | None = None
+    ends: datetime | None = None
+
+
+def validity_of(content: str, said_at: datetime) -> Validity:
+    """Return when a text that was said then holds, as far as its words tell it.
+
+    A text of several statements tells it of none: the others would end with the first.
+    """
+    if _MORE.search(content.strip()):
+        return Validity()
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    begins = ends = None
+    for period in periods_in(content):
+        days = _days_of(period, today.replace(tzinfo=None))
+        if days is None:
+            continue
+        first, last = days
+        if period.kind != UNTIL:
+            begins = begins or first.replace(tzinfo=zone)
+        if period.kind in (UNTIL, ON):
+            ends = ends or (last + timedelta(days=1)).replace(tzinfo=zone) - timedelta(seconds=1)
+    if begins and ends and begins > ends:
+        # "Until Friday" and "last week": the end is sure.
+        begins = None
+    return Validity(begins, ends)
+
+
+def without_periods(content: str) -> str:
+    """Return the text without the parts that say when it holds."""
+    parts, last = [], 0
+    for period in periods_in(content):
+        parts.append(content[last : period.start])
+        last = max(last, period.end)
+    return " ".join(" ".join([*parts, content[last:]]).split()).strip(" ,;:") if parts else content
+
+
+def periods_in(content: str) -> list[Period]:
+    """Return the parts of a text that say when it holds, in reading order."""
+    text = content.replace("’", "'")
+    if len(text) > MAX_STATEMENT or not _ANY.search(text):
+        return []
+    found = [
+        Period(_kind_around(unit, count), match.start(), match.end(), "", "", unit, count)
+        for unit, count, pattern in _around()
+        for match in pattern.finditer(text)
+    ]
+    found = _apart(found)
+    marked: list[Period] = []
+    for language, kind, pattern in _markers():
+        for match in pattern.finditer(text):
+            after = next((each for each in found if each.start == match.end()), None)
+            if after is not None:
+                kept = FROM if kind == SINCE else kind
+                marked.append(
+                    Period(kept, match.start(), after.end, "", "", after.unit, after.count)
+                )
+            else:
+                marked += _dated(text, match, language, kind)
+    # A marker with its date is longer than the date alone.
+    return [each for each in _apart([*marked, *found]) if each.kind != WEEKLY]
+
+
+def names_day(text: str) -> bool:
+    """Return whether a folded text names a weekday, a month, or a time of day."""
+    if re.search(r"\d{1,2}(?:[:.]\d\d|/\d)", text):
+        return True
+    return not _every_date_word().isdisjoint(re.findall(r"[^\W\d]+", text))
+
+
+def _kind_around(unit: str, count: int) -> str:
+    if count < 0 or (unit, count) == ("day", 0):
+        return PAST
+    return ON if unit == "day" else FROM
+
+
+def _apart(periods: list[Period]) -> list[Period]:
+    """Return the longest of those that overlap, in reading order."""
+    kept: list[Period] = []
+    for each in sorted(periods, key=lambda period: (period.start - period.end, period.start)):
+        if all(each.end <= other.start or each.start >= other.end for other in kept):
+            kept.append(each)
+    return sorted(kept, key=lambda period: period.start)
+
+
+def _dated(text: str, marker: re.Match[str], language: str, kind: str) -> Iterator[Period]:
+    """Yield the date directly behind a marker, and the last day where a range of days follows.
+
+    A range of weekdays comes again each week: it is yielded as such.
+    """
+    first = _date_at(text, marker.end(), language)
+    if first is None:
+        return
+    named, phrase, end = first
+    joined = _JOINED.match(text, end)
+    last = _date_at(text, joined.end(), language) if joined and kind != UNTIL else None
+    if last is not None and last[0] == _WEEKDAY == named:
+        yield Period(WEEKLY, marker.start(), last[2], "")
+        return
+    yield Period(kind, marker.start(), end, phrase, language)
+    if last is not None:
+        yield Period(UNTIL, end, last[2], last[1], language)
+
+
+def _date_at(text: str, start: int, language: str) -> tuple[str, str, int] | None:
+    """Return the date at this place: what names it, its phrase, and its end."""
+    words = _date_words(language)
+    parts: list[str] = []
+    named, end, numbers, is_day = "", start, 0, False
+    read = start
+    for token in _TOKEN.finditer(text, start):
+        word = token[0].rstrip(".:").casefold()
+        gap, read = text[read : token.start()].strip(), token.end()
+        if gap and (gap != "," or not _YEAR.fullmatch(word) or not parts):
+            break
+        known = words.get(word, "")
+        day = _DAY.fullmatch(token[0])
+        if language == "he" and known == _WEEKDAY and not is_day:
+            # "Second" is "Monday" as well.
+            break
+        is_day |= word == "יום"
+        if word in _BETWEEN:
+            parts += [word] if parts else []
+            continue
+        if not (day or known or _NUMERIC.fullmatch(word)) or (numbers and not named and not known):
+            break
+        named = named or known or ("numeric" if _NUMERIC.fullmatch(word) else "")
+        numbers += bool(day)
+        parts.append(day[1] if day else _NOMINATIVES.get(word, word))
+        end = token.end()
+        if known == _WEEKDAY or len(parts) == _MAX_TOKENS:
+            break
+    if not named or parts == ["may"]:
+        return None
+    while parts[-1] in _BETWEEN:
+        parts.pop()
+    end -= text[end - 1] in ".:"
+    return named, " ".join(parts), end
+
+
+def _days_of(period: Period, today: datetime) -> tuple[datetime, datetime] | None:
+    """Return the first and the last day that a part of a text names."""
+    if period.unit:
+        return _around_today(period, today)
+    first = _parsed(period, today, "first")
+    last = _parsed(period, today, "last")
+    return (first, last) if first and last else None
+
+
+def _around_today(period: Period, today: datetime) -> tuple[datetime, datetime]:
+    if period.unit == "day":
+        day = today + timedelta(days=period.count)
+        return day, day
+    if period.unit == "week":
+        day = today + timedelta(weeks=period.count)
+        monday = day - timedelta(days=day.weekday())
+        first = monday if period.count > 0 else day
+        return first, monday + timedelta(days=6)
+    months = period.count * (12 if period.unit == "year" else 1)
+    first = _month(today, months)
+    if period.unit == "year":
+        first = first.replace(month=1)
+        return first, first.replace(month=12, day=31)
+    return first, _month(today, months + 1) - timedelta(days=1)
+
+
+def _month(today: datetime, count: int) -> datetime:
+    years, month = divmod(today.month - 1 + count, 12)
+    return today.replace(year=today.year + years, month=month + 1, day=1)
+
+
+def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
+    import dateparser  # noqa: PLC0415 its data of languages are slow to load
+
+    found: datetime | None = dateparser.parse(
+        period.phrase,
+        languages=[period.language],
+        settings={
+            "RELATIVE_BASE": today,
+            "DATE_ORDER": "DMY",
+            "PREFER_DATES_FROM": "past" if period.kind == SINCE else "future",
+            "PREFER_DAY_OF_MONTH": day,
+            "PREFER_MONTH_OF_YEAR": day,
+        },
+    )
+    return None if found is None else found.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _markers() -> Iterator[tuple[str, str, re.Pattern[str]]]:
+    for language, patterns in _compiled_markers():
+        for kind, pattern in zip((FROM, SINCE, UNTIL), patterns, strict=True):
+            if pattern is not None:
+                yield language, kind, pattern
+
+
+@cache
+def _compiled_markers() -> list[tuple[str, list[re.Pattern[str] | None]]]:
+    compiled = []
+    for language, words in _MARKERS.items():
+        # Hebrew writes such words together with the next one, or with a hyphen.
+        after = r"(?:\s*-?)(?=\S)" if language == "he" else r"(?:\s+|(?<='))(?=\S)"
+        compiled.append(
+            (
+                language,
+                [
+                    re.compile(rf"(?<!\w)(?:{each}){after}", re.IGNORECASE) if each else None
+                    for each in words
+                ],
+            )
+        )
+    return compiled
+
+
+@cache
+def _around() -> list[tuple[str, int, re.Pattern[str]]]:
+    return [
+        (unit, count, re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE))
+        for unit, count, words in _AROUND
+    ]
+
+
+_ANY = re.compile(
+    r"(?<!\w)(?:" + "|".join([*(words for _, _, words in _AROUND)]) + r")(?!\w)|"
+    r"(?<!\w)(?:" + "|".join(
+        each for words in _MARKERS.values() for each in words if each
+    ) + r")(?:[\s-]|(?<=')|(?<=מ)|(?<=ב))",
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+@cache
+def _every_date_word() -> frozenset[str]:
+    return frozenset(fold(word) for language in _MARKERS for word in _date_words(language))
+
+
+@cache
+def _date_words(language: str) -> dict[str, str]:
+    """Return the names of months and weekdays of a language, by what they are."""
+    info = import_module(f"dateparser.data.date_translation_data.{language}").info
+    words: dict[str, str] = {}
+    for kind, names in ((_MONTH, _MONTHS), (_WEEKDAY, _WEEKDAYS)):
+        for name in names:
+            for each in info[name]:
+                # Not "we" and "mo", which are short for days.
+                if len(each) > 2 and " " not in each:
+                    words[each.casefold()] = kind
+    if language in ("ru", "uk"):
+        words |= dict.fromkeys(_NOMINATIVES, _WEEKDAY)
+    if language == "en":
+        # "From may" is the month; "sun" and "sat" are words.
+        for short in ("sun", "sat", "mar", "wed"):
+            words.pop(short, None)
+    return words

@@ -1,0 +1,20 @@
+"""Callers of the API, and a world that learns."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.calling import Api
+from tests.api.conftest import make_token
+from tests.extraction.learning import Learning
+from tests.world import World
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    return Api(make_token())
+
+
+@pytest.fixture
+def learning(world: World) -> Learning:
+    return Learning(world)

@@ -1,0 +1,282 @@
+"""Plain words in whole turns: what is stored, listed and forgotten, and what is answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memories_app.models import Memory
+from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from sessions_app.conversations.facade import text_for
+from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+GROUP = "120363000000000001@g.us"
+# Language, an order to remember, its fact, an order to forget it, and the question for all.
+TOLD = [
+    (
+        "en",
+        "remember that my shoe size is 44",
+        "my shoe size is 44",
+        "forget my shoe size",
+        "what do you know about me?",
+    ),
+    (
+        "he",
+        "תזכור שמידת הנעליים שלי היא 44",
+        "מידת הנעליים שלי היא 44",
+        "תשכח את מידת הנעליים שלי",
+        "מה אתה יודע עליי?",
+    ),
+    (
+        "es",
+        "recuerda que mi talla es 44",
+        "mi talla es 44",
+        "olvida mi talla",
+        "¿qué sabes de mí?",
+    ),
+    (
+        "pt",
+        "lembra que o meu sapato é 44",
+        "o meu sapato é 44",
+        "esquece o meu sapato",
+        "o que você sabe sobre mim?",
+    ),
+    (
+        "ru",
+        "запомни, что мой размер 44",
+        "мой размер 44",
+        "забудь мой размер",
+        "что ты обо мне знаешь?",
+    ),
+    ("ar", "تذكر أن مقاس حذائي 44", "مقاس حذائي 44", "انسَ مقاس حذائي", "ماذا تعرف عني؟"),
+    (
+        "fr",
+        "souviens-toi que ma pointure est 44",
+        "ma pointure est 44",
+        "oublie ma pointure",
+        "que sais-tu de moi ?",
+    ),
+    (
+        "de",
+        "merk dir, dass meine Schuhgröße 44 ist",
+        "meine Schuhgröße 44 ist",
+        "vergiss meine Schuhgröße",
+        "was weißt du über mich?",
+    ),
+    (
+        "it",
+        "ricorda che la mia scarpa è 44",
+        "la mia scarpa è 44",
+        "dimentica la mia scarpa",
+        "cosa sai di me?",
+    ),
+    (
+        "uk",
+        "запам'ятай, що мій розмір 44",
+        "мій розмір 44",
+        "забудь мій розмір",
+        "що ти про мене знаєш?",
+    ),
+]
+
+
+def one(world: World, chat: str, text: str, **changes: Any) -> str:
+    (reply,) = world.say(chat, text, **changes)
+    return reply
+
+
+@pytest.fixture
+def offline(world: World) -> World:
+    """A server without a language model."""
+    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
+    return world
+
+
+def facts() -> list[str]:
+    return list(Memory.objects.values_list("content", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("language", "remember", "fact", "forget", "ask"), TOLD, ids=[each[0] for each in TOLD]
+)
+def test_remember_list_and_forget_in_each_language(
+    world: World, language: str, remember: str, fact: str, forget: str, ask: str
+) -> None:
+    assert one(world, CLIENT, remember) == text_for("remembered", language, content=fact)
+    memory = Memory.objects.get()
+    chat = world.chat(CLIENT)
+    assert (memory.content, memory.visibility, memory.chat_id) == (fact, "chat", chat.pk)
+    assert memory.source == "command"
+    assert chat.language == language
+    listed = one(world, CLIENT, ask)
+    heading = text_for("memories", language, count="1", lines="")
+    assert listed.startswith(heading)
+    assert fact in listed
+    done = one(world, CLIENT, forget)
+    assert done == text_for("forgotten", language, id=memory.pk.hex[:8])
+    assert facts() == []
+    assert ForgetReceipt.objects.filter(kind="memory").count() == 1
+    assert not Message.objects.filter(content__contains=fact).exists()
+    # All of it was done without asking the model.
+    assert world.dependencies.chat_model.requests == []  # type: ignore[attr-defined]
+
+
+def test_the_owners_fact_is_the_owners(world: World) -> None:
+    one(world, GODFATHER, "remember that the alarm code is 9921")
+    assert Memory.objects.get().visibility == "owner"
+    assert "9921" not in one(world, CLIENT, "what do you know about me?")
+
+
+def test_the_message_is_a_command_and_no_knowledge(world: World) -> None:
+    one(world, CLIENT, "remember that my locker is 17")
+    assert Message.objects.get(role="user").metadata["command"] == "remember"
+
+
+def test_several_that_match_are_asked_back(world: World) -> None:
+    world.remember(CLIENT, "my shoe size is 44")
+    world.remember(CLIENT, "my old shoe size was 43")
+    asked = one(world, CLIENT, "forget my shoe size")
+    assert "Which of these" in asked
+    assert len(facts()) == 2
+    assert "Forgotten" in one(world, CLIENT, "forget number 2")
+    assert len(facts()) == 1
+
+
+def test_a_memory_that_says_much_more_is_asked_back(world: World) -> None:
+    world.remember(CLIENT, "Dana, my sister, pays every invoice in March with a cheque from Haifa")
+    asked = one(world, CLIENT, "forget my sister")
+    assert asked.startswith("Is this what I should forget?")
+    assert len(facts()) == 1
+    assert "Forgotten" in one(world, CLIENT, "forget 1")
+    assert facts() == []
+
+
+def test_the_command_with_its_slash_forgets_as_before(world: World) -> None:
+    world.remember(CLIENT, "Dana, my sister, pays every invoice in March with a cheque from Haifa")
+    assert "Forgotten" in one(world, CLIENT, "/forget my sister")
+
+
+def test_nobody_forgets_what_is_not_theirs(world: World) -> None:
+    world.remember(OTHER_CLIENT, "my shoe size is 44")
+    world.remember(GODFATHER, "my shoe size is 45")
+    reply = one(world, CLIENT, "forget my shoe size")
+    assert reply == text_for("forget_none", "en")
+    assert len(facts()) == 2
+
+
+def test_the_owner_is_asked_about_a_clients_memory(world: World) -> None:
+    world.remember(CLIENT, "my shoe size is 44")
+    assert "another chat" in one(world, GODFATHER, "forget my shoe size")
+    assert len(facts()) == 1
+
+
+def test_in_a_group_only_what_is_said_to_the_assistant(world: World) -> None:
+    assert world.say(CLIENT, "remember that we meet at 5", group_id=GROUP) == []
+    assert facts() == []
+    message = Message.objects.get(role="user")
+    assert "command" not in message.metadata
+    said = one(world, CLIENT, "@bot remember that we meet at 5", group_id=GROUP, mentions_us=True)
+    assert said.startswith("✅")
+    assert facts() == ["we meet at 5"]
+
+
+def test_memory_that_is_off_stores_nothing(world: World) -> None:
+    world.with_rules(memory_enabled=False)
+    reply = one(world, CLIENT, "remember that my locker is 17")
+    assert reply == text_for("memory_disabled", "en")
+    assert facts() == []
+
+
+def test_what_is_no_command_goes_to_the_model(world: World) -> None:
+    for text in ("do you remember that I ordered?", "don't forget to call me", "forget it", "hi"):
+        world.say(CLIENT, text)
+    assert len(world.dependencies.chat_model.requests) == 4  # type: ignore[attr-defined]
+    assert facts() == []
+
+
+@pytest.mark.parametrize(
+    ("language", "hello", "thanks", "asks_help"),
+    [
+        ("en", "hi", "thanks!", "what can you do?"),
+        ("he", "שלום", "תודה רבה", "עזרה"),
+        ("es", "hola buenas", "gracias", "¿qué puedes hacer?"),
+        ("pt", "bom dia", "obrigada", "o que você sabe fazer?"),
+        ("ru", "привет", "спасибо большое", "что ты умеешь?"),
+        ("ar", "مرحبا", "شكرا جزيلا", "مساعدة"),
+        ("fr", "bonjour", "merci", "que peux-tu faire ?"),
+        ("de", "guten Tag", "danke!", "was kannst du?"),
+        ("it", "ciao", "grazie mille", "cosa puoi fare?"),
+        ("uk", "привіт", "дякую", "що ти вмієш?"),
+    ],
+)
+def test_small_talk_is_answered_without_a_model(
+    offline: World, language: str, hello: str, thanks: str, asks_help: str
+) -> None:
+    AssistantProfile.objects.update_or_create(
+        pk=1, defaults={"name": "Robin", "business_name": "Bread & Co"}
+    )
+    greeting = text_for("greeting", language, assistant="Robin (Bread & Co)")
+    assert one(offline, CLIENT, hello) == greeting
+    assert one(offline, CLIENT, thanks) == text_for("welcome", language)
+    assert one(offline, CLIENT, asks_help) == text_for("help", language)
+    assert one(offline, CLIENT, "👍") == "👍"
+
+
+NEAR = [
+    ("en", "The locker of the tall courier is number 17", "which one is the courier's?"),
+    ("he", "הלוקר של השליח הגבוה הוא מספר 17", "מה של השליח?"),
+    ("es", "El casillero del mensajero alto es el 17", "¿cuál es el del mensajero?"),
+    ("pt", "O armário do carteiro alto é o 17", "qual é o do carteiro?"),
+    ("ru", "Шкафчик высокого курьера номер 17", "какой у курьера?"),
+    ("ar", "خزانة الساعي الطويل رقم 17", "ما هي خزانة الساعي القصير؟"),
+    ("fr", "Le casier du grand coursier est le 17", "quel est celui du coursier ?"),
+    ("de", "Der Spind vom großen Kurier ist die 17", "welcher ist der vom Kurier?"),
+    ("it", "L'armadietto del corriere alto è il 17", "qual è quello del corriere?"),
+    ("uk", "Шафка високого кур'єра номер 17", "яка у кур'єра?"),
+]
+
+
+@pytest.mark.parametrize(("language", "fact", "question"), NEAR, ids=[each[0] for each in NEAR])
+def test_the_nearest_is_offered_below_the_threshold(
+    offline: World, language: str, fact: str, question: str
+) -> None:
+    offline.remember(CLIENT, fact)
+    # Whatever a score is, it is below this threshold.
+    rules = replace(offline.dependencies.rules, min_similarity=1.1)
+    offline.dependencies = replace(offline.dependencies, rules=rules)
+    reply = one(offline, CLIENT, question)
+    assert reply == f"{text_for('nearest', language)}\n• {fact}"
+    turn = Turn.objects.latest("id")
+    (given,) = turn.replay.recalled
+    assert (given["source"], given["nearest"], given["in_prompt"]) == ("memory", True, True)
+    assert turn.outcome == "from_memory"
+    # It is known who was shown it, so that an erasure finds it.
+    assert "🗑️" in one(offline, CLIENT, f"/forget {fact}")
+    assert not Message.objects.filter(content__contains=fact).exists()
+    assert fact not in str(Turn.objects.get(pk=turn.pk).replay.recalled)
+
+
+def test_nothing_is_offered_to_who_asks_nothing(offline: World) -> None:
+    offline.remember(CLIENT, "The locker of the tall courier is number 17")
+    rules = replace(offline.dependencies.rules, min_similarity=1.1)
+    offline.dependencies = replace(offline.dependencies, rules=rules)
+    assert "17" not in one(offline, CLIENT, "the courier was late today")
+
+
+def test_nobody_is_offered_what_they_may_not_see(offline: World) -> None:
+    offline.remember(GODFATHER, "The locker of the tall courier is number 17")
+    rules = replace(offline.dependencies.rules, min_similarity=1.1)
+    offline.dependencies = replace(offline.dependencies, rules=rules)
+    assert "17" not in one(offline, CLIENT, "which locker is the courier's?")
+    assert "17" in one(offline, GODFATHER, "which locker is the courier's?")
+
+
+def test_with_a_model_nothing_below_the_threshold_is_offered(world: World) -> None:
+    world.remember(CLIENT, "The locker of the tall courier is number 17")
+    rules = replace(world.dependencies.rules, min_similarity=1.1)
+    world.dependencies = replace(world.dependencies, rules=rules)
+    world.say(CLIENT, "which locker is the courier's?")
+    assert Turn.objects.latest("id").replay.recalled == []
