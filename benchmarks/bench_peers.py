@@ -32,8 +32,8 @@ from own_database import machine, own_database
 
 from conversations import Conversation, read_conversations
 from django.db import connection
-from measure_recall import QUESTIONS, made_up, name_of
 from psycopg.conninfo import make_conninfo
+from template_texts import QUESTIONS, made_up, name_of
 
 HERE = Path(__file__).resolve().parent
 TOP_K, FOUND_K = 5, 10

@@ -1,219 +1,135 @@
-"""Measures how long recall takes on a full database: run from the project's root.
+"""Measures how long recall takes in a large scope: run from the project's root.
 
-    python benchmarks/measure_recall.py [--texts 10000] [--rounds 10] [--keep DIR]
-    python benchmarks/measure_recall.py --beside 1000000
+    python benchmarks/measure_recall.py [--texts 10000] [--rounds 20] [--keep DIR]
+    python benchmarks/measure_recall.py --texts 1000000 --beside 1000000 --keep DIR
 
-Fills a database of its own, in a temporary folder, with made-up memories and with the messages
-of one chat, then asks for them as a turn does. ``--beside`` then adds so many messages of other
-chats, with their vectors, and asks again. Prints milliseconds, those of this process's CPU
-beside them (a machine with other work changes them less), and what they were measured on. The texts
-are made of templates: the figures are of time, and say nothing about relevance.
+Fills a database of its own with so many memories of the owner and as many messages of one chat,
+and asks for them as a turn does, with vectors of questions that are given: making them is not
+measured. ``--beside`` then adds messages of other chats, with their vectors, and asks again.
+Prints milliseconds: of recalls, of their statements alone, of the first recall of a connection,
+and of recalls while texts are stored. The words are made up: nothing is said about relevance.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
+import threading
 import time
+import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from own_database import KEEPING, machine, own_database
 
 # isort: split
 
-from bulk_rows import rows_add, without_checks
-from django.db import connection
+from django.db import connection, connections
 from django.utils import timezone
+from scope_texts import DIMENSIONS, MODEL, Texts, add_beside, beside, fill, word_of
 
-from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.text.terms import index_text
-from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search.facade import index_ensure
+from memoryproject.foundation.integrations.embedders.base import Calibration
+from sessions_app.models import Chat, Message, MessageEmbedding
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 
-TEMPLATES = (
-    "{name} owes me {amount} from invoice INV-{number}, the payment is due in {month}",
-    "{name} is a {trade} company based in {city}, the contact person is {person}",
-    "The meeting with {person} of {name} about the {trade} order is on {day} at {hour}:00",
-    "{person} prefers deliveries on {day}, and likes the {trade} papers in an envelope",
-    "We talked with {name} about the warranty, {person} will send the contract in {month}",
-    "{name} חייבת לי {amount} מחשבונית {number}, התשלום הוא בסוף החודש",
-    "הפגישה עם {person} מחברת {name} נקבעה ליום שני בשעה {hour}:00",
-)
+# Ranks of the words of each kind of question: between these, so many.
+RARE, MIDDLE, FREQUENT = (20_000, 150_000), (300, 3_000), (0, 40)
 QUESTIONS = {
-    "a name": "What's the status with {name}?",
-    "a common word": "Which invoice payment is due in March?",
-    "Hebrew": "מה המצב עם {name}?",
-    "small talk": "hello, how are you?",
-    "two questions": "When is the meeting with {name}, and what does {person} prefer?",
-    "a paragraph": "Good morning! I hope that all is well with you and the family, we had a long "
-    "week here and the weather was good. I wanted to ask about an old matter that we spoke of. "
-    "How much does {name} owe me, and from which invoice? Many thanks and have a great day!",
+    "a rare word": [(RARE, 1)],
+    "3 rare, 5 frequent": [(RARE, 3), (FREQUENT, 5)],
+    "8 frequent words": [(FREQUENT, 8)],
+    "40 words": [(RARE, 8), (MIDDLE, 16), (FREQUENT, 16)],
 }
-SYLLABLES = (
-    "ba",
-    "ko",
-    "ri",
-    "mu",
-    "te",
-    "lo",
-    "sha",
-    "vi",
-    "ne",
-    "da",
-    "pra",
-    "sto",
-    "gil",
-    "fen",
-)
+STORED_A_SECOND = 50
 
 
-def made_up(count: int, chance: random.Random) -> Iterator[str]:
-    """``count`` texts of the templates."""
-    for number in range(count):
-        yield TEMPLATES[number % len(TEMPLATES)].format(
-            name=name_of(number // 2),
-            person=name_of(number % 500, salt=3) + " " + name_of(number % 700, salt=5),
-            amount=chance.randrange(100, 20_000),
-            number=number,
-            trade=chance.choice(("software", "food", "paper", "building", "garden", "travel")),
-            city=chance.choice(("Haifa", "Eilat", "Jaffa", "Acre", "Lod")),
-            month=chance.choice(("January", "March", "May", "July")),
-            day=chance.choice(("Monday", "Tuesday", "Thursday")),
-            hour=chance.randrange(8, 18),
-        )
+class GivenVectors:
+    """An embedder with one vector for every text."""
+
+    model_id = MODEL
+    dimensions = DIMENSIONS
+    calibration = Calibration(0.27, 10.8)
+
+    def __init__(self) -> None:
+        self.vector: list[float] = []
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [self.vector for _ in texts]
+
+    def coverage(self, text: str) -> float:
+        return 1.0
 
 
-def name_of(number: int, salt: int = 0) -> str:
-    chance = random.Random(number * 31 + salt)
-    return "".join(chance.choice(SYLLABLES) for _ in range(3)).capitalize()
+class Asked:
+    """Questions to one chat's owner."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._viewer = Viewer(user_role="godfather", chat_id=chat.pk)
+        self._embedder = GivenVectors()
+        self._random = np.random.default_rng(3)
+        some = MemoryEmbedding.objects.order_by("memory_id")[:200].values_list("vector", flat=True)
+        self._vectors = beside(np.array([list(vector) for vector in some]), self._random)
+
+    def question(self, kind: str) -> str:
+        drawn = [self._random.integers(*ranks, count) for ranks, count in QUESTIONS[kind]]
+        return " ".join(word_of(int(rank)) for ranks in drawn for rank in ranks)
+
+    def recall(self, kind: str, sources: Sequence[str]) -> tuple[float, float]:
+        """Return the milliseconds of one recall, and those of its statements."""
+        question = self.question(kind)
+        self._embedder.vector = self._random.choice(self._vectors).tolist()
+        of_statements = 0.0
+
+        def timed(execute: Any, *given: Any) -> Any:
+            nonlocal of_statements
+            began = time.perf_counter()
+            try:
+                return execute(*given)
+            finally:
+                of_statements += time.perf_counter() - began
+
+        with connection.execute_wrapper(timed):
+            started = time.perf_counter()
+            found = recall(
+                query=question,
+                viewer=self._viewer,
+                embedder=self._embedder,
+                sources=sources,
+                min_similarity=0.0,
+            )
+            taken = time.perf_counter() - started
+        if not found.hits or found.degraded:
+            raise SystemExit("Recall found nothing, or failed: see the log.")
+        return taken * 1000, of_statements * 1000
 
 
-def fill(texts: Sequence[str]) -> Chat:
-    """A database with the texts as memories, and as messages of one chat; the chat."""
-    embedder = WordLlamaEmbedder()
-    indexed = [index_text(text) for text in texts]
-    covered = [number for number, text in enumerate(texts) if embedder.coverage(text) >= 0.5]
-    vectors = embedder.embed([texts[number] for number in covered])
-    memories = [
-        Memory(
-            content=text,
-            visibility="owner",
-            # Made-up texts may be equal, and all of them are wanted.
-            fact_key=f"benchmark {place:09}",
-            terms=entry.terms,
-            term_count=entry.length,
-        )
-        for place, (text, entry) in enumerate(zip(texts, indexed, strict=True))
-    ]
-    Memory.objects.bulk_create(memories, batch_size=1000)
-    chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="console")
-    now = timezone.now()
-    session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
-    messages = [
-        Message(
-            session=session,
-            chat=chat,
-            order_num=place,
-            role="user" if place % 2 else "assistant",
-            content=text,
-            timestamp=now,
-            tokens=20,
-            terms=entry.terms,
-            term_count=entry.length,
-        )
-        for place, (text, entry) in enumerate(zip(texts, indexed, strict=True), start=1)
-    ]
-    Message.objects.bulk_create(messages, batch_size=1000)
-    of_memories, of_messages = [], []
-    for number, vector in zip(covered, vectors, strict=True):
-        named: dict[str, Any] = {"model": embedder.model_id, "vector": vector}
-        of_memories.append(MemoryEmbedding(memory=memories[number], **named))
-        of_messages.append(MessageEmbedding(message=messages[number], **named))
-    MemoryEmbedding.objects.bulk_create(of_memories, batch_size=1000)
-    MessageEmbedding.objects.bulk_create(of_messages, batch_size=1000)
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
-    return chat
-
-
-Taken = tuple[float, float]
-
-# Of each chat beside the one that is asked.
-CHAT_SIZE = 1_000
-BESIDE_TABLES = ("sessions_app_message", "sessions_app_messageembedding")
-# One row for each message of the first ones of a chat, and each other chat.
-COPIED = """
-(SELECT m.*, c.id AS other_chat, s.session_id AS other_session,
-        md5(c.id::text || m.message_id::text)::uuid AS other_id
- FROM sessions_app_chat c
- JOIN sessions_app_chatsession s ON s.chat_id = c.id
- JOIN sessions_app_message m ON m.chat_id = %s AND m.order_num <= %s
- WHERE c.id <> m.chat_id) AS copied
-"""
-
-
-def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> list[Taken]:
-    """Milliseconds of each of ``rounds`` recalls, with another name in each, and those of CPU."""
-    embedder = WordLlamaEmbedder()
-    viewer = Viewer(user_role="godfather", chat_id=chat.pk)
-    taken = []
-    for number in range(-1, rounds):
-        asked = question.format(name=name_of(number + 7), person=name_of(number + 7, salt=3))
-        started, worked = time.perf_counter(), time.process_time()
-        recall(query=asked, viewer=viewer, embedder=embedder, sources=sources)
-        if number >= 0:
-            seconds = time.perf_counter() - started, time.process_time() - worked
-            taken.append((seconds[0] * 1000, seconds[1] * 1000))
-    return taken
-
-
-def add_beside(chat: Chat, messages: int) -> None:
-    """Other chats with the messages of this one, ``CHAT_SIZE`` in each, and with their vectors."""
-    now = timezone.now()
-    chats = Chat.objects.bulk_create(
-        Chat(whatsapp_chat=f"1555{number:08}@c.us", provider="console")
-        for number in range(-(-messages // CHAT_SIZE))
-    )
-    ChatSession.objects.bulk_create(
-        ChatSession(chat=other, created_at=now, last_active=now) for other in chats
-    )
-    of_message = {"order_num", "role", "content", "timestamp", "tokens", "terms", "term_count"}
-    copied = [chat.pk, min(CHAT_SIZE, messages)]
-    with without_checks(BESIDE_TABLES):
-        ids = {"message_id": "other_id", "chat_id": "other_chat", "session_id": "other_session"}
-        rows_add("Message", COPIED, {**ids, **{name: name for name in of_message}}, copied)
-        vectors = f"{COPIED} JOIN sessions_app_messageembedding e USING (message_id)"
-        rows_add(
-            "MessageEmbedding",
-            vectors,
-            {"message_id": "other_id", "model": "model", "vector": "vector"},
-            copied,
-        )
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
-
-
-def measure_all(chat: Chat, rounds: int) -> dict[str, float]:
-    """Print the times of each kind of question; return the medians by what is searched."""
-    medians = {}
-    for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
-        searched = " and ".join(sources)
-        print(f"recall of {searched}, least, median, p95 in ms; the same of CPU:")
-        everything: list[Taken] = []
-        for name, question in QUESTIONS.items():
-            taken = measure(question, chat, sources, rounds)
+def measure(asked: Asked, rounds: int) -> None:
+    """Print the times of each kind of question."""
+    for sources in ((MEMORIES,), (MESSAGES,)):
+        print(f"{sources[0]:20} least  median     p95   statements alone, the same:")
+        everything = []
+        for kind in QUESTIONS:
+            taken = [asked.recall(kind, sources) for _ in range(rounds + 1)][1:]
             everything += taken
-            print(f"  {name:16} {_summary(taken)}")
-        print(f"  {'all':16} {_summary(everything)}")
-        medians[searched] = statistics.median(taken for taken, _ in everything)
-    return medians
+            _print(kind, taken)
+        _print("all", everything)
+        first = []
+        for _ in range(5):
+            connection.close()
+            first.append(asked.recall("3 rare, 5 frequent", sources))
+        _print("first of connection", first)
+        with _storing():
+            taken = [asked.recall(kind, sources) for _ in range(rounds) for kind in QUESTIONS]
+            _print("texts are stored", taken)
 
 
-def _summary(taken: Sequence[Taken]) -> str:
-    return "   ".join(_figures([each[kind] for each in taken]) for kind in range(2))
+def _print(kind: str, taken: Sequence[tuple[float, float]]) -> None:
+    figures = "   ".join(_figures([each[part] for each in taken]) for part in range(2))
+    print(f"  {kind:18} {figures}", flush=True)
 
 
 def _figures(values: Sequence[float]) -> str:
@@ -221,24 +137,97 @@ def _figures(values: Sequence[float]) -> str:
     return f"{min(values):7.1f} {statistics.median(values):7.1f} {p95:7.1f}"
 
 
+@contextmanager
+def _storing() -> Iterator[None]:
+    """While the block runs, another connection stores texts."""
+    ended = threading.Event()
+
+    def store() -> None:
+        texts = _new_texts(10_000)
+        while not ended.wait(5 / STORED_A_SECOND):
+            _store([next(texts) for _ in range(5)])
+        connections.close_all()
+
+    thread = threading.Thread(target=store)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _new_texts(count: int) -> Iterator[tuple[str, list[str], list[float]]]:
+    for contents, terms, vectors in Texts(seed=time.time_ns()).portions(count):
+        yield from zip(contents, terms, vectors.tolist(), strict=True)
+
+
+def _store(texts: Sequence[tuple[str, list[str], list[float]]]) -> None:
+    memories = [
+        Memory(content=content, visibility="owner", fact_key=uuid.uuid4().hex, terms=terms)
+        for content, terms, _ in texts
+    ]
+    Memory.objects.bulk_create(memories)
+    last = Message.objects.order_by("-received_at", "-order_num").first()
+    assert last is not None
+    messages = [
+        Message(
+            session_id=last.session_id,
+            chat_id=last.chat_id,
+            order_num=last.order_num + place,
+            role="user",
+            content=content,
+            timestamp=timezone.now(),
+            tokens=20,
+            terms=terms,
+        )
+        for place, (content, terms, _) in enumerate(texts, 1)
+    ]
+    Message.objects.bulk_create(messages)
+    given = [vector for _, _, vector in texts]
+    MemoryEmbedding.objects.bulk_create(
+        MemoryEmbedding(memory=row, model=MODEL, vector=vector)
+        for row, vector in zip(memories, given, strict=True)
+    )
+    MessageEmbedding.objects.bulk_create(
+        MessageEmbedding(message=row, model=MODEL, vector=vector)
+        for row, vector in zip(messages, given, strict=True)
+    )
+
+
 def main() -> None:
     """Fills, measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, parents=[KEEPING])
     parser.add_argument("--texts", type=int, default=10_000, help="memories, and messages")
-    parser.add_argument("--rounds", type=int, default=10, help="recalls of each question")
+    parser.add_argument("--rounds", type=int, default=20, help="recalls of each question")
     parser.add_argument("--beside", type=int, help="messages of other chats, added after that")
     options = parser.parse_args()
     with own_database():
-        texts = made_up(options.texts, random.Random(1))
-        chat = Chat.objects.order_by("created_at").first() or fill(list(texts))
+        chat = Chat.objects.filter(whatsapp_chat="15550100123@c.us").first()
+        if chat is None:
+            started = time.perf_counter()
+            chat = fill(options.texts)
+            filled = time.perf_counter()
+            model, _ = EmbeddingModel.objects.get_or_create(
+                model_id=MODEL,
+                defaults={
+                    "kind": "none",
+                    "dimensions": DIMENSIONS,
+                    "state": "active",
+                    "calibration_midpoint": 0.27,
+                    "calibration_slope": 10.8,
+                },
+            )
+            index_ensure(model=model)
+            built = time.perf_counter() - filled
+            print(f"filled in {filled - started:.0f} s, index of vectors in {built:.0f} s")
         print(f"{options.texts} memories and a chat of as many messages; {machine()}")
-        alone = measure_all(chat, options.rounds)
+        asked = Asked(chat)
+        measure(asked, options.rounds)
         if options.beside:
             add_beside(chat, options.beside)
             print(f"\nThe same beside {options.beside} messages of other chats; {machine()}")
-            beside = measure_all(chat, options.rounds)
-            for searched, median in beside.items():
-                print(f"{searched}: {median / alone[searched]:.2f} times the median of before")
+            measure(asked, options.rounds)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from pathlib import Path
 from uuid import UUID
 
 from measure_conversations import store
-from measure_recall import fill
 from own_database import FOLDER, own_database
+from template_texts import fill
 
 # isort: split
 

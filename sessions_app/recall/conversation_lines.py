@@ -34,8 +34,9 @@ COMPARED = 500
 
 @dataclass(frozen=True)
 class Line:
-    """One message. ``terms``: those that were looked for and that it holds. ``cosines``: None without one.
+    """One message.
 
+    ``terms``: those that were looked for and that it holds. ``cosines``: None without one.
     ``place``: that of its question for an answer, else its own.
     """
 
