@@ -29,9 +29,10 @@ Vector: TypeAlias = Sequence[float]
 
 # The number of texts in the sample. A set of no more texts is read completely.
 SAMPLE = 128
-# The number of candidates by the vector, and by each word or pair of words.
+# The number of candidates by the vector, by each word or pair of words, and by all words.
 NEAREST = 100
 HOLDING = 100
+MAX_HOLDING = 300
 # A word in more texts of the sample chooses candidates only together with another word.
 RARE = 3
 # So many words choose candidates, and pairs of so many.
@@ -148,13 +149,20 @@ def candidates_read(
     chosen = ["SELECT unnest(%s::uuid[]) AS id"]
     given: list[Any] = [list(sample.ids)]
     if not sample.complete:
+        held = []
         for forms in choosing_words(terms, sample.terms):
             holds = " AND ".join("terms && %s" for _ in forms)
-            chosen.append(
+            held.append(
                 f"(SELECT id FROM ({scope}) AS texts (id, terms, content)"
                 f" WHERE {holds} LIMIT {HOLDING})"
             )
             given += [*params, *forms]
+        if held:
+            # Those that hold most of the words come first: reading is what takes longest.
+            chosen.append(
+                f"(SELECT id FROM ({' UNION ALL '.join(held)}) AS held"
+                f" GROUP BY id ORDER BY count(*) DESC, id LIMIT {MAX_HOLDING})"
+            )
         for vector in known:
             statement, values = _nearest(texts, vector, model)
             chosen.append(statement)
