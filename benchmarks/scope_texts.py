@@ -121,7 +121,7 @@ def fill(count: int) -> Chat:
 
 def _binary(vectors: Matrix, first: int) -> bytes:
     """Return rows of a place and a vector as COPY reads them."""
-    names = [("fields", ">i2"), ("size", ">i4"), ("place", ">i4"), ("length", ">i4")]
+    names: list[Any] = [("fields", ">i2"), ("size", ">i4"), ("place", ">i4"), ("length", ">i4")]
     names += [("dimensions", ">i2"), ("unused", ">i2"), ("vector", ">f4", (DIMENSIONS,))]
     rows: Any = np.zeros(len(vectors), np.dtype(names))
     rows["fields"], rows["size"], rows["length"] = 2, 4, 4 + 4 * DIMENSIONS
