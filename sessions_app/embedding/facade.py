@@ -4,6 +4,7 @@ from sessions_app.embedding.choice import embedder, load_early
 from sessions_app.embedding.maintenance import embeddings_tend
 from sessions_app.embedding.message_vectors import (
     messages_embed,
+    messages_waiting,
     session_embed,
     vectors_abandoned,
 )
@@ -13,6 +14,7 @@ __all__ = [
     "embeddings_tend",
     "load_early",
     "messages_embed",
+    "messages_waiting",
     "session_embed",
     "vectors_abandoned",
 ]
