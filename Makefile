@@ -83,6 +83,7 @@ chaos: install-dev
 MEASURED := $(filter-out %/measure_conversations.py,$(wildcard benchmarks/measure_*.py))
 bench: install-dev
 	@for each in $(MEASURED); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	@echo "== benchmarks/suites.py"; $(BIN)/python benchmarks/suites.py --held-out
 	@if [ -n "$(CONVERSATIONS)" ]; then \
 		echo "== benchmarks/measure_conversations.py"; \
 		$(BIN)/python benchmarks/measure_conversations.py --data "$(CONVERSATIONS)"; fi

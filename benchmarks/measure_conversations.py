@@ -24,6 +24,7 @@ from own_database import own_database
 # isort: split
 
 from conversations import CATEGORIES, Conversation, Question, read_conversations
+from past_chats import conversation_store
 from pgvector.django import CosineDistance
 
 from memories_app.ranking.facade import (
@@ -38,11 +39,6 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.retrieval.message_features import BY_WORDS, WITH_VECTORS, Scorer
 from memoryproject.foundation.retrieval.subqueries import query_parts
-from sessions_app.conversations.chat_addresses import chat_for_group
-from sessions_app.conversations.conversation_message import ConversationMessage
-from sessions_app.conversations.session_lifecycle import session_end, session_start
-from sessions_app.embedding.message_vectors import session_embed
-from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, Message, MessageEmbedding
 from sessions_app.recall.conversation_lines import LINES, messages_visible
 from sessions_app.recall.facade import MESSAGES, Viewer, recall
@@ -65,26 +61,7 @@ EMBEDDER = WordLlamaEmbedder()
 
 def store(conversation: Conversation, number: int) -> tuple[Chat, list[UUID]]:
     """The conversation as a chat; the ids of its messages by the numbers of its turns."""
-    chat = chat_for_group(provider="console", number_id="", group_id=f"{number}@g.us")
-    memory = ChatMemoryService()
-    ids: list[UUID] = []
-    for session_number in sorted({turn.session for turn in conversation.turns}):
-        turns = [turn for turn in conversation.turns if turn.session == session_number]
-        session = session_start(chat=chat, now=turns[0].said_at)
-        messages = [
-            ConversationMessage(
-                role="user" if turn.text.startswith(conversation.speakers[0]) else "assistant",
-                content=turn.text,
-                timestamp=turn.said_at,
-            )
-            for turn in turns
-        ]
-        stored = memory.add_messages(conversation_id=session.pk, messages=messages)
-        ids += [message.message_id for message in stored if message.message_id]
-        session_embed(session_id=session.pk, embedder=EMBEDDER)
-        session.refresh_from_db()
-        session_end(session=session, at=turns[-1].said_at)
-    return chat, ids
+    return conversation_store(conversation, f"{number}@g.us", EMBEDDER)
 
 
 def as_in_use(question: str, chat: Chat, embedder: Embedder = EMBEDDER) -> list[UUID]:

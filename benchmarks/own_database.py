@@ -5,6 +5,7 @@ data. The folder goes at the end, unless the command line names one with ``--kee
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import platform
 import shutil
@@ -22,6 +23,8 @@ KEEPING.add_argument(
 )
 KEPT: Path | None = KEEPING.parse_known_args()[0].keep
 FOLDER = KEPT.resolve() if KEPT else Path(tempfile.mkdtemp(prefix="memory-benchmark-"))
+if KEPT is None:
+    atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 os.environ |= {
     "DATA_DIR": str(FOLDER / "data"),
     "LOG_DIR": str(FOLDER / "logs"),
@@ -52,8 +55,6 @@ def own_database() -> Iterator[None]:
     finally:
         connections.close_all()
         embedded_postgres(FOLDER / "data").release()
-        if KEPT is None:
-            shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def machine() -> str:

@@ -7,9 +7,6 @@ from dataclasses import replace
 
 from memoryproject.foundation.text.terms import MAX_TERMS, IndexedText, index_text
 
-# Kinds of answers: a tag names what a text is about, and answers nothing.
-_ANSWERS = ("?", "=")
-
 
 def memory_terms(content: str, tags: Iterable[str]) -> IndexedText:
     """Return the terms of a memory.
@@ -19,7 +16,7 @@ def memory_terms(content: str, tags: Iterable[str]) -> IndexedText:
     """
     indexed = index_text(content)
     of_tags = (term for tag in tags for term in index_text(tag).terms)
-    added = dict.fromkeys(term for term in of_tags if not term.startswith(_ANSWERS))
+    added = dict.fromkeys(term for term in of_tags)
     known = set(indexed.terms)
     terms = [*indexed.terms, *(term for term in added if term not in known)]
     return replace(indexed, terms=terms[:MAX_TERMS])

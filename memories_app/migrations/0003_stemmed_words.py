@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import migrations
 
-from memories_app.facts.facade import memory_terms
+from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
 
 BATCH = 1_000
 
@@ -25,9 +25,12 @@ def index_anew(apps: Any, schema_editor: Any) -> None:
         last = batch[-1].pk
         changed = []
         for memory in batch:
-            indexed = memory_terms(memory.content, memory.tags)
-            if (memory.terms, memory.term_count) != (indexed.terms, indexed.length):
-                memory.terms, memory.term_count = indexed.terms, indexed.length
+            indexed = index_text(memory.content)
+            known = set(indexed.terms)
+            of_tags = dict.fromkeys(term for tag in memory.tags for term in index_terms(tag))
+            terms = [*indexed.terms, *(term for term in of_tags if term not in known)][:MAX_TERMS]
+            if (memory.terms, memory.term_count) != (terms, indexed.length):
+                memory.terms, memory.term_count = terms, indexed.length
                 changed.append(memory)
         memories.bulk_update(changed, ["terms", "term_count"], batch_size=BATCH)
 

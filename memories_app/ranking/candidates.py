@@ -111,7 +111,9 @@ def sample_read(texts: Texts, terms: Sequence[QueryTerm]) -> Sample:
     if compiled is None:
         return Sample([], [])
     scope, params = compiled
-    statement = f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
+    statement = (
+        f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
+    )
     rows = _fetch(texts, statement, [_forms(terms), *params])
     return Sample([key for key, _ in rows], [held for _, held in rows])
 

@@ -12,7 +12,6 @@ from memories_app.ranking.candidates import (
     vector_literal,
 )
 from memories_app.ranking.ranking import (
-    PART_WORTH,
     Question,
     distinct_terms,
     prepare_question,
@@ -21,7 +20,6 @@ from memories_app.ranking.ranking import (
 
 __all__ = [
     "Candidates",
-    "PART_WORTH",
     "Question",
     "Sample",
     "Texts",

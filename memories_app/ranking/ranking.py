@@ -19,6 +19,7 @@ from memoryproject.foundation.integrations.embedders.coverage import embed_cover
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import (
+    PART_WORTH,
     Floats,
     chances,
     weigh_words,
@@ -26,9 +27,6 @@ from memoryproject.foundation.retrieval.relevance import (
 from memoryproject.foundation.retrieval.subqueries import QueryPart
 
 logger = logging.getLogger(__name__)
-
-# The value of an answer to one question of a message, compared with one to all of it.
-PART_WORTH = 0.95
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,9 @@ def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_])
         words = weigh_words(part.terms, sample)
         cosines = question.calibration.scaled(candidates.cosines[:, place])
         shares = words.shares(words.held_by(candidates.terms))
-        own = chances(cosines[first], shares[first], words.information)[copy_of]
+        own = chances(cosines[first], shares[first], words)[copy_of]
         worth = PART_WORTH if place else 1.0
-        scores = np.maximum(scores, worth * words.substance * own)
+        scores = np.maximum(scores, worth * own)
     return scores
 
 

@@ -29,8 +29,8 @@ KEEP = timedelta(minutes=15)
 def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP) -> dict[str, int]:
     """Make the active model's index if it is missing, and clear retired models.
 
-    Clears the models that were retired ``keep`` ago. Returns how many indexes were made, and how many
-    vectors were made and removed.
+    Clears the models that were retired ``keep`` ago. Returns how many indexes were made, and how
+    many vectors were made and removed.
 
     embedder: the active model's. While it fails, nothing is removed.
     """

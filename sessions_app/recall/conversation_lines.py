@@ -131,7 +131,7 @@ def lines_around(
         cosines: list[float | None] = [None] * len(vectors)
         for place, value in zip(columns, row[10:], strict=True):
             cosines[place] = None if value is None else round(value, 6)
-        lines.append(Line(*row[:10], cosines=cosines))
+        lines.append(Line(*(*row[:10], cosines)))
     # A session begins after those before it.
     begins: dict[UUID, datetime] = {}
     for line in lines:

@@ -10,7 +10,6 @@ from uuid import UUID
 import numpy as np
 
 from memories_app.ranking.facade import (
-    PART_WORTH,
     Candidates,
     Question,
     Sample,
@@ -27,6 +26,7 @@ from memoryproject.foundation.retrieval.message_features import (
 )
 from memoryproject.foundation.retrieval.query import text_without
 from memoryproject.foundation.retrieval.relevance import (
+    PART_WORTH,
     Floats,
     frequencies,
     weigh_words,

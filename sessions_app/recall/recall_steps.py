@@ -35,7 +35,6 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.subqueries import (
-    QueryPart,
     knows_nothing,
     query_parts,
     unquoted,
@@ -59,7 +58,7 @@ from sessions_app.recall.hits import (
     Viewer,
 )
 from sessions_app.recall.memory_labels import memory_about
-from sessions_app.recall.message_ranking import RankedLines, rank_messages, topics_of
+from sessions_app.recall.message_ranking import rank_messages, topics_of
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +93,7 @@ class Search:
         samples, lines_sample = sampled
         if not any(sample.ids for sample in (*samples, *filter(None, [lines_sample]))):
             return RecallResult([])
-        question, embedded = prepare_question(
-            parts, topics_of(parts, lines_sample), self.embedder
-        )
+        question, embedded = prepare_question(parts, topics_of(parts, lines_sample), self.embedder)
         found = _try_twice(lambda: self._memories(question, memories, samples))
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
@@ -168,9 +165,7 @@ class Search:
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
-        return _Beside.of(
-            self._memory_hits(scored, near), most=self.top_k, repeats=self.repeats
-        )
+        return _Beside.of(self._memory_hits(scored, near), most=self.top_k, repeats=self.repeats)
 
     def _memory_hits(
         self, ranked: Sequence[tuple[UUID, float]], near: dict[UUID, float]
@@ -227,9 +222,7 @@ class _Beside:
 class _Lines:
     """The messages of a chat, searched for one question."""
 
-    def __init__(
-        self, search: Search, question: Question, texts: Texts, sample: Sample
-    ) -> None:
+    def __init__(self, search: Search, question: Question, texts: Texts, sample: Sample) -> None:
         self._search = search
         self._texts = texts
         candidates = candidates_read(
@@ -262,8 +255,7 @@ class _Lines:
                 continue
             speaker = line.sender
             if not search.repeats and (
-                beside.texts.holds(content)
-                or not self._distinct.is_new(content, speaker=speaker)
+                beside.texts.holds(content) or not self._distinct.is_new(content, speaker=speaker)
             ):
                 continue
             where = {
@@ -334,9 +326,9 @@ class _Lines:
         for number, score in self._order():
             quoted = unquoted(lines[number].content)
             original = places.get(DistinctTexts.key_of(quoted))
-            if quoted != lines[number].content and original is not None:
-                if original not in self._repeated:
-                    yield original, score
+            quotes = quoted != lines[number].content
+            if quotes and original is not None and original not in self._repeated:
+                yield original, score
             yield number, score
 
     def _whole(self) -> dict[UUID, str]:

@@ -131,7 +131,7 @@ def _wanted(text: str) -> list[set[str]]:
     """Return for each significant word the index terms that match it."""
     found = []
     for term in informative_terms(query_terms(text)):
-        forms = {form for form, _ in term.alternatives if not form.startswith(LOOSE)}
+        forms = {form for form in term.forms if not form.startswith(LOOSE)}
         if forms:
             found.append(forms)
     return found

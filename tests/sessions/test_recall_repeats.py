@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.query import (
-    Scope,
-    is_informative,
-    query_terms,
-    weigh_query,
-)
-from memoryproject.foundation.retrieval.reranking import CountedTexts, match_matrix
 from memoryproject.foundation.retrieval.subqueries import knows_nothing
-from memoryproject.foundation.text.terms import index_text
-from memoryproject.foundation.text.tokenizer import Kind
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.models import Turn
 from sessions_app.recall.facade import Viewer, recall
@@ -267,28 +255,3 @@ def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
 )
 def test_only_the_same_question_repeats_the_query(query: str, text: str, new: bool) -> None:
     assert DistinctTexts(query).repeats_query(text) is not new
-
-
-WORDS = ["What", "does", "TestCorp", "owe", "5,000", "INV-17", "deliveries", "a.b@c.de", "please"]
-HEBREW = ["מה", "הסטטוס", "של", "ההזמנה", "ו־TestCorp", "שָׁלוֹם"]
-questions = st.lists(st.sampled_from(WORDS + HEBREW), min_size=1, max_size=12).map(" ".join)
-
-
-@given(questions, st.data())
-def test_no_repetition_lacks_more_words_than_those_that_are_read(
-    query: str, data: st.DataObject
-) -> None:
-    """Recall reads only lines that hold nearly all words of the question, by the index."""
-    said = data.draw(st.permutations(query.split()))[: data.draw(st.integers(1, 12))]
-    text = " ".join(["please", *said][data.draw(st.integers(0, 1)) :]) + "?"
-    distinct = DistinctTexts(query)
-    terms = query_terms(query)
-    asked = weigh_query(terms, Scope(10, 10.0, [1] * len(terms)))
-    line = CountedTexts.of([Counter(index_text(text).terms)], [10])
-    words = [kind is not Kind.SOUGHT for kind in asked.kinds]
-    lacking = int((match_matrix(asked, line)[words] <= 0).sum())
-
-    topic = [is_informative(term) for term in terms]
-    no_topic = (match_matrix(asked, line)[topic] <= 0).sum() if any(topic) else lacking
-
-    assert lacking <= distinct.most_lacking or no_topic == 0 or not distinct.repeats_query(text)

@@ -205,7 +205,7 @@ def _unit(text: str) -> _Unit:
     forms = {
         form: term.word
         for term in terms
-        for form, _weight in term.alternatives
+        for form in term.forms
         if not form.startswith(_OTHER_WORDS)
     }
     content = frozenset(term.word for term in terms) if joined.strip() else frozenset()

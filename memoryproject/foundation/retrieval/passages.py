@@ -44,7 +44,7 @@ def _shared(passage: str, forms: list[set[str]]) -> int:
 
 def _forms(term: QueryTerm) -> set[str]:
     """Return the beginnings of the words that count as this one."""
-    written = {form.lstrip("~") for form in term.forms}
+    written = {form.lstrip("~") for form in term.forms if form[0] != "@"}
     # The stem of "delivery" is "deliveri".
     stems = {form[:-1] if form.endswith("i") else form for form in written}
     return {form for form in stems if len(form) >= MIN_FORM_LENGTH} or stems

@@ -71,7 +71,8 @@ def with_words(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
     if not terms:
         return rows.none()
     for term in terms:
-        rows = rows.filter(terms__overlap=list(term.forms))
+        written = [form for form in term.forms if not form.startswith("@")]
+        rows = rows.filter(terms__overlap=written)
     return rows
 
 
@@ -99,6 +100,7 @@ def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
     found = [forms.word, "~" + forms.word]
     for form in forms.bare:
         found += [form, "~" + form]
+    found += ["@" + sound for sound in forms.sounds]
     return QueryTerm(forms.word, kind, tuple(dict.fromkeys(found)))
 
 

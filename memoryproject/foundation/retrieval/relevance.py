@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.query import QueryTerm
+from memoryproject.foundation.retrieval.query import ASKING, QueryTerm
 from memoryproject.foundation.text.tokenizer import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -47,6 +47,8 @@ PRIORS = {
 PRIOR_TEXTS = 20.0
 # With about this much information a question asks for something: "ok, thanks" has less.
 ENOUGH_INFORMATION = 1.0
+# The value of an answer to one question of a message, compared with one to all of it.
+PART_WORTH = 0.95
 # The cosine of a text on another topic: assumed where there is no second text, or no vector.
 UNKNOWN = 0.0
 # A greater lead doesn't count further.
@@ -69,6 +71,14 @@ class WeighedWords:
         """The information of all words, in nats."""
         return float(self.weights.sum())
 
+    @property
+    def only_name(self) -> bool:
+        """Return whether the question names something, and asks for nothing specific about it."""
+        kinds = [term.kind for term in self.terms]
+        informative = sum(kind in (Kind.PLAIN, Kind.COMMON) for kind in kinds)
+        asks = Kind.NAME in kinds or any(term.word in ASKING for term in self.terms)
+        return not informative or (informative == 1 and not asks)
+
     def held_by(self, texts: Sequence[Collection[str]]) -> Mask:
         """Return which text, given by its index terms, holds which word: one column for each."""
         places: dict[str, list[int]] = {}
@@ -90,9 +100,7 @@ class WeighedWords:
         return found
 
 
-def weigh_words(
-    terms: Sequence[QueryTerm], sample: Sequence[Collection[str]]
-) -> WeighedWords:
+def weigh_words(terms: Sequence[QueryTerm], sample: Sequence[Collection[str]]) -> WeighedWords:
     """Return the words with their information: by their kind, and by their rarity in a sample.
 
     The rarity is a Bayesian estimate with a prior, -log((df + m * prior) / (n + m)), so that it
@@ -133,8 +141,10 @@ class Weights:
 
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
-WITH_VECTORS = Weights(offset=-2.8, near=1.75, lead=19.4, behind=-5.9, share=3.45, told=0.024)
+WITH_VECTORS = Weights(offset=-2.95, near=1.75, lead=19.4, behind=-5.9, share=3.45, told=0.024)
 BY_WORDS = Weights(offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, told=0.026)
+# "What do we know about Zeta?" has no best answer: each text counts by itself.
+OF_NAME = Weights(offset=-3.1, near=1.75, lead=0.0, behind=0.0, share=5.4, told=0.026)
 
 
 def features_of(cosines: Floats, shares: Floats, information: float) -> Floats:
@@ -158,15 +168,17 @@ def features_of(cosines: Floats, shares: Floats, information: float) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def chances(cosines: Floats, shares: Floats, information: float) -> Floats:
+def chances(cosines: Floats, shares: Floats, words: WeighedWords) -> Floats:
     """Return for each text the probability that it is relevant to the question, in [0, 1]."""
     if not len(shares):
         return np.zeros(0)
-    features = features_of(cosines, shares, information)
+    features = features_of(cosines, shares, words.information)
     by_words = probabilities(features @ np.array(astuple(BY_WORDS)))
     with_vectors = probabilities(features @ np.array(astuple(WITH_VECTORS)))
     found: Floats = np.where(np.isnan(cosines), by_words, with_vectors)
-    return found
+    if words.only_name:
+        found = np.maximum(found, probabilities(features @ np.array(astuple(OF_NAME))))
+    return words.substance * found
 
 
 def probabilities(odds: Floats) -> Floats:

@@ -9,8 +9,16 @@ from functools import lru_cache
 
 from memoryproject.foundation.text import hebrew_words
 from memoryproject.foundation.text.hebrew import bare_forms
+from memoryproject.foundation.text.sound import sound_key
 from memoryproject.foundation.text.stems import other_stems, stem
-from memoryproject.foundation.text.tokenizer import MAX_TERM, MAX_TEXT, Token, tokenize
+from memoryproject.foundation.text.tokenizer import (
+    MAX_TERM,
+    MAX_TEXT,
+    Kind,
+    Token,
+    kind_of,
+    tokenize,
+)
 
 MAX_TERMS = 60_000
 
@@ -33,14 +41,15 @@ class IndexedText:
 class WordForms:
     """One word in the forms that are compared.
 
-    The forms are ``word`` and its ``bare`` forms: its stems, and in Hebrew the word without prefixes
-    and endings. ``parts`` find a text that holds the word; the word doesn't find a text that holds
-    only a part.
+    The forms are ``word``, its ``bare`` forms (its stems, and in Hebrew the word without prefixes
+    and endings) and its ``sounds``, by which a name is found in another script. ``parts`` find a
+    text that holds the word; the word doesn't find a text that holds only a part.
     """
 
     word: str
     bare: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    sounds: tuple[str, ...] = ()
 
 
 def index_text(text: str) -> IndexedText:
@@ -84,7 +93,9 @@ def word_forms(token: Token) -> WordForms:
         return WordForms(token.text, bare=(token.text[-_PHONE_END:],))
     if token.whole or token.script not in ("latin", "other"):
         return WordForms(token.text)
-    return _stemmed_forms(token.text, token.script, token.camel_parts)
+    # Only possible names are compared by sound.
+    named = token.script == "latin" and kind_of(token) in (Kind.PLAIN, Kind.NAME)
+    return _stemmed_forms(token.text, token.script, token.camel_parts, named)
 
 
 # As in the tokenizer.
@@ -97,17 +108,21 @@ def _forms_as_terms(token: Token) -> Iterator[str]:
     forms = word_forms(token)
     yield forms.word
     yield from ("~" + form for form in forms.bare + forms.parts)
+    yield from ("@" + sound for sound in forms.sounds)
 
 
 @lru_cache(maxsize=50_000)
 def _hebrew_forms(word: str) -> WordForms:
     # "האחריות" is no form of the word "אחרי": the remaining word must be informative.
     bare = tuple(form for form in bare_forms(word) if form not in hebrew_words.FUNCTION)
-    return WordForms(word, bare=bare)
+    sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
+    return WordForms(word, bare=bare, sounds=tuple(sounds))
 
 
 @lru_cache(maxsize=50_000)
-def _stemmed_forms(word: str, script: str, camel_parts: tuple[str, ...]) -> WordForms:
+def _stemmed_forms(word: str, script: str, camel_parts: tuple[str, ...], named: bool) -> WordForms:
     parts = tuple(dict.fromkeys(stem(part) for part in camel_parts))
     own = stem(word) if script == "latin" else word
-    return WordForms(own, bare=other_stems(word, script, own), parts=parts)
+    key = sound_key(word) if named else None
+    sounds = (key,) if key else ()
+    return WordForms(own, bare=other_stems(word, script, own), parts=parts, sounds=sounds)

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from memoryproject.foundation.text import english_words, hebrew_words, other_words
 from memoryproject.foundation.text.characters import fold, readable
-from memoryproject.foundation.text.stems import stem
 from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.stems import stem
 
 
 class Kind(Enum):

