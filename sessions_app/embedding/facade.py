@@ -1,10 +1,9 @@
 """Public face of embedding: what other packages may use."""
 
 from sessions_app.embedding.choice import embedder, load_early
-from sessions_app.embedding.maintenance import embeddings_tend
+from sessions_app.embedding.maintenance import embeddings_tend, texts_waiting
 from sessions_app.embedding.message_vectors import (
     messages_embed,
-    messages_waiting,
     session_embed,
     vectors_abandoned,
 )
@@ -14,7 +13,7 @@ __all__ = [
     "embeddings_tend",
     "load_early",
     "messages_embed",
-    "messages_waiting",
     "session_embed",
+    "texts_waiting",
     "vectors_abandoned",
 ]

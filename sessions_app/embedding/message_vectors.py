@@ -83,7 +83,7 @@ def session_embed(
     *,
     session_id: UUID,
     embedder: Embedder,
-    go_on: Callable[[UUID, int], object],
+    go_on: Callable[[UUID, int], object] = lambda _session_id, _before: None,
     before: int | None = None,
 ) -> int:
     """Make the missing vectors of a batch of a session's messages; return how many.
