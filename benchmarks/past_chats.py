@@ -20,7 +20,7 @@ from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_p
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.facade import party_of
 from sessions_app.conversations.session_lifecycle import session_end, session_start
-from sessions_app.embedding.message_vectors import session_embed
+from sessions_app.embedding.message_vectors import sessions_embed
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat
 
@@ -72,7 +72,7 @@ def conversation_store(
         ]
         stored = memory.add_messages(conversation_id=session.pk, messages=messages)
         ids += [message.message_id for message in stored if message.message_id]
-        session_embed(session_id=session.pk, embedder=embedder)
+        sessions_embed(session_ids=[session.pk], embedder=embedder, progress=lambda _: None)
         session.refresh_from_db()
         session_end(session=session, at=turns[-1].said_at)
     return chat, ids

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from own_database import own_database
 
 # isort: split
 
+from memories_app.embedding_models.facade import due_vectors_make
 from memories_app.store.remember import CREATED, NewMemory, memories_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.facade import embedder
@@ -93,6 +95,8 @@ def store(
         embedder=chosen,
         new_id=lambda: UUID(int=chance.getrandbits(128), version=4),
     )
+    # As the workers do.
+    due_vectors_make(embedder=chosen, seconds=math.inf)
     for fact, one in zip(facts, stored, strict=True):
         if one.status != CREATED:
             print(f"{fact['id']} was taken for another fact, or its newer form: {one.status}.")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from django.core.management import call_command
 from django.db import transaction
 from past_chats import chat_open, clock_at
 
+from memories_app.embedding_models.facade import due_vectors_make
 from memories_app.models import Memory
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
@@ -253,6 +255,7 @@ def public_store(texts: Sequence[str], dependencies: Dependencies) -> None:
     new = [NewMemory(content=text, visibility="public") for text in texts]
     with clock_at(BEGUN - BETWEEN):
         memories_remember(memories=new, embedder=dependencies.embedder)
+        due_vectors_make(embedder=dependencies.embedder, seconds=math.inf)
 
 
 def main() -> None:

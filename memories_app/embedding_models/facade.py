@@ -8,14 +8,20 @@ from memories_app.embedding_models.active_model import (
 )
 from memories_app.embedding_models.vectors import (
     Uncovered,
+    due_vectors_make,
     memories_embed,
     memories_lacking,
     memories_untried,
+    vector_due,
     vectors_delete,
+    vectors_due,
+    vectors_request,
+    vectors_waiting,
 )
 
 __all__ = [
     "Uncovered",
+    "due_vectors_make",
     "memories_embed",
     "memories_lacking",
     "memories_untried",
@@ -23,5 +29,9 @@ __all__ = [
     "model_first",
     "model_switch",
     "model_verify",
+    "vector_due",
     "vectors_delete",
+    "vectors_due",
+    "vectors_request",
+    "vectors_waiting",
 ]

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.dispatch import Signal
+from django.utils import timezone
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.process.narrowing import present
 
 # The embedder's own batch size.
 BATCH = 256
 DELETED_AT_ONCE = 5_000
+# Some seconds of the default embedder: then what was made is stored.
+DUE_BATCH = 64
+# A worker has its batch for so long. After a failure, or its death, the batch is due again.
+DUE_AGAIN = timedelta(minutes=2)
+# The sweep comes each minute.
+DUE_SECONDS = 45.0
+
+# Sent when memories were stored without a vector: a worker is to make it. In the transaction.
+vectors_due = Signal()
 
 Uncovered = dict[UUID, str]
 """The memories that a model doesn't cover, with their content's hash: they were tried."""
@@ -60,6 +74,62 @@ def memories_untried(*, model_id: str, uncovered: Uncovered) -> int:
     """Return how many memories lack a vector and were not tried with their current text."""
     lacking = memories_lacking(model_id).values_list("pk", "content_hash")
     return sum(uncovered.get(pk) != content_hash for pk, content_hash in lacking.iterator())
+
+
+def vector_due(memory: Memory, vector: list[float] | None) -> None:
+    """Note whether a worker is to make the memory's vector: it does if there is none yet."""
+    memory.vector_due_at = timezone.now() if vector is None else None
+
+
+def vectors_request(memories: Iterable[Memory]) -> None:
+    """Let a worker make the vectors that these memories, which are stored, wait for.
+
+    Where others waited before them, a job is queued already, or the sweep enqueues one.
+    """
+    since = min((each.vector_due_at for each in memories if each.vector_due_at), default=None)
+    if since is not None and not Memory.objects.filter(vector_due_at__lt=since).exists():
+        vectors_due.send(Memory)
+
+
+def due_vectors_make(*, embedder: Embedder, seconds: float = DUE_SECONDS) -> int:
+    """Make the vectors that memories wait for; return how many memories it looked at.
+
+    It begins no batch after so many seconds: other jobs wait, and the sweep enqueues this again.
+    Several workers never take the same memories. Raises EmbedderError; the batch is due again
+    later.
+    """
+    end = time.monotonic() + seconds
+    done = 0
+    while batch := _due_take():
+        until = present(batch[0].vector_due_at)
+        _embed(batch, embedder, {})
+        # Not those that were changed meanwhile: they wait for the vector of their new text.
+        mine = Memory.objects.filter(pk__in=[memory.pk for memory in batch], vector_due_at=until)
+        mine.update(vector_due_at=None)
+        done += len(batch)
+        if time.monotonic() >= end:
+            break
+    return done
+
+
+def _due_take() -> list[Memory]:
+    """Take a batch of the memories that wait, longest first: they are due again after a while."""
+    with transaction.atomic():
+        due = Memory.objects.filter(vector_due_at__lte=timezone.now()).order_by("vector_due_at")
+        taken = due.select_for_update(skip_locked=True, no_key=True)
+        batch = list(taken.only("pk", "content", "content_hash", "vector_due_at")[:DUE_BATCH])
+        until = timezone.now() + DUE_AGAIN
+        for memory in batch:
+            memory.vector_due_at = until
+        mine = Memory.objects.filter(pk__in=[memory.pk for memory in batch])
+        mine.update(vector_due_at=until)
+    return batch
+
+
+def vectors_waiting(before: datetime | None = None) -> int:
+    """Return how many memories wait for a vector. before: since that time or longer."""
+    waiting = Memory.objects.filter(vector_due_at__isnull=False)
+    return (waiting.filter(vector_due_at__lte=before) if before else waiting).count()
 
 
 def _embed(memories: list[Memory], embedder: Embedder, uncovered: Uncovered) -> int:

@@ -44,7 +44,8 @@ class Memory(models.Model):
     the public ones, or those of one chat. ``fact_key`` and ``likeness`` are the forms in which
     the text is compared: see ``memories_app.facts.facts``. After ``expires_at`` a memory is
     neither recalled nor listed. ``valid_from`` and ``valid_until`` say when the fact holds: see
-    ``memories_app.facts.validity``.
+    ``memories_app.facts.validity``. ``vector_due_at``: from when a worker may make its vector;
+    empty if it waits for none.
     """
 
     memory_id = models.UUIDField(
@@ -135,6 +136,7 @@ class Memory(models.Model):
         models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False
     )
     term_count = models.PositiveIntegerField(_("term count"), default=0, editable=False)
+    vector_due_at = models.DateTimeField(_("vector due at"), null=True, blank=True, editable=False)
     document = models.ForeignKey(
         "memories_app.SourceDocument",
         verbose_name=_("document"),
@@ -218,6 +220,11 @@ class Memory(models.Model):
                 fields=["expires_at"],
                 condition=Q(expires_at__isnull=False),
                 name="memories_by_expiry",
+            ),
+            models.Index(
+                fields=["vector_due_at"],
+                condition=Q(vector_due_at__isnull=False),
+                name="memories_with_vector_due",
             ),
             GinIndex(fields=["tags"], name="memory_tags"),
             # For filters by what integrations stored; only containment is asked for.

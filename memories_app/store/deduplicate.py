@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Max
 from django.utils import timezone
 
+from memories_app.embedding_models.facade import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import (
     Likeness,
@@ -184,6 +185,7 @@ class Storing:
             likeness=[*one.likeness.keys, *subject_keys(new.subject, new.speaker)],
         )
         self._created[memory.pk] = memory
+        vector_due(memory, one.vector)
         if one.vector is not None:
             self._vectors.append(
                 MemoryEmbedding(memory=memory, model=self._embedder.model_id, vector=one.vector)
@@ -264,6 +266,7 @@ class Storing:
         merged = [self._changed[memory_id] for memory_id in self._before_merge]
         Memory.objects.bulk_update(merged, [*MERGED, "terms"])
         rows_add(self._vectors)
+        vectors_request(self._created.values())
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
         before = list(self._before_merge.values())

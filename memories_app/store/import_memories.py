@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from memories_app.embedding_models.facade import vector_due, vectors_request
 from memories_app.facts.facade import fact_key, likeness_of, memory_terms
 from memories_app.models import (
     EmbeddingModel,
@@ -26,7 +27,7 @@ from memories_app.store.transfer_record import Record
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
 
 logger = logging.getLogger(__name__)
 
@@ -80,14 +81,14 @@ class MemoryImport:
         self._links.clear()
 
     def _embed(self, records: Sequence[Record]) -> None:
-        """Make the vectors that the records lack, before any transaction."""
+        """Make the vectors that few records lack, before any transaction; a worker makes many."""
         for record in records:
             self._drop_misfits(record)
         embedder = self._embedder
         if embedder is None:
             return
         bare = [record for record in records if embedder.model_id not in record.embeddings]
-        vectors = embed_covered(embedder, [record.new.content for record in bare])
+        vectors = embed_awaited(embedder, [record.new.content for record in bare])
         for record, vector in zip(bare, vectors, strict=True):
             if vector is not None:
                 record.embeddings[embedder.model_id] = vector
@@ -101,6 +102,9 @@ class MemoryImport:
 
     def _store(self, records: Sequence[Record]) -> None:
         memories = [_memory(record) for record in records]
+        if self._embedder is not None:
+            for memory, record in zip(memories, records, strict=True):
+                vector_due(memory, record.embeddings.get(self._embedder.model_id))
         # Their times of change are those of the export.
         rows_add(memories, as_given=True)
         pairs = list(zip(memories, records, strict=True))
@@ -128,6 +132,7 @@ class MemoryImport:
             if record.superseded_by is not None:
                 self._links[memory.pk] = record.superseded_by
         memories_audit([("memory.import", memory, {}) for memory in memories], self._actor)
+        vectors_request(memories)
         self._link()
 
     def _link(self) -> None:

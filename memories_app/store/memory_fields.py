@@ -6,6 +6,7 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
+from memories_app.embedding_models.facade import vector_due, vectors_request
 from memories_app.facts.facade import (
     NewMemory,
     Validity,
@@ -75,6 +76,8 @@ def content_set(memory: Memory, *, content: str, vector: list[float] | None, mod
     memory.likeness = [*likeness_of(content).keys, *kept_subject(memory.likeness)]
     terms_set(memory)
     MemoryEmbedding.objects.filter(memory=memory).delete()
+    vector_due(memory, vector)
+    vectors_request([memory])
     if vector is not None:
         MemoryEmbedding.objects.create(memory=memory, model=model_id, vector=vector)
 

@@ -17,7 +17,7 @@ from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +84,8 @@ def memories_remember(
 ) -> list[Remembered]:
     """Store up to 1,000 memories, all of them or none; return the results in the same order.
 
+    A worker makes the vectors of many: see ``embed_awaited``.
+
     before_storing: called in the transaction that stores the memories, even if none is new. If
     it raises an error, nothing is stored. Raises MemoryValidationError with every problem of
     every memory, EmbedderError, DatabaseError.
@@ -114,7 +116,7 @@ def _remember(
     duplicates = _duplicate_of(memories, keys)
     fresh = [place for place in range(len(memories)) if place not in duplicates]
     # Before the transaction, so that none is open while a provider is called.
-    vectors = embed_covered(embedder, [memories[place].content for place in fresh])
+    vectors = embed_awaited(embedder, [memories[place].content for place in fresh])
     prepared = [
         Prepared.of(memories[place], keys[place], vector)
         for place, vector in zip(fresh, vectors, strict=True)

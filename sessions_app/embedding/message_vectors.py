@@ -9,6 +9,7 @@ from functools import cache
 from uuid import UUID
 
 from django.db.models import QuerySet, Subquery, TextField, UUIDField, Value
+from django.utils import timezone
 from pgvector import Vector
 
 from memoryproject.foundation.compiled_sql import (
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 # A turn adds two messages; more are left only if the embedder failed for a while.
 LATEST = 50
+# Ten seconds of the default embedder.
 BATCH = 200
 # Across sessions: as many messages as the embedder sends at once.
 MANY = 256
@@ -77,28 +79,51 @@ def _latest() -> str:
     return compiled(lacking.order_by("order_num").values_list("pk", "content"))
 
 
-def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
-    """Make the missing vectors of all messages of a session; return how many.
+def session_embed(
+    *,
+    session_id: UUID,
+    embedder: Embedder,
+    go_on: Callable[[UUID, int], object] = lambda _session_id, _before: None,
+    before: int | None = None,
+) -> int:
+    """Make the missing vectors of a batch of a session's messages; return how many.
 
-    Newest first. Raises EmbedderError; the vectors made until then stay.
+    Newest first. go_on: called with the session and the order number of the last message where
+    there may be more: the next batch is ``before`` it. Other jobs get their turn between batches.
+
+    Raises EmbedderError; the request for vectors stays then, and the sweep enqueues it again.
     """
+    sessions = ChatSession.objects.filter(pk=session_id)
     # Before the messages are read: one that is stored from now on requests vectors again.
-    requested = ChatSession.objects.filter(pk=session_id, vectors_requested_at__isnull=False)
-    requested.update(vectors_requested_at=None)
+    sessions.filter(vectors_requested_at__isnull=False).update(vectors_requested_at=None)
     lacking = messages_lacking(Message.objects.filter(session_id=session_id), embedder.model_id)
-    lacking = lacking.order_by("-order_num").values_list("pk", "content", "order_num")
-    batch = list(lacking[:BATCH])
-    made = 0
-    while batch:
-        made += _embed({key: content for key, content, _ in batch}, embedder)
-        batch = list(lacking.filter(order_num__lt=batch[-1][2])[:BATCH])
+    if before is not None:
+        lacking = lacking.filter(order_num__lt=before)
+    newest = lacking.order_by("-order_num").values_list("pk", "content", "order_num")
+    batch = list(newest[: BATCH + 1])
+    more, batch = batch[BATCH:], batch[:BATCH]
+    requested = sessions.filter(vectors_requested_at__isnull=True)
+    try:
+        made = _embed({key: content for key, content, _ in batch}, embedder)
+    except EmbedderError:
+        requested.update(vectors_requested_at=timezone.now())
+        raise
+    if more:
+        requested.update(vectors_requested_at=timezone.now())
+        go_on(session_id, batch[-1][2])
     return made
+
+
+def messages_waiting(model_id: str) -> int:
+    """Return how many messages wait for a vector."""
+    waiting = Message.objects.filter(session__vectors_requested_at__isnull=False)
+    return messages_lacking(waiting, model_id).count()
 
 
 def vectors_abandoned(now: datetime) -> list[UUID]:
     """Return the sessions whose job was lost; it counts as enqueued again now.
 
-    A failed job isn't lost: the next message of the session requests its vectors, too.
+    So it is after a failed job: its messages still wait.
     """
     lost = ChatSession.objects.filter(vectors_requested_at__lte=now - VECTORS_LOST_AFTER)
     keys = list(lost.values_list("pk", flat=True)[:MAX_SWEPT])

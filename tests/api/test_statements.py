@@ -29,8 +29,8 @@ MAX_TO_READ = 2
 # found of memories and of messages; two that read each scope, for the first time.
 MAX_FOR_CONTEXT = 15
 # Token, embedder, the lock of the scope, known facts, mentions; memories, vectors, mentions, audit,
-# webhook endpoints; the job that seals the audit log.
-MAX_FOR_BATCH = 11
+# webhook endpoints; the job that seals the audit log; others that wait for vectors, the job for it.
+MAX_FOR_BATCH = 12
 # Token, embedder, what changed, what was found, and what recall shows of memories and of messages;
 # three that read the scope: in a transaction that has written, a scope is read anew each time.
 MAX_OF_RECALL = 9

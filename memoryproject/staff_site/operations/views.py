@@ -27,6 +27,7 @@ from memoryproject.staff_site.operations.schedules import schedules_shown
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
 from memoryproject.staff_site.operations.turn_actions import turn_take_up
 from memoryproject.staff_site.readiness import parts
+from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.media.dependencies import build_media_quota
 from sessions_app.media.facade import bytes_used, largest_chats
@@ -49,6 +50,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "alerts": alerts_open(),
         "problems": settings_in_force().count,
         "queue": queue_state(),
+        "without_vector": texts_waiting(),
         "failed": Failure.objects.count(),
         "late": [row for row in schedules.rows if row.late],
         "schedules": schedules,

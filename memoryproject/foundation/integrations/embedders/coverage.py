@@ -9,6 +9,17 @@ from collections.abc import Iterable, Sequence
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_queries
 
 MIN_COVERAGE = 0.5
+# A tenth of a second to half a second with the default embedder.
+MAX_AWAITED = 8
+
+
+def embed_awaited(embedder: Embedder, texts: Sequence[str]) -> list[list[float] | None]:
+    """Return ``embed_covered`` of a few texts, for which somebody waits; of many only None.
+
+    What is stored without a vector gets it from a worker, and is found by its words until then.
+    Raises EmbedderError.
+    """
+    return embed_covered(embedder, texts) if len(texts) <= MAX_AWAITED else [None] * len(texts)
 
 
 def embed_covered(

