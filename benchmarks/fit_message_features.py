@@ -37,6 +37,7 @@ from memoryproject.foundation.retrieval.message_features import (
     Lines,
     Scorer,
     Weights,
+    ends_as_question,
     everyday_words,
     features_of,
     speaker_named,
@@ -95,6 +96,7 @@ class Prepared:
             segments=self.segments,
             speakers=self.speakers,
             period_fits=np.array([best_fit(periods, turn.said_at.date()) for turn in turns]),
+            ask=[ends_as_question(turn.text) for turn in turns],
         )
         return Asked(features_of(question.text, words, lines), question.evidence)
 

@@ -21,6 +21,7 @@ from memoryproject.foundation.retrieval.message_features import (
     DistinctTexts,
     Lines,
     chances,
+    ends_as_question,
     everyday_words,
     features_of,
 )
@@ -91,6 +92,7 @@ def rank_messages(
                 segments=segments,
                 speakers=speakers,
                 period_fits=_period_fits(part.text, lines, now),
+                ask=[ends_as_question(line.content) for line in lines],
             ),
         )
         own = chances(features, compared=~np.isnan(cosines))

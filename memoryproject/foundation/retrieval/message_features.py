@@ -58,17 +58,19 @@ _SPEAKER = re.compile(r"\s*([^\W\d_][^\n:]{0,39}):\s")
 class Weights:
     """The weight of each kind of evidence, in log-odds a unit.
 
-    together: the share of the question's words that the line and those around it hold. topic: the
-    closeness of its vector, in log-odds. topic_around: the closeness of the vectors around it.
-    speaker: the question names its speaker. period: its date is in the period that the question
-    names.
+    own: the share of the question's words that the line holds. together: that the line and those
+    around it hold. topic: the closeness of its vector, in log-odds. topic_around: of the vectors
+    around it. speaker: the question names its speaker. period: its date is in the period that the
+    question names. asks: it is a question itself.
     """
 
+    own: float
     together: float
     topic: float
     topic_around: float
     speaker: float
     period: float
+    asks: float
 
 
 @dataclass(frozen=True)
@@ -91,16 +93,34 @@ class Scorer:
 
 # Both fitted by benchmarks/fit_message_features.py, rounded.
 WITH_VECTORS = Scorer(
-    Weights(together=5.25, topic=1.17, topic_around=1.0, speaker=2.8, period=4.4),
-    slope=0.65,
-    offset=-5.06,
+    Weights(
+        own=0.51,
+        together=5.04,
+        topic=1.08,
+        topic_around=1.2,
+        speaker=2.52,
+        period=4.5,
+        asks=-0.85,
+    ),
+    slope=0.593,
+    offset=-4.63,
 )
 # Without a vector of the question or of the line.
 BY_WORDS = Scorer(
-    Weights(together=8.3, topic=0.0, topic_around=0.0, speaker=2.85, period=4.4),
-    slope=0.67,
-    offset=-5.8,
+    Weights(
+        own=3.09,
+        together=6.66,
+        topic=0.0,
+        topic_around=0.0,
+        speaker=2.31,
+        period=4.42,
+        asks=-0.83,
+    ),
+    slope=0.582,
+    offset=-4.85,
 )
+# A line that holds so much of the question answers it, however much else a long text says.
+WHOLE_SHARE = 0.9
 
 # A word in a larger share of the lines than this says nothing about the topic of one of them, above
 # all the names of the speakers. In a few lines no word counts as everyday.
@@ -121,7 +141,7 @@ class Lines:
     of the question each holds. topics: the log-odds of each vector being about the question's
     topic, NaN without a vector (if the question itself has none, no line has). segments: lines of
     one segment are adjacent in one conversation. speakers: the name of each, "" for none.
-    period_fits: see ``best_fit``.
+    period_fits: see ``best_fit``. ask: it ends with a question mark.
     """
 
     held: Mask
@@ -129,6 +149,7 @@ class Lines:
     segments: Numbers
     speakers: Sequence[str]
     period_fits: Floats
+    ask: Sequence[bool]
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -138,191 +159,22 @@ def features_of(question: str, words: WeighedWords, lines: Lines) -> Floats:
     """Return one row for each line, with one column for each of ``NAMES``."""
     topic = np.where(np.isnan(lines.topics), UNKNOWN, lines.topics)
     columns = [
+        words.shares(lines.held),
         words.shares(_held_around(lines.held, lines.segments)),
         topic,
         _around(1 / (1 + np.exp(-topic)), lines.segments),
         _by_asked_speaker(question, lines.speakers),
         lines.period_fits,
+        np.array(lines.ask, float),
     ]
     return np.stack(columns, axis=1)
 
 
 def chances(features: Floats, *, compared: Mask) -> Floats:
-    """Return the probability of each line; ``compared``: it and the question have a vector.
-
-    A line with all words of the question answers it, however much else a long text says.
-    """
+    """Return the probability of each line; ``compared``: it and the question have a vector."""
     by_words = BY_WORDS.chances(features)
-    found: Floats = np.where(
-        compared, np.maximum(WITH_VECTORS.chances(features), by_words), by_words
-    )
+    with_vectors = WITH_VECTORS.chances(features)
+    whole = features[:, NAMES.index("own")] >= WHOLE_SHARE
+    best = np.where(whole, np.maximum(with_vectors, by_words), with_vectors)
+    found: Floats = np.where(compared, best, by_words)
     return found
-
-
-def everyday_words(terms: Sequence[QueryTerm], counts: Sequence[int], lines: int) -> set[str]:
-    """Return the informative words of a question that occur everywhere in a conversation.
-
-    ``counts`` gives the number of lines with each word, among so many ``lines``.
-    """
-    return {
-        term.word
-        for term, count in zip(terms, counts, strict=True)
-        if term.kind in (Kind.NAME, Kind.PLAIN) and count > EVERYDAY_SHARE * max(lines, FEW_LINES)
-    }
-
-
-def speaker_named(text: str) -> str:
-    """Return the speaker that a line names at its start ("Dana: hello"), "" if it names none."""
-    found = _SPEAKER.match(text)
-    return found[1].strip() if found else ""
-
-
-def _around(values: Floats, segments: Numbers) -> Floats:
-    """Return for each line the sum of the values around it, which count less with every step."""
-    total = np.zeros_like(values)
-    for step in range(1, min(REACH + 1, len(values))):
-        worth = (segments[step:] == segments[:-step]) * DECAY**step
-        total[step:] += values[:-step] * worth
-        total[:-step] += values[step:] * worth
-    return total
-
-
-def _held_around(held: Mask, segments: Numbers) -> Mask:
-    """Return for each line and word whether the line or one within ``WINDOW`` holds it."""
-    best = held.copy()
-    for step in range(1, min(WINDOW + 1, len(segments))):
-        same = (segments[step:] == segments[:-step])[:, None]
-        best[step:] |= held[:-step] & same
-        best[:-step] |= held[step:] & same
-    return best
-
-
-def _by_asked_speaker(question: str, speakers: Sequence[str]) -> Floats:
-    """Return 1.0 for the lines whose speaker the question may ask about.
-
-    The question names the line's speaker and no other one, or it doesn't ask for one speaker at
-    all. Where few lines have a speaker, those are labels, such as "Rent: 4500".
-    """
-    names = [_bare(name) for name in speakers]
-    if sum(map(bool, names)) <= SPEAKING_SHARE * len(names):
-        return np.ones(len(names))
-    words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
-    named = {name for name in names if name and _bare(name.split()[0]) in words}
-    if len(named) != 1:
-        return np.ones(len(names))
-    return np.array([float(name in named) for name in names])
-
-
-def _bare(word: str) -> str:
-    """Return the word without marks around it, and without case."""
-    return _MARKS_AROUND.sub("", word).casefold()
-
-
-# Questions that have so many of their words in common ask for the same.
-SAME_QUESTION = 0.75
-
-
-Said: TypeAlias = tuple[str, tuple[str, ...]]
-
-
-class DistinctTexts:
-    """Tells which texts say something that the question and the texts before them don't say.
-
-    A question that was asked before tells nothing: it repeats the query. The answers that were
-    given then do. The same words of two ``speaker``s are two texts.
-    """
-
-    def __init__(self, query: str = "") -> None:
-        self._query = query
-        self._query_words = frozenset(_words(query))
-        self._seen: set[Said] = set()
-        self._quoted: set[Said] = set()
-
-    @property
-    def most_lacking(self) -> float:
-        """The number of the query's words that a text that repeats it may lack."""
-        return (1 - SAME_QUESTION) * len(self._query_words)
-
-    @staticmethod
-    def key_of(text: str) -> Said:
-        """Return a key that is the same for copies of a text."""
-        return "", _written(text)
-
-    def is_new(self, text: str, *, speaker: str = "") -> bool:
-        """Return whether no text before says the same; from then on it is known."""
-        words, quoted = _said(text, speaker)
-        if self._knows(words, quoted):
-            return False
-        self._seen.add(words)
-        if quoted != words:
-            self._quoted.add(quoted)
-        return True
-
-    def holds(self, text: str, *, speaker: str = "") -> bool:
-        """Return whether the text is one of those that were new."""
-        return bool(self._seen) and self._knows(*_said(text, speaker))
-
-    def _knows(self, words: Said, quoted: Said) -> bool:
-        return words in self._seen or words in self._quoted or quoted in self._seen
-
-    def repeats_query(self, text: str) -> bool:
-        """Return whether the text asks what the query asks, and says nothing else."""
-        # A question is never much longer than its repetition.
-        if len(text) > 2 * COMPARED_LENGTH:
-            return False
-        return any(self._is_same_question(each) for each in {text, unquoted(text)})
-
-    def _is_same_question(self, text: str) -> bool:
-        # First what takes least: most lines ask nothing.
-        if not asks(text):
-            return False
-        ours, theirs = self._query_words, frozenset(_words(text))
-        shared = len(ours & theirs) / max(len(ours | theirs), 1)
-        if _numbers(ours) != _numbers(theirs) or _asked_in(text) != self._asked:
-            return False
-        # "Please remind me" adds nothing to a question.
-        return shared >= SAME_QUESTION or bool(self._asked) and only_asks(text)
-
-    @cached_property
-    def _asked(self) -> frozenset[str]:
-        return _asked_in(self._query)
-
-
-def _said(text: str, speaker: str) -> tuple[Said, Said]:
-    """Return what the speaker says in the text, and what they quote, which may be the same."""
-    words, quotation = _written(text), unquoted(text)
-    quoted = words if quotation == text else _written(quotation)
-    return (speaker, words), (speaker, quoted)
-
-
-def _written(text: str) -> tuple[str, ...]:
-    """Return the words in order, without regard to case, marks and punctuation.
-
-    Unlike a tokenizer it distinguishes spellings of one number, and takes a tenth of the time.
-    """
-    return (*_WORD.findall(fold(text[:COMPARED_LENGTH])), *_length_of_long(text))
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Return the words in order, in the spelling in which they are indexed."""
-    return (*(token.text for token in tokenize(text[:COMPARED_LENGTH])), *_length_of_long(text))
-
-
-def _asked_in(question: str) -> frozenset[str]:
-    """Return the words of a question that name its topic, and those that ask; none without a topic.
-
-    Of a long question nothing is known.
-    """
-    if len(question) > COMPARED_LENGTH:
-        return frozenset()
-    terms = query_terms(question)
-    topic = {term.word for term in terms if is_informative(term)}
-    return frozenset(topic | {term.word for term in terms if term.word in ASKING} if topic else ())
-
-
-def _length_of_long(text: str) -> tuple[str, ...]:
-    return (str(len(text)),) if len(text) > COMPARED_LENGTH else ()
-
-
-def _numbers(words: Iterable[str]) -> set[str]:
-    return {word for word in words if any(character.isdigit() for character in word)}

@@ -50,6 +50,7 @@ def chances(
         segments=np.array([line.segment for line in lines], np.int64),
         speakers=[line.speaker for line in lines],
         period_fits=np.array([line.period_fit for line in lines], dtype=float),
+        ask=[line.text.endswith("?") for line in lines],
     )
     found: list[float] = judge.chances(features_of(question, words, given_lines)).tolist()
     return found
