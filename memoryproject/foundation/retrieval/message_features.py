@@ -178,3 +178,177 @@ def chances(features: Floats, *, compared: Mask) -> Floats:
     best = np.where(whole, np.maximum(with_vectors, by_words), with_vectors)
     found: Floats = np.where(compared, best, by_words)
     return found
+
+
+def everyday_words(terms: Sequence[QueryTerm], counts: Sequence[int], lines: int) -> set[str]:
+    """Return the informative words of a question that occur everywhere in a conversation.
+
+    ``counts`` gives the number of lines with each word, among so many ``lines``.
+    """
+    return {
+        term.word
+        for term, count in zip(terms, counts, strict=True)
+        if term.kind in (Kind.NAME, Kind.PLAIN) and count > EVERYDAY_SHARE * max(lines, FEW_LINES)
+    }
+
+
+def ends_as_question(text: str) -> bool:
+    """Return whether the text ends with a question mark."""
+    return text.rstrip().endswith(("?", "؟", "？"))
+
+
+def speaker_named(text: str) -> str:
+    """Return the speaker that a line names at its start ("Dana: hello"), "" if it names none."""
+    found = _SPEAKER.match(text)
+    return found[1].strip() if found else ""
+
+
+def _around(values: Floats, segments: Numbers) -> Floats:
+    """Return for each line the sum of the values around it, which count less with every step."""
+    total = np.zeros_like(values)
+    for step in range(1, min(REACH + 1, len(values))):
+        worth = (segments[step:] == segments[:-step]) * DECAY**step
+        total[step:] += values[:-step] * worth
+        total[:-step] += values[step:] * worth
+    return total
+
+
+def _held_around(held: Mask, segments: Numbers) -> Mask:
+    """Return for each line and word whether the line or one within ``WINDOW`` holds it."""
+    best = held.copy()
+    for step in range(1, min(WINDOW + 1, len(segments))):
+        same = (segments[step:] == segments[:-step])[:, None]
+        best[step:] |= held[:-step] & same
+        best[:-step] |= held[step:] & same
+    return best
+
+
+def _by_asked_speaker(question: str, speakers: Sequence[str]) -> Floats:
+    """Return 1.0 for the lines whose speaker the question may ask about.
+
+    The question names the line's speaker and no other one, or it doesn't ask for one speaker at
+    all. Where few lines have a speaker, those are labels, such as "Rent: 4500".
+    """
+    names = [_bare(name) for name in speakers]
+    if sum(map(bool, names)) <= SPEAKING_SHARE * len(names):
+        return np.ones(len(names))
+    words = {_bare(word) for word in question.split()} | {*_WORD.findall(question.casefold())}
+    named = {name for name in names if name and _bare(name.split()[0]) in words}
+    if len(named) != 1:
+        return np.ones(len(names))
+    return np.array([float(name in named) for name in names])
+
+
+def _bare(word: str) -> str:
+    """Return the word without marks around it, and without case."""
+    return _MARKS_AROUND.sub("", word).casefold()
+
+
+# Questions that have so many of their words in common ask for the same.
+SAME_QUESTION = 0.75
+
+
+Said: TypeAlias = tuple[str, tuple[str, ...]]
+
+
+class DistinctTexts:
+    """Tells which texts say something that the question and the texts before them don't say.
+
+    A question that was asked before tells nothing: it repeats the query. The answers that were
+    given then do. The same words of two ``speaker``s are two texts.
+    """
+
+    def __init__(self, query: str = "") -> None:
+        self._query = query
+        self._query_words = frozenset(_words(query))
+        self._seen: set[Said] = set()
+        self._quoted: set[Said] = set()
+
+    @property
+    def most_lacking(self) -> float:
+        """The number of the query's words that a text that repeats it may lack."""
+        return (1 - SAME_QUESTION) * len(self._query_words)
+
+    @staticmethod
+    def key_of(text: str) -> Said:
+        """Return a key that is the same for copies of a text."""
+        return "", _written(text)
+
+    def is_new(self, text: str, *, speaker: str = "") -> bool:
+        """Return whether no text before says the same; from then on it is known."""
+        words, quoted = _said(text, speaker)
+        if self._knows(words, quoted):
+            return False
+        self._seen.add(words)
+        if quoted != words:
+            self._quoted.add(quoted)
+        return True
+
+    def holds(self, text: str, *, speaker: str = "") -> bool:
+        """Return whether the text is one of those that were new."""
+        return bool(self._seen) and self._knows(*_said(text, speaker))
+
+    def _knows(self, words: Said, quoted: Said) -> bool:
+        return words in self._seen or words in self._quoted or quoted in self._seen
+
+    def repeats_query(self, text: str) -> bool:
+        """Return whether the text asks what the query asks, and says nothing else."""
+        # A question is never much longer than its repetition.
+        if len(text) > 2 * COMPARED_LENGTH:
+            return False
+        return any(self._is_same_question(each) for each in {text, unquoted(text)})
+
+    def _is_same_question(self, text: str) -> bool:
+        # First what takes least: most lines ask nothing.
+        if not asks(text):
+            return False
+        ours, theirs = self._query_words, frozenset(_words(text))
+        shared = len(ours & theirs) / max(len(ours | theirs), 1)
+        if _numbers(ours) != _numbers(theirs) or _asked_in(text) != self._asked:
+            return False
+        # "Please remind me" adds nothing to a question.
+        return shared >= SAME_QUESTION or bool(self._asked) and only_asks(text)
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        return _asked_in(self._query)
+
+
+def _said(text: str, speaker: str) -> tuple[Said, Said]:
+    """Return what the speaker says in the text, and what they quote, which may be the same."""
+    words, quotation = _written(text), unquoted(text)
+    quoted = words if quotation == text else _written(quotation)
+    return (speaker, words), (speaker, quoted)
+
+
+def _written(text: str) -> tuple[str, ...]:
+    """Return the words in order, without regard to case, marks and punctuation.
+
+    Unlike a tokenizer it distinguishes spellings of one number, and takes a tenth of the time.
+    """
+    return (*_WORD.findall(fold(text[:COMPARED_LENGTH])), *_length_of_long(text))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words in order, in the spelling in which they are indexed."""
+    return (*(token.text for token in tokenize(text[:COMPARED_LENGTH])), *_length_of_long(text))
+
+
+def _asked_in(question: str) -> frozenset[str]:
+    """Return the words of a question that name its topic, and those that ask; none without a topic.
+
+    Of a long question nothing is known.
+    """
+    if len(question) > COMPARED_LENGTH:
+        return frozenset()
+    terms = query_terms(question)
+    topic = {term.word for term in terms if is_informative(term)}
+    return frozenset(topic | {term.word for term in terms if term.word in ASKING} if topic else ())
+
+
+def _length_of_long(text: str) -> tuple[str, ...]:
+    return (str(len(text)),) if len(text) > COMPARED_LENGTH else ()
+
+
+def _numbers(words: Iterable[str]) -> set[str]:
+    return {word for word in words if any(character.isdigit() for character in word)}
