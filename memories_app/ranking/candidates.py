@@ -110,8 +110,8 @@ class Sample:
         return len(self.ids) < SAMPLE
 
 
-def sample_read(texts: Texts, terms: Sequence[QueryTerm]) -> Sample:
-    """Read the newest texts of a set."""
+def sample_read(texts: Texts, terms: Sequence[QueryTerm], marks: Sequence[str] = ()) -> Sample:
+    """Read the newest texts of a set. ``marks``: further index terms to look for."""
     newest = texts.rows.order_by(*texts.newest)[:SAMPLE]
     compiled = _compiled(newest)
     if compiled is None:
@@ -120,7 +120,7 @@ def sample_read(texts: Texts, terms: Sequence[QueryTerm]) -> Sample:
     statement = (
         f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
     )
-    rows = _fetch(texts.rows.db, statement, [_forms(terms), *params])
+    rows = _fetch(texts.rows.db, statement, [[*_forms(terms), *marks], *params])
     return Sample([key for key, _ in rows], [held for _, held in rows])
 
 

