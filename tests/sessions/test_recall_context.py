@@ -169,7 +169,7 @@ def test_a_line_without_a_vector_is_judged_by_its_words(world: World) -> None:
     world.dependencies = replace(world.dependencies, embedder=WordLlamaEmbedder())
     debt = "Zeta Ltd חייבים לנו 5,000 שקל"
     said(world, "Dana Levi", MAY, "The courier comes tomorrow morning", debt, "I sent the plans")
-    hits = ask(world, "How much does Zeta owe us?", bar=0.7)
+    hits = ask(world, "What about Zeta?", bar=0.7)
     assert [hit.content for hit in hits] == [debt]
     assert hits[0].similarity is None
 

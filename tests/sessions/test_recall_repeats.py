@@ -97,7 +97,7 @@ def test_without_a_model_a_question_is_told_with_its_answer_or_not_at_all(world:
     world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
     world.say(CLIENT, "Can the sofa be repaired?")
     end_session(world)
-    (reply,) = world.say(CLIENT, "Which colour did I choose for the sofa?")
+    (reply,) = world.say(CLIENT, "Which colour should the sofa be?")
     assert reply.splitlines()[1:] == ["• What colour should the sofa be? Dark green, as you said."]
 
 

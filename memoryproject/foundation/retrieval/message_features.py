@@ -103,7 +103,7 @@ WITH_VECTORS = Scorer(
         asks=-0.85,
     ),
     slope=0.593,
-    offset=-4.63,
+    offset=-4.0,
 )
 # Without a vector of the question or of the line.
 BY_WORDS = Scorer(
@@ -117,7 +117,7 @@ BY_WORDS = Scorer(
         asks=-0.83,
     ),
     slope=0.582,
-    offset=-4.85,
+    offset=-4.6,
 )
 # A line that holds so much of the question answers it, however much else a long text says.
 WHOLE_SHARE = 0.9

@@ -87,7 +87,7 @@ def test_thanks_ask_for_nothing() -> None:
     assert asked.substance < 0.7
 
 
-@given(st.floats(-1, 1), st.floats(-1, 1))
+@given(st.floats(0, 1), st.floats(0, 1))
 def test_the_nearer_of_two_texts_is_never_behind(one: float, other: float) -> None:
     asked = weighed("where can I park?", [])
     near, far = chances(np.array([max(one, other), min(one, other)]), np.zeros(2), asked)
