@@ -174,7 +174,8 @@ class Search:
         ordered = newest_first(
             found.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)
         )
-        return _Beside(ordered[: self.top_k], found.texts)
+        # Of equal ones the same are chosen, however many are asked for.
+        return _Beside(sorted(ordered, key=place_of)[: self.top_k], found.texts)
 
     def _memory_hits(
         self, ranked: Sequence[tuple[UUID, float]], near: Mapping[UUID, float]

@@ -7,14 +7,17 @@ from typing import Any
 
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.models import Memory, MemoryEmbedding
+from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
 
 
-def memories_store(texts: Sequence[str], **fields: Any) -> None:
+def memories_store(
+    texts: Sequence[str], *, embedder: Embedder | None = None, **fields: Any
+) -> None:
     """``texts`` as memories of the owner, or with other ``fields``."""
-    embedder = WordLlamaEmbedder()
+    embedder = embedder or WordLlamaEmbedder()
     memories = []
     for text in texts:
         indexed = index_text(text)

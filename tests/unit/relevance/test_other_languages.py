@@ -34,8 +34,8 @@ def store() -> Store:
 @pytest.mark.parametrize(
     ("question", "fact"), [(question, fact) for fact in FACTS for question in FACTS[fact]]
 )
-def test_a_question_recalls_its_fact_alone(store: Store, question: str, fact: str) -> None:
-    assert store.recalled(question) == [fact]
+def test_a_question_recalls_its_fact_first(store: Store, question: str, fact: str) -> None:
+    assert store.recalled(question)[:1] == [fact]
 
 
 @pytest.mark.parametrize(
