@@ -49,8 +49,10 @@ PRIOR_TEXTS = 20.0
 ENOUGH_INFORMATION = 1.0
 # The value of an answer to one question of a message, compared with one to all of it.
 PART_WORTH = 0.95
-# The cosine of a text on another topic: assumed where there is no second text, or no vector.
+# The cosine of a text without a vector.
 UNKNOWN = 0.0
+# The cosine of the best of some texts on other topics: a lead over worse ones tells nothing.
+UNRELATED = 0.1
 # A greater lead doesn't count further.
 MAX_LEAD = 0.3
 
@@ -141,7 +143,7 @@ class Weights:
 
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
-WITH_VECTORS = Weights(offset=-2.95, near=1.75, lead=19.4, behind=-5.9, share=3.45, told=0.024)
+WITH_VECTORS = Weights(offset=-2.75, near=1.3, lead=20.8, behind=-6.2, share=3.43, told=0.022)
 BY_WORDS = Weights(offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, told=0.026)
 # "What do we know about Zeta?" has no best answer: each text counts by itself.
 OF_NAME = Weights(offset=-3.1, near=1.75, lead=0.0, behind=0.0, share=5.4, told=0.026)
@@ -154,9 +156,9 @@ def features_of(cosines: Floats, shares: Floats, information: float) -> Floats:
     """
     known = np.where(np.isnan(cosines), UNKNOWN, cosines)
     best = int(known.argmax())
-    second = float(np.delete(known, best).max(initial=UNKNOWN))
+    second = float(np.delete(known, best).max(initial=UNRELATED))
     lead = np.zeros(len(known))
-    lead[best] = min(known[best] - second, MAX_LEAD)
+    lead[best] = min(max(known[best] - second, 0.0), MAX_LEAD)
     columns = [
         np.ones(len(known)),
         known,
@@ -177,7 +179,10 @@ def chances(cosines: Floats, shares: Floats, words: WeighedWords) -> Floats:
     with_vectors = probabilities(features @ np.array(astuple(WITH_VECTORS)))
     found: Floats = np.where(np.isnan(cosines), by_words, with_vectors)
     if words.only_name:
-        found = np.maximum(found, probabilities(features @ np.array(astuple(OF_NAME))))
+        of_name = probabilities(features @ np.array(astuple(OF_NAME)))
+        # A name that no text holds is somebody else's.
+        named = any(term.kind is Kind.NAME for term in words.terms)
+        found = of_name if named else np.maximum(found, of_name)
     return words.substance * found
 
 
