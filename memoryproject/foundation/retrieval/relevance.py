@@ -130,8 +130,9 @@ class Weights:
     """The weight of each kind of evidence, in log-odds a unit.
 
     ``offset``: the constant. ``near``: the cosine. ``lead``: how far it is ahead of the second, for
-    the best one. ``behind``: how far it is behind the best. ``apart``: how far it stands out from
-    its scope, in standard deviations. ``share``: the share of the question's words that it holds.
+    the best one. ``behind``: how far it is behind the best. ``share``: the share of the question's
+    words that it holds. ``told``: the information of the question, in nats: "and the price?" may
+    mean anything.
     """
 
     offset: float
