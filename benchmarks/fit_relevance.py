@@ -31,6 +31,7 @@ from memoryproject.foundation.retrieval.relevance import (
     BY_WORDS,
     PART_WORTH,
     Floats,
+    Mask,
     WeighedWords,
     Weights,
     chances,
@@ -44,7 +45,7 @@ from memoryproject.foundation.text.terms import index_terms
 DATA = Path(__file__).parent / "data"
 RELEVANT, TOP_K, FIRST = 0.7, 5, 3
 RIDGE, BEST = 0.002, 12
-FALSE = 2.8 / 25
+FALSE = 3.6 / 25
 SMALL = (1, 8, 40)
 NAMES = [field.name for field in fields(Weights)]
 
@@ -61,17 +62,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question in one scope: for each of its parts the words, the cosines and the shares."""
+    """A question in one scope: for each of its parts the words, the cosines, and what is held."""
 
-    parts: Sequence[tuple[WeighedWords, Floats, Floats]]
+    parts: Sequence[tuple[WeighedWords, Floats, Mask]]
     right: np.ndarray
     weight: float
 
     def scores(self) -> Floats:
         """Return the score of each text with the weights in use."""
         scores = [
-            (PART_WORTH if place else 1.0) * chances(cosines, shares, words)
-            for place, (words, cosines, shares) in enumerate(self.parts)
+            (PART_WORTH if place else 1.0) * chances(cosines, held, words)
+            for place, (words, cosines, held) in enumerate(self.parts)
         ]
         best: Floats = np.max(scores, axis=0)
         return best
@@ -96,7 +97,7 @@ class LabelledSet:
         for part, vector in zip(self.parts[number], self.asked[number], strict=True):
             words = weigh_words(part.terms, terms[:128])
             cosines = self.vectors[list(scope)] @ vector
-            parts.append((words, cosines, words.shares(words.held_by(terms))))
+            parts.append((words, cosines, words.held_by(terms)))
         right = self.questions[number].right
         return Asked(parts, np.array([text in right for text in scope]), weight)
 
@@ -157,10 +158,11 @@ def fit(asked: Sequence[Asked], columns: Sequence[str]) -> Weights:
     for item in asked:
         if len(item.parts) > 1:
             continue
-        words, cosines, shares = item.parts[0]
+        words, cosines, held = item.parts[0]
+        shares = words.shares(held)
         best = {*np.argsort(-cosines)[:BEST].tolist(), *np.argsort(-shares)[:BEST].tolist()}
         rows = sorted(best | set(np.flatnonzero(item.right).tolist()))
-        tables.append(features_of(cosines, shares, words.information)[rows][:, chosen])
+        tables.append(features_of(cosines, held, words)[rows][:, chosen])
         answers.append(item.right[rows])
         counts.append(np.full(len(rows), item.weight))
     table, right = np.concatenate(tables), np.concatenate(answers).astype(float)
@@ -187,10 +189,10 @@ def shifted(weights: Weights, unanswered: Sequence[Asked]) -> Weights:
             float(
                 words.substance
                 * probabilities(
-                    features_of(cosines, shares, words.information) @ np.array(astuple(weights))
+                    features_of(cosines, held, words) @ np.array(astuple(weights))
                 ).max()
             )
-            for words, cosines, shares in item.parts
+            for words, cosines, held in item.parts
         )
         for item in unanswered
     ]
@@ -239,7 +241,7 @@ def main() -> None:
         if question.tuning and not question.right
     ]
     print("with vectors:", shifted(fit(asked, NAMES), unanswered))
-    words = fit(asked, ["offset", "share", "told"])
+    words = fit(asked, ["offset", "share", "unnamed", "information"])
     print("by words:", words, "in use:", BY_WORDS)
     for data in sets:
         print("\n".join(table(data)))

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="memory",
             index=models.Index(
-                condition=models.Q(("status", "active")),
+                condition=models.Q(("content_hash__gt", ""), ("status", "active")),
                 fields=["scope", "-created_at", "memory_id"],
                 name="memories_of_scope",
             ),

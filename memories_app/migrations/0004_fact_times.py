@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
             name="valid_until",
             field=models.DateTimeField(
                 blank=True,
-                help_text="The last moment at which it holds. After it, it is told as ended.",
+                help_text="The last moment at which it holds. After it, it counts as ended.",
                 null=True,
                 verbose_name="valid until",
             ),

@@ -109,7 +109,7 @@ class Memory(models.Model):
         verbose_name=_("valid until"),
         null=True,
         blank=True,
-        help_text=_("The last moment at which it holds. After it, it is told as ended."),
+        help_text=_("The last moment at which it holds. After it, it counts as ended."),
     )
     told_count = models.PositiveIntegerField(verbose_name=_("mentions"), default=1)
     last_told_at = models.DateTimeField(verbose_name=_("last mentioned"), default=timezone.now)
@@ -197,10 +197,11 @@ class Memory(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["visibility", "chat_id"]),
             models.Index(fields=["-created_at"]),
-            # Recall reads the newest of a scope.
+            # Recall reads the newest of a scope. All have a hash, and only recall says so: with old
+            # figures about the table, the planner would search it for equal facts.
             models.Index(
                 fields=["scope", "-created_at", "memory_id"],
-                condition=Q(status=MemoryStatus.ACTIVE),
+                condition=Q(status=MemoryStatus.ACTIVE, content_hash__gt=""),
                 name="memories_of_scope",
             ),
             models.Index(fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"),

@@ -86,8 +86,8 @@ def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_])
     for place, part in enumerate(question.parts):
         words = weigh_words(part.terms, sample)
         cosines = question.calibration.scaled(candidates.cosines[:, place])
-        shares = words.shares(words.held_by(candidates.terms))
-        own = chances(cosines[first], shares[first], words)[copy_of]
+        held = words.held_by(candidates.terms)
+        own = chances(cosines[first], held[first], words)[copy_of]
         worth = PART_WORTH if place else 1.0
         scores = np.maximum(scores, worth * own)
     return scores

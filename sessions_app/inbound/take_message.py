@@ -170,7 +170,8 @@ def message_take(
         return Taken("stored, not to be answered", chat, message.message_id)
     if turn.state != TurnState.PENDING:
         return Taken(_outcome(turn), chat, message.message_id, turn=turn)
-    if _resets(incoming) and "notice" not in turn.context:
+    resets = incoming.command is not None and incoming.command.name == "reset"
+    if resets and "notice" not in turn.context:
         # The session ends here and not when the answer is made, so that a message which follows at
         # once is part of the new conversation.
         session_end(session=session, at=now, actor=incoming.actor)
@@ -330,8 +331,7 @@ def _learn_language(incoming: _Incoming) -> None:
     if incoming.event.from_business:
         return
     text = command.argument if command else incoming.event.text
-    language = command.language if command else ""
-    language = language or language_of(text, chat.language)
+    language = (command.language if command else "") or language_of(text, chat.language)
     if language and language != chat.language:
         chat.language = language
         chat.save(update_fields=["language", "updated_at"])
@@ -346,10 +346,6 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
     name = profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
     return event.mentions_us or event.replies_to_us or named or quotes_our_message(event, chat)
-
-
-def _resets(incoming: _Incoming) -> bool:
-    return incoming.command is not None and incoming.command.name == "reset"
 
 
 def _take_without_memory(incoming: _Incoming, entry: Entry, *, due: bool) -> Taken:
@@ -383,7 +379,6 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
         metadata["sender_name"] = event.party.name
     if incoming.command is not None:
         metadata["command"] = incoming.command.name
-    media = event.media.as_dict() if event.media else {}
     new = NewMessage(
         role=Role.ASSISTANT if event.from_business else Role.USER,
         content=event.text,
@@ -394,7 +389,7 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
         provider=event.provider,
         number_id=event.number_id,
         provider_message_id=event.provider_message_id,
-        media=media,
+        media=event.media.as_dict() if event.media else {},
         metadata=metadata,
     )
     (message,) = incoming.rules.chat_memory.append(

@@ -124,14 +124,14 @@ def lines_around(
     literals = [vector_literal(vector) for vector in known]
     given = [list(seeds), list(forms), *literals, *params, model]
     found = fetch_by_ids(rows.db, statement, given)
-    columns = [place for place, vector in enumerate(vectors) if vector is not None]
-    lines = []
-    for row in found:
-        cosines: list[float | None] = [None] * len(vectors)
-        for place, value in zip(columns, row[10:], strict=True):
-            cosines[place] = None if value is None else round(value, 6)
-        lines.append(Line(*(*row[:10], cosines)))
-    return _in_order(lines)
+    return _in_order([Line(*row[:10], _cosines(row[10:], vectors)) for row in found])
+
+
+def _cosines(found: Sequence[float | None], vectors: Sequence[Vector | None]) -> list[float | None]:
+    """Return a cosine for each vector, of what was found for those that are known."""
+    values = iter(found)
+    cosines = [None if vector is None else next(values) for vector in vectors]
+    return [None if cosine is None else round(cosine, 6) for cosine in cosines]
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:

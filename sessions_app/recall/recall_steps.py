@@ -136,7 +136,9 @@ class Search:
         visible = self._memories_visible()
         return [
             Texts(
-                visible if scope == EVERY_SCOPE else visible.filter(scope=scope),
+                visible
+                if scope == EVERY_SCOPE
+                else visible.filter(scope=scope, content_hash__gt=""),
                 ("-created_at", "memory_id"),
                 MemoryEmbedding,
                 "memory",
@@ -294,8 +296,8 @@ class _Lines:
         question. Answers that only say that nothing is known are left out.
         """
         lines = self._ranked.lines
-        asked = {lines[number].id for number in self._repeated}
-        answers = [number for number, line in enumerate(lines) if line.answers in asked]
+        questions = {lines[number].id for number in self._repeated}
+        answers = [number for number, line in enumerate(lines) if line.answers in questions]
         if not answers:
             after = [adjacent(lines, number)[1] for number in self._repeated]
             following = {line.id for line in after if line is not None}

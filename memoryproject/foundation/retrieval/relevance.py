@@ -51,10 +51,15 @@ ENOUGH_INFORMATION = 1.0
 PART_WORTH = 0.95
 # The cosine of a text without a vector.
 UNKNOWN = 0.0
-# The cosine of the best of some texts on other topics: a lead over worse ones tells nothing.
+# The cosine of the best of many texts on other topics: a lead over worse ones tells nothing. Among
+# few it is still less surprising to lead: this is added for one, and a share of it for more.
 UNRELATED = 0.1
+UNRELATED_OF_ONE = 0.1
 # A greater lead doesn't count further.
 MAX_LEAD = 0.3
+# So many texts may lead together, each further one with less.
+LEADING = 4
+SHARED_LEAD = 0.6
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,14 @@ class WeighedWords:
         found: Floats = (held * self.weights).sum(axis=1) / self.information
         return found
 
+    def unnamed(self, held: Mask) -> Floats:
+        """Return the share of the question's names that each text lacks, in [0, 1]."""
+        names = np.array([term.kind is Kind.NAME for term in self.terms], bool)
+        if not names.any():
+            return np.zeros(len(held))
+        found: Floats = (~held[:, names]).mean(axis=1)
+        return found
+
 
 def weigh_words(terms: Sequence[QueryTerm], sample: Sequence[Collection[str]]) -> WeighedWords:
     """Return the words with their information: by their kind, and by their rarity in a sample.
@@ -129,10 +142,10 @@ def frequencies(terms: Sequence[QueryTerm], sample: Iterable[Collection[str]]) -
 class Weights:
     """The weight of each kind of evidence, in log-odds a unit.
 
-    ``offset``: the constant. ``near``: the cosine. ``lead``: how far it is ahead of the second, for
-    the best one. ``behind``: how far it is behind the best. ``share``: the share of the question's
-    words that it holds. ``told``: the information of the question, in nats: "and the price?" may
-    mean anything.
+    ``offset``: the constant. ``near``: the cosine. ``lead``: how far the best texts, if it is one
+    of them, are ahead of the next. ``behind``: how far it is behind the best. ``share``: the share of the question's
+    words that it holds. ``unnamed``: the share of the question's names that it lacks.
+    ``information``: of the question, in nats: "and the price?" may mean anything.
     """
 
     offset: float
@@ -140,42 +153,61 @@ class Weights:
     lead: float
     behind: float
     share: float
-    told: float
+    unnamed: float
+    information: float
 
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
-WITH_VECTORS = Weights(offset=-2.75, near=1.3, lead=20.8, behind=-6.2, share=3.43, told=0.022)
-BY_WORDS = Weights(offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, told=0.026)
+WITH_VECTORS = Weights(
+    offset=-3.05, near=2.73, lead=21.9, behind=-5.6, share=2.78, unnamed=-0.985, information=0.021
+)
+BY_WORDS = Weights(
+    offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026
+)
 # "What do we know about Zeta?" has no best answer: each text counts by itself.
-OF_NAME = Weights(offset=-3.1, near=1.75, lead=0.0, behind=0.0, share=5.4, told=0.026)
+OF_NAME = Weights(
+    offset=-3.1, near=1.75, lead=0.0, behind=0.0, share=5.4, unnamed=0.0, information=0.026
+)
 
 
-def features_of(cosines: Floats, shares: Floats, information: float) -> Floats:
+def features_of(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
     """Return one row for each text, with one column for each of ``Weights``.
 
-    cosines: NaN for a text without a vector. information: of the question, in nats.
+    cosines: NaN for a text without a vector. held: which text holds which of the words.
     """
     known = np.where(np.isnan(cosines), UNKNOWN, cosines)
-    best = int(known.argmax())
-    second = float(np.delete(known, best).max(initial=UNRELATED))
-    lead = np.zeros(len(known))
-    lead[best] = min(max(known[best] - second, 0.0), MAX_LEAD)
     columns = [
         np.ones(len(known)),
         known,
-        lead,
-        known[best] - known,
-        shares,
-        np.full(len(known), information),
+        _leads(known),
+        known.max() - known,
+        words.shares(held),
+        words.unnamed(held),
+        np.full(len(known), words.information),
     ]
     return np.stack(columns, axis=1)
 
 
-def chances(cosines: Floats, shares: Floats, words: WeighedWords) -> Floats:
-    """Return for each text the probability that it is relevant to the question, in [0, 1]."""
-    if not len(shares):
+def _leads(cosines: Floats) -> Floats:
+    """Return how far each text leads: those before the widest gap among the best."""
+    order = np.argsort(-cosines, kind="stable")
+    floor = UNRELATED + UNRELATED_OF_ONE / len(cosines)
+    best = np.maximum(np.append(cosines[order[: LEADING + 1]], floor), floor)[: LEADING + 1]
+    gaps = -np.diff(best) * SHARED_LEAD ** np.arange(len(best) - 1)
+    widest = int(gaps.argmax())
+    leads = np.zeros(len(cosines))
+    leads[order[: widest + 1]] = min(float(gaps[widest]), MAX_LEAD)
+    return leads
+
+
+def chances(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
+    """Return for each text the probability that it is relevant to the question, in [0, 1].
+
+    See ``features_of``.
+    """
+    if not len(cosines):
         return np.zeros(0)
-    features = features_of(cosines, shares, words.information)
+    features = features_of(cosines, held, words)
     by_words = probabilities(features @ np.array(astuple(BY_WORDS)))
     with_vectors = probabilities(features @ np.array(astuple(WITH_VECTORS)))
     found: Floats = np.where(np.isnan(cosines), by_words, with_vectors)

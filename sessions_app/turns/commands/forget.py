@@ -171,10 +171,10 @@ def _matching(turn: Turn, which: str, embedder: Embedder | None) -> Memory | Dra
 def _is_meant(memory: Memory, which: str) -> bool:
     """Return whether at least half of what the memory says is in the words."""
     terms = query_terms(memory.content)
-    said = [term for term in terms if is_informative(term) and not is_common(term.word)]
-    asked = {form for term in query_terms(which) for form in term.forms}
-    meant = [term for term in said if asked.intersection(term.forms)]
-    return bool(said) and len(meant) >= ENOUGH * len(said)
+    informative = [term for term in terms if is_informative(term) and not is_common(term.word)]
+    wanted = {form for term in query_terms(which) for form in term.forms}
+    meant = [term for term in informative if wanted.intersection(term.forms)]
+    return bool(informative) and len(meant) >= ENOUGH * len(informative)
 
 
 def _near(turn: Turn, which: str, embedder: Embedder) -> list[Memory]:

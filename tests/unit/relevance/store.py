@@ -38,8 +38,8 @@ class Store:
         best = np.zeros(len(self.texts))
         for place, (part, vector) in enumerate(zip(parts, vectors, strict=True)):
             words = weigh_words(part.terms, self._terms)
-            shares = words.shares(words.held_by(self._terms))
-            own = chances(self._vectors @ np.array(vector), shares, words)
+            held = words.held_by(self._terms)
+            own = chances(self._vectors @ np.array(vector), held, words)
             best = np.maximum(best, (PART_WORTH if place else 1.0) * own)
         scored = zip(best.tolist(), self.texts, strict=True)
         return sorted(scored, key=lambda item: -item[0])

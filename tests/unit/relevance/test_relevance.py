@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import (
+    Mask,
     WeighedWords,
     chances,
     frequencies,
@@ -30,13 +31,17 @@ def share(question: str, text: str, sample: list[str] | None = None) -> float:
     return float(found.shares(found.held_by([index_terms(text)]))[0])
 
 
+def nothing(asked: WeighedWords, number: int) -> Mask:
+    return np.zeros((number, len(asked.terms)), bool)
+
+
 @given(words | st.text(max_size=60), st.lists(st.tuples(words, cosines), max_size=12))
 def test_no_text_has_a_chance_outside_of_0_and_1(
     question: str, pairs: list[tuple[str, float]]
 ) -> None:
     asked = weighed(question, [text for text, _ in pairs])
     held = asked.held_by([index_terms(text) for text, _ in pairs])
-    found = chances(np.array([near for _, near in pairs]), asked.shares(held), asked)
+    found = chances(np.array([near for _, near in pairs]), held, asked)
 
     assert len(found) == len(pairs)
     assert all(0 <= chance <= 1 for chance in found)
@@ -78,7 +83,7 @@ def test_grammar_hardly_counts() -> None:
 def test_an_empty_question_finds_nothing() -> None:
     asked = weighed("", ["TestCorp"])
 
-    assert chances(np.array([0.9]), asked.shares(asked.held_by([["testcorp"]])), asked) == [0.0]
+    assert chances(np.array([0.9]), asked.held_by([["testcorp"]]), asked) == [0.0]
 
 
 def test_thanks_ask_for_nothing() -> None:
@@ -90,17 +95,43 @@ def test_thanks_ask_for_nothing() -> None:
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_the_nearer_of_two_texts_is_never_behind(one: float, other: float) -> None:
     asked = weighed("where can I park?", [])
-    near, far = chances(np.array([max(one, other), min(one, other)]), np.zeros(2), asked)
+    near, far = chances(np.array([max(one, other), min(one, other)]), nothing(asked, 2), asked)
 
     assert near >= far
 
 
 def test_a_lead_counts() -> None:
     asked = weighed("where can I park?", [])
-    alone = chances(np.array([0.4, 0.05]), np.zeros(2), asked)[0]
-    beside = chances(np.array([0.4, 0.38]), np.zeros(2), asked)[0]
+    alone = chances(np.array([0.4, 0.05]), nothing(asked, 2), asked)[0]
+    beside = chances(np.array([0.4, 0.38]), nothing(asked, 2), asked)[0]
 
     assert alone > beside
+
+
+def test_several_answers_lead_together() -> None:
+    asked = weighed("which cities did we send it to?", [])
+    three = chances(np.array([0.5, 0.49, 0.48, 0.05]), nothing(asked, 4), asked)
+    without = chances(np.array([0.5, 0.49, 0.48, 0.47, 0.46, 0.45]), nothing(asked, 6), asked)
+
+    assert three[2] > without[0]
+    assert three[3] < without[5]
+
+
+def test_a_lead_among_few_texts_counts_less() -> None:
+    asked = weighed("where can I park?", [])
+    many = chances(np.array([0.3] + [0.0] * 20), nothing(asked, 21), asked)[0]
+    few = chances(np.array([0.3]), nothing(asked, 1), asked)[0]
+
+    assert few < many
+
+
+def test_a_text_without_the_name_asked_for_answers_less() -> None:
+    asked = weighed("what is the phone of Liora?", [])
+    texts = [index_terms("the phone of Liora"), index_terms("the phone of Dana")]
+    hers, other = chances(np.array([0.4, 0.4]), asked.held_by(texts), asked)
+
+    assert asked.unnamed(asked.held_by(texts)).tolist() == [0.0, 1.0]
+    assert hers > 0.7 > other
 
 
 def test_frequencies_count_texts_not_words() -> None:

