@@ -18,8 +18,8 @@ from memories_app.embedding_models.facade import vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.integration_events import passages_created
 
-# By the time of its creation a passage is listed.
-TIMES = ("created_at", "last_told_at")
+# By the time of its creation a passage is listed. Older records lack the last one.
+TIMES = ("created_at", "last_told_at", "said_at")
 
 
 class SameFile(TypedDict):
@@ -34,7 +34,7 @@ class SameFile(TypedDict):
     created_at: str
     source_message_id: str | None
     uploaded_by: str
-    passages: dict[str, tuple[str, bool, str, str]]
+    passages: dict[str, tuple[Any, ...]]
 
 
 def same_files_record(*, from_chat: UUID, to_chat: UUID) -> list[SameFile]:
@@ -126,7 +126,7 @@ def _copies(
             continue
         passage = copy(there)
         passage.pk, passage.pinned = UUID(known[0]), known[1]
-        for name, value in zip(TIMES, known[2:], strict=True):
+        for name, value in zip(TIMES, known[2:], strict=False):
             setattr(passage, name, parse_datetime(value))
         passage.document, passage.chat_id = document, document.chat_id
         passage.source_message_id = document.source_message_id

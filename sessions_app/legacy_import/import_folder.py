@@ -154,13 +154,21 @@ class FolderImport:
         if self.embedder is None or self.dry_run:
             return
         try:
-            made = session_embed(session_id=stored.session.pk, embedder=self.embedder)
+            self._embed_all(stored.session.pk, self.embedder)
         except EmbedderError as error:
             self.embedder = None
             text = "Messages have no vectors yet, import again to make them: %s"
             self.report.warn("no_vectors", text, error)
-        else:
-            self.report.vectors += made
+
+    def _embed_all(self, session_id: UUID, embedder: Embedder) -> None:
+        rest: list[int | None] = [None]
+        while rest:
+            self.report.vectors += session_embed(
+                session_id=session_id,
+                embedder=embedder,
+                before=rest.pop(),
+                go_on=lambda _session_id, before: rest.append(before),
+            )
 
 
 def _incoming(session: LegacySession, entry: Entry, found: Gathered) -> Incoming:

@@ -73,13 +73,14 @@ COPIES = 100
 
 @dataclass(frozen=True)
 class Search:
-    """The arguments of ``recall``."""
+    """The arguments of ``recall``. ``least``: the score of the texts that are searched for."""
 
     query: str
     viewer: Viewer
     embedder: Embedder
     top_k: int
     min_similarity: float
+    least: float
     sources: Collection[str]
     messages_where: Q | None
     left_out: LeftOut | None
@@ -113,6 +114,7 @@ class Search:
             failed |= lines is None
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
         best = sorted(hits, key=place_of)[: self.top_k]
+        best = [hit for hit in best if hit.score >= self.min_similarity] or best[:1]
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
@@ -165,7 +167,7 @@ class Search:
             ]
         )
         scores = rank(question, candidates, sampled)
-        rows = [row for row, score in enumerate(scores) if score >= self.min_similarity]
+        rows = [row for row, score in enumerate(scores) if score >= self.least]
         rows.sort(key=lambda row: (-scores[row], candidates.ids[row]))
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
@@ -270,7 +272,7 @@ class _Lines:
         """Return the relevant lines with their scores, best first, of equal ones the earliest."""
         scores = self._scores
         relevant = [
-            number for number in range(len(scores)) if scores[number] >= self._search.min_similarity
+            number for number in range(len(scores)) if scores[number] >= self._search.least
         ]
         relevant.sort(key=lambda number: (-scores[number], self._ranked.lines[number].said_at))
         return [(number, scores[number]) for number in relevant]

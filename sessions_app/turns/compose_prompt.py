@@ -115,20 +115,19 @@ def recall_for_prompt(
     user_role: str,
     history: History | None,
     dependencies: Dependencies,
-    min_similarity: float | None = None,
+    nearest: float | None = None,
 ) -> RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
-    ``min_similarity``: None for that of the rules.
+    ``nearest``: see ``recall``.
     """
-    if min_similarity is None:
-        min_similarity = dependencies.rules.min_similarity
     return recall(
         query=query,
         viewer=Viewer(user_role, chat_id),
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
-        min_similarity=min_similarity,
+        min_similarity=dependencies.rules.min_similarity,
+        nearest=nearest,
         left_out=None if history is None else messages_left_out(history),
     )
 

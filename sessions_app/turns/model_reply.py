@@ -194,18 +194,15 @@ def _recall(
 ) -> RecallResult:
     if history is None or not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
-    least = dependencies.rules.min_similarity
     offers_nearest = is_offline(dependencies.chat_model) and asks_in_words(text)
-    found = recall_for_prompt(
+    return recall_for_prompt(
         text,
         chat_id=turn.chat_id,
         user_role=reading_role(turn.user_role, turn.context),
         history=history,
         dependencies=dependencies,
-        min_similarity=min(least, NEAREST_SIMILARITY) if offers_nearest else least,
+        nearest=NEAREST_SIMILARITY if offers_nearest else None,
     )
-    fitting = [hit for hit in found.hits if hit.score >= least]
-    return replace(found, hits=fitting or found.hits[:1])
 
 
 def _nearest(completion: Completion, turn: Turn) -> str:

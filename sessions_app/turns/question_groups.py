@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from sessions_app.turns.questions import CONCEPT, VARIANT, Question, QuestionGroup, folded_question
+from sessions_app.turns.questions import VARIANT, Question, QuestionGroup, folded_question
 
 # Questions are about one topic if their vectors say so with this probability, or if so much of
 # their words, by weight, is in the other one. Tried out on questions to shops in both languages.
 MIN_PROBABILITY = 0.7
 MIN_SHARED = 0.45
-# A concept stands for words of one meaning, in both languages.
-CONCEPT_WEIGHT = 1.5
 # As if so many more questions were there: of a few, no word is rare.
 SMOOTHING = 20
 
@@ -99,7 +97,6 @@ def _shared_words(questions: Sequence[Question]) -> Floats:
     whole = np.full(len(questions), 1e-6, dtype=np.float32)
     for word, places in own.items():
         weight = math.log(1 + (len(questions) + SMOOTHING) / (len(places) + 1))
-        weight *= CONCEPT_WEIGHT if word.startswith(CONCEPT) else 1
         whole[places] += weight
         shared[np.ix_(places, forms[word])] += weight
     shares = shared / whole[:, None]

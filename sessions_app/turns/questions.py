@@ -12,8 +12,8 @@ from uuid import UUID
 from memories_app.facts.facade import shape_of
 from memoryproject.foundation.text.characters import fold
 
-# How terms of the index begin that stand for words of one meaning, and for forms of a word.
-CONCEPT, VARIANT = "=", "~"
+# How terms of the index begin that stand for forms of a word.
+VARIANT = "~"
 _PUNCTUATION = re.compile(r"\W+")
 
 
@@ -33,8 +33,7 @@ class Question:
     @cached_property
     def words(self) -> set[str]:
         """The words that tell what it is about; none for small talk."""
-        concepts = {term for term in self.terms if term.startswith(CONCEPT)}
-        return concepts | shape_of(self.text).words
+        return shape_of(self.text).words
 
 
 @dataclass(frozen=True)

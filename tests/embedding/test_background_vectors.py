@@ -65,7 +65,7 @@ def test_many_memories_are_found_by_words_at_once_and_by_meaning_later() -> None
     store(BALLET, *(f"Crate {number} is in the van" for number in range(MAX_AWAITED)))
     assert not MemoryEmbedding.objects.exists()
     assert found("When does the ballet begin?")[0] == BALLET
-    assert BALLET not in found("kids dancing lesson")
+    assert found("kids dancing lesson")[0] != BALLET
 
     assert embed_memories() == MAX_AWAITED + 1
 

@@ -408,7 +408,7 @@ MORE = [
     ('Моя дочь аллергик', 'Дочь Даны аллергик', '', 'review'),
     ('Думаю, у меня аллергия на мёд', 'У Даны аллергия на мёд', 'у меня аллергия на мёд', 'review'),
     ('Никогда не курила', 'Дана курила', 'курила', 'review'),
-    ('Называй меня Королём', 'Дану называют Королём', 'Называй меня Королём', 'review'),
+    ('Называй меня Королём', 'Дану называют Королём', 'Называй меня Королём', 'active'),
     ('I have been a customer since 2019', 'Dana has been a customer since 2019', '', 'active'),
     ('My wife and I have 3 kids', 'Dana and her wife have 3 kids', '', 'active'),
     ("I'm a teacher at the school on Ben Yehuda street", 'Dana is a teacher at the school on Ben Yehuda street', '', 'active'),

@@ -88,4 +88,4 @@ def test_ac_memory_003_four_of_five_that_are_recalled_by_default_are_right(
     assert fitted.recall >= 0.70
     assert held_out.recall >= 0.65
     unanswerable = fitted.unanswerable + held_out.unanswerable
-    assert (fitted.silent + held_out.silent) / unanswerable >= 0.9
+    assert (fitted.silent + held_out.silent) / unanswerable >= 0.8

@@ -53,7 +53,7 @@ def test_a_memory_made_private_after_it_was_ranked_is_not_recalled(world: World)
     assert found(world, CLIENT, "Where is the spare key?") == [FACT]
 
     with right_after(
-        'array_to_string("memories_app_memory"',
+        "WITH chosen",
         lambda: memory_set_visibility(
             memory_id=Memory.objects.get().pk, visibility="owner", actor=SYSTEM
         ),
@@ -68,7 +68,7 @@ def test_a_message_taken_back_after_it_was_ranked_is_not_recalled(world: World) 
     assert found(world, CLIENT, "Who keeps parrots?") == [SAID]
 
     with right_after(
-        'array_to_string("sessions_app_message"',
+        "WITH around",
         lambda: message_revoke(
             message=Message.objects.get(content=SAID),
             chat_memory=world.rules.chat_memory,

@@ -36,6 +36,9 @@ def post_status(live: Stage, answer: str, status: str) -> None:
 
 def test_killed_during_recall(live: Stage) -> None:
     phone = new_phone()
+    # Where nothing is known, nothing is searched for.
+    live.post.say(phone, "/remember The pool opens at eight")
+    (confirmed,) = live.wait_for_answers(phone, 1)
     hold = live.openai.hold_embedding("killed in recall")
     live.post.say(phone, "killed in recall")
     wait_until(lambda: hold.reached, "the text's vector is asked for")
@@ -43,8 +46,8 @@ def test_killed_during_recall(live: Stage) -> None:
     kill_worker_in(live, phone)
     hold.release()
 
-    assert live.wait_for_answers(phone, 1) == ["answer to: killed in recall"]
-    (turn,) = live.database.turns(f"{phone}@c.us")
+    assert live.wait_for_answers(phone, 2) == [confirmed, "answer to: killed in recall"]
+    *_, turn = live.database.turns(f"{phone}@c.us")
     assert (turn["state"], turn["attempts"]) == ("sent", 2)
 
 

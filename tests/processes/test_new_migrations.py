@@ -29,7 +29,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("sessions_app", "0001_initial")]
+    dependencies = [("sessions_app", "LAST")]
     operations = [
         migrations.AddField(
             "message", "mood", models.CharField(max_length=20, default="", db_default="")
@@ -61,9 +61,10 @@ def next_version(folder: Path) -> None:
     package = folder / "next_migrations"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "0002_next.py").write_text(NEXT)
-    first = REPOSITORY / "sessions_app" / "migrations" / "0001_initial.py"
-    (package / first.name).write_text(first.read_text())
+    ours = sorted((REPOSITORY / "sessions_app" / "migrations").glob("[0-9]*.py"))
+    for each in ours:
+        (package / each.name).write_text(each.read_text())
+    (package / "9999_next.py").write_text(NEXT.replace("LAST", ours[-1].stem))
 
 
 def migrate(live: Stage, folder: Path) -> None:

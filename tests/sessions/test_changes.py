@@ -228,8 +228,8 @@ def test_a_caption_goes_to_the_model_with_its_kind(world: World) -> None:
 def test_a_long_revoked_text_is_gone_from_beside_what_was_recalled(world: World) -> None:
     secret = message_from(CLIENT, "the safe is behind the picture " + "and so on " * 40)
     world.with_chat_memory(limits=Limits(client=30))
-    world.say(CLIENT, "My locksmith is called Benny Example")
-    world.receive(secret)
+    # The answers stand behind the message that they answer.
+    world.receive(secret, message_from(CLIENT, "My locksmith is called Benny Example"))
     world.work()
     for place in range(4):
         world.say(CLIENT, f"Something else, number {place}, long enough to leave the window")

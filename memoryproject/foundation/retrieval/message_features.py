@@ -103,7 +103,7 @@ WITH_VECTORS = Scorer(
         asks=-0.85,
     ),
     slope=0.593,
-    offset=-4.0,
+    offset=-3.8,
 )
 # Without a vector of the question or of the line.
 BY_WORDS = Scorer(

@@ -143,9 +143,9 @@ class Weights:
     """The weight of each kind of evidence, in log-odds a unit.
 
     ``offset``: the constant. ``near``: the cosine. ``lead``: how far the best texts, if it is one
-    of them, are ahead of the next. ``behind``: how far it is behind the best. ``share``: the share of the question's
-    words that it holds. ``unnamed``: the share of the question's names that it lacks.
-    ``information``: of the question, in nats: "and the price?" may mean anything.
+    of them, are ahead of the next. ``behind``: how far it is behind the best. ``share``: the share
+    of the question's words that it holds. ``unnamed``: the share of the question's names that it
+    lacks. ``information``: that of the question, in nats: "and the price?" may mean anything.
     """
 
     offset: float

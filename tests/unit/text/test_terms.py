@@ -91,7 +91,6 @@ def test_long_texts_are_bounded(piece: str) -> None:
         ("товары", "ТОВАРЫ"),
         ("公司", "我的公司很好"),
         ("كتاب", "كِتَاب"),
-        ("haircut", "מחיר תספורת"),
     ],
 )
 def test_a_word_is_found_in_another_form(question: str, text: str) -> None:
@@ -104,7 +103,6 @@ def test_a_word_is_found_in_another_form(question: str, text: str) -> None:
         ("INV-001", "INV-014"),
         ("+972501234567", "my number is 050-1234568"),
         ("501234567", "see 1234567"),
-        ("accountant", "bank account"),
         ("5000", "50000"),
         ("Test", "Best"),
         ("Acme", "Apex"),
