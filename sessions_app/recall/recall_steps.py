@@ -271,9 +271,7 @@ class _Lines:
     def _order(self) -> list[tuple[int, float]]:
         """Return the relevant lines with their scores, best first, of equal ones the earliest."""
         scores = self._scores
-        relevant = [
-            number for number in range(len(scores)) if scores[number] >= self._search.least
-        ]
+        relevant = [number for number in range(len(scores)) if scores[number] >= self._search.least]
         relevant.sort(key=lambda number: (-scores[number], self._ranked.lines[number].said_at))
         return [(number, scores[number]) for number in relevant]
 
