@@ -31,8 +31,8 @@ from django.utils import timezone
 from scope_texts import DIMENSIONS, MODEL, Texts, add_beside, beside, fill, word_of
 
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search.facade import index_ensure
 from memoryproject.foundation.integrations.embedders.base import Calibration
+from sessions_app.embedding.maintenance import indexes_ensure
 from sessions_app.models import Chat, Message, MessageEmbedding
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 
@@ -218,9 +218,9 @@ def main() -> None:
                     "calibration_slope": 10.8,
                 },
             )
-            index_ensure(model=model)
+            indexes_ensure(model)
             built = time.perf_counter() - filled
-            print(f"filled in {filled - started:.0f} s, index of vectors in {built:.0f} s")
+            print(f"filled in {filled - started:.0f} s, indexes of vectors in {built:.0f} s")
         print(f"{options.texts} memories and a chat of as many messages; {machine()}")
         asked = Asked(chat)
         measure(asked, options.rounds)

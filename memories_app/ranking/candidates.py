@@ -38,6 +38,10 @@ RARE = 3
 # So many words choose candidates, and pairs of so many.
 MAX_CHOOSING = 12
 MAX_PAIRED = 5
+# A set of no more texts is searched exactly. So is a larger one that has few of all vectors: an
+# index would read past those of others.
+EXACTLY = 5_000
+MIN_SHARE = 0.05
 # Characters of each text that are read to compare it with others.
 COMPARED = 500
 
@@ -52,6 +56,8 @@ _BY_INDEXES = (
     "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"
     " SET LOCAL enable_seqscan = off; "
 )
+# About how many rows a table has.
+_ABOUT = "(SELECT reltuples FROM pg_class WHERE oid = %s::regclass)"
 
 
 @dataclass(frozen=True)
@@ -99,10 +105,14 @@ def joined(parts: Sequence[Candidates]) -> tuple[Candidates, NDArray[np.bool_]]:
 
 @dataclass(frozen=True)
 class Sample:
-    """The newest texts of a set, with the index terms of the question that each holds."""
+    """The newest texts of a set, with the index terms of the question that each holds.
+
+    ``by_index``: whether the nearest vectors of the set are found by their index.
+    """
 
     ids: Sequence[UUID]
     terms: Sequence[Collection[str]]
+    by_index: bool = False
 
     @property
     def complete(self) -> bool:
@@ -121,7 +131,23 @@ def sample_read(texts: Texts, terms: Sequence[QueryTerm], marks: Sequence[str] =
         f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
     )
     rows = _fetch(texts.rows.db, statement, [[*_forms(terms), *marks], *params])
-    return Sample([key for key, _ in rows], [held for _, held in rows])
+    is_large = len(rows) == SAMPLE and _needs_index(texts)
+    return Sample([key for key, _ in rows], [held for _, held in rows], is_large)
+
+
+def _needs_index(texts: Texts) -> bool:
+    """Return whether a set is large, and has enough of all vectors for their index."""
+    scope, params = _compiled(texts.rows.order_by()) or ("", ())
+    some = f"SELECT FROM ({scope}) AS texts (id, terms, content) LIMIT {EXACTLY + 1}"
+    statement = f"SELECT count(*), {_ABOUT} FROM ({some}) AS counted"
+    table = texts.vectors._meta.db_table
+    ((number, vectors),) = _fetch(texts.rows.db, statement, [table, *params])
+    if number <= EXACTLY or vectors * MIN_SHARE <= EXACTLY:
+        return bool(number > EXACTLY)
+    with connections[texts.rows.db].cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {scope}", params)
+        (plan,) = cursor.fetchone()
+    return bool(plan[0]["Plan"]["Plan Rows"] >= vectors * MIN_SHARE)
 
 
 def held_terms(column: str) -> str:
@@ -164,7 +190,7 @@ def candidates_read(
                 f" GROUP BY id ORDER BY count(*) DESC, id LIMIT {MAX_HOLDING})"
             )
         for vector in known:
-            statement, values = _nearest(texts, vector, model)
+            statement, values = _nearest(texts, vector, model, by_index=sample.by_index)
             chosen.append(statement)
             given += values
     distances = "".join(", 1 - (near.vector <=> %s::vector)" for _ in known)
@@ -214,10 +240,11 @@ def choosing_words(
     return rare + pairs or [[own] for own in forms[:1]]
 
 
-def _nearest(texts: Texts, vector: Vector, model: str) -> tuple[str, list[Any]]:
+def _nearest(texts: Texts, vector: Vector, model: str, *, by_index: bool) -> tuple[str, list[Any]]:
     """Return the statement of the texts with the nearest vectors."""
     table = texts.vectors._meta.db_table
-    cast = cast_of(len(vector))
+    cast = cast_of(len(vector), texts.vectors) if by_index else None
+    # Without the cast of an index the search is exact.
     near = "near.vector" if cast is None else f"near.vector::{cast}"
     compiled = _compiled(texts.rows.order_by())
     scope, params = compiled if compiled else ("", ())

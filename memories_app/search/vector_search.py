@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, connections, transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
@@ -42,20 +42,26 @@ class IndexState:
     valid: bool
 
 
-def cast_of(dimensions: int) -> str | None:
-    """Return the type to which the index casts a model's vectors; None if there can't be one."""
-    if dimensions <= MAX_VECTOR_DIMENSIONS:
+def cast_of(dimensions: int, table: type[Model] = MemoryEmbedding) -> str | None:
+    """Return the type to which the index casts a model's vectors; None if there can't be one.
+
+    That of memories was made with whole numbers where they fit. Those of other texts need half the
+    room: they only choose candidates, whose similarity is computed from the whole numbers.
+    """
+    if dimensions <= MAX_VECTOR_DIMENSIONS and table is MemoryEmbedding:
         return f"vector({dimensions})"
     return f"halfvec({dimensions})" if dimensions <= MAX_HALFVEC_DIMENSIONS else None
 
 
-def index_name(model_id: str) -> str:
-    """Name the index by the model's id alone, so that a restored database can't mix up models."""
-    return f"memory_vectors_{hashlib.sha256(model_id.encode()).hexdigest()[:16]}"
+def index_name(model_id: str, table: type[Model] = MemoryEmbedding) -> str:
+    """Name the index by the model's id, so that a restored database can't mix up models."""
+    texts = "memory" if table is MemoryEmbedding else "message"
+    return f"{texts}_vectors_{hashlib.sha256(model_id.encode()).hexdigest()[:16]}"
 
 
-def index_state(model_id: str) -> IndexState:
-    name = index_name(model_id)
+def index_state(model_id: str, table: type[Model] = MemoryEmbedding) -> IndexState:
+    """Return the state of the index of a model's vectors in the table."""
+    name = index_name(model_id, table)
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)::oid",
@@ -65,19 +71,19 @@ def index_state(model_id: str) -> IndexState:
     return IndexState(name, found is not None, bool(found and found[0]))
 
 
-def index_ensure(*, model: EmbeddingModel) -> bool:
+def index_ensure(*, model: EmbeddingModel, table: type[Model] = MemoryEmbedding) -> bool:
     """Create the model's index unless a valid one exists; return whether it was created.
 
-    Outside a transaction, writers and searches continue during the build. In a transaction the
-    build locks them out.
+    table: that of the vectors, of memories or of messages. Outside a transaction, writers and
+    searches continue during the build. In a transaction the build locks them out.
     """
-    cast = cast_of(model.dimensions)
-    state = index_state(model.model_id)
+    cast = cast_of(model.dimensions, table)
+    state = index_state(model.model_id, table)
     if state.valid or cast is None:
         return False
     if state.exists:
         logger.warning("The index %s is not whole: it is made again.", state.name)
-        index_drop(model_id=model.model_id)
+        index_drop(model_id=model.model_id, table=table)
     ops = "vector_cosine_ops" if cast.startswith("vector") else "halfvec_cosine_ops"
     statement = sql.SQL(
         "CREATE INDEX {concurrently} {name} ON {table} USING hnsw ((vector::{cast}) {ops})"
@@ -85,26 +91,26 @@ def index_ensure(*, model: EmbeddingModel) -> bool:
     ).format(
         concurrently=_concurrently(),
         name=sql.Identifier(state.name),
-        table=sql.Identifier(MemoryEmbedding._meta.db_table),
+        table=sql.Identifier(table._meta.db_table),
         cast=sql.SQL(cast),
         ops=sql.SQL(ops),
         effort=sql.Literal(EF_CONSTRUCTION),
         model=sql.Literal(model.model_id),
     )
     logger.info("The index %s of %s is being made.", state.name, model.model_id)
-    with connection.cursor() as cursor, _for_building(cursor, model):
+    with connection.cursor() as cursor, _for_building(cursor, model, table):
         cursor.execute(statement)
     return True
 
 
 @contextmanager
-def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
+def _for_building(cursor: Any, model: EmbeddingModel, table: type[Model]) -> Iterator[None]:
     """Set the memory for the graph and build without parallel workers.
 
     Parallel workers would take the cores that answer requests, and they need shared memory,
     which containers have little of.
     """
-    rows = MemoryEmbedding.objects.filter(model=model.model_id).count()
+    rows = table._default_manager.filter(model=model.model_id).count()
     # The size of each vector and of its lists of neighbours.
     needed = rows * (model.dimensions * 4 + 600) * 3 // 2 // 1024**2
     wanted = {
@@ -123,9 +129,9 @@ def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
                 cursor.execute(f"RESET {name}")
 
 
-def index_drop(*, model_id: str) -> bool:
+def index_drop(*, model_id: str, table: type[Model] = MemoryEmbedding) -> bool:
     """Remove the model's index, valid or not; return whether there was one."""
-    state = index_state(model_id)
+    state = index_state(model_id, table)
     if state.exists:
         with connection.cursor() as cursor:
             cursor.execute(

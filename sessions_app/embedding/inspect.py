@@ -17,13 +17,13 @@ from memories_app.search.facade import (
     Vector,
     cast_of,
     index_drop,
-    index_ensure,
     index_state,
     nearest_by_index,
     nearest_exactly,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.embedding.exclusive import reembed_lock
+from sessions_app.embedding.maintenance import VECTORS, indexes_ensure
 from sessions_app.embedding.message_vectors import messages_lacking
 from sessions_app.models import Message, MessageEmbedding
 
@@ -74,9 +74,11 @@ def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> Inspecti
         messages_without=messages_lacking(Message.objects.all(), model.model_id).count(),
         index="valid" if state.valid else "broken" if state.exists else "missing",
     )
-    if not state.valid and cast_of(model.dimensions) is not None:
-        found.problems.append(f"The index {state.name} is {found.index}.")
-    for table in (MemoryEmbedding, MessageEmbedding):
+    for table in VECTORS:
+        of_table = index_state(model.model_id, table)
+        if not of_table.valid and cast_of(model.dimensions, table) is not None:
+            broken = "broken" if of_table.exists else "missing"
+            found.problems.append(f"The index {of_table.name} is {broken}.")
         wrong = _of_wrong_size(table, model)
         if wrong:
             found.problems.append(f"{wrong} vectors of {table._meta.db_table} have a wrong size.")
@@ -154,8 +156,9 @@ def index_rebuild(*, model: EmbeddingModel) -> bool:
     Returns False if the model can have no index. Raises ReembedRunningError.
     """
     with reembed_lock():
-        index_drop(model_id=model.model_id)
-        return index_ensure(model=model)
+        for table in VECTORS:
+            index_drop(model_id=model.model_id, table=table)
+        return bool(indexes_ensure(model))
 
 
 def vectors_drop(*, model: EmbeddingModel, embedder: Embedder) -> int:
@@ -167,11 +170,10 @@ def vectors_drop(*, model: EmbeddingModel, embedder: Embedder) -> int:
     """
     dimensions = embedder.dimensions
     with reembed_lock():
-        index_drop(model_id=model.model_id)
-        removed = sum(
-            vectors_delete(table=table, model_id=model.model_id)
-            for table in (MemoryEmbedding, MessageEmbedding)
-        )
+        removed = 0
+        for table in VECTORS:
+            index_drop(model_id=model.model_id, table=table)
+            removed += vectors_delete(table=table, model_id=model.model_id)
         model.dimensions = dimensions
         model.save(update_fields=["dimensions"])
     return removed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
+from django.db.models import Model
 from django.utils import timezone
 
 from memories_app.embedding_models.facade import memories_embed, vectors_delete, vectors_waiting
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 # Longer than any task or request runs: see Q_CLUSTER's timeout.
 KEEP = timedelta(minutes=15)
+VECTORS: tuple[type[Model], ...] = (MemoryEmbedding, MessageEmbedding)
 
 
 def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP) -> dict[str, int]:
@@ -40,7 +42,7 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
         return done
     try:
         with reembed_lock():
-            done["indexes"] += index_ensure(model=active)
+            done["indexes"] += indexes_ensure(active)
             retired = EmbeddingModel.objects.filter(
                 state=EmbeddingState.RETIRED, retired_at__lte=now - keep, cleared_at__isnull=True
             )
@@ -54,6 +56,11 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
     return done
 
 
+def indexes_ensure(model: EmbeddingModel) -> int:
+    """Create the model's indexes that aren't there; return how many."""
+    return sum(index_ensure(model=model, table=table) for table in VECTORS)
+
+
 def texts_waiting() -> int:
     """Return how many memories and messages wait until a worker makes their vectors."""
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
@@ -62,11 +69,10 @@ def texts_waiting() -> int:
 
 def model_clear(*, model: EmbeddingModel) -> int:
     """Remove a retired model's index and vectors; return the number of vectors."""
-    index_drop(model_id=model.model_id)
-    removed = sum(
-        vectors_delete(table=table, model_id=model.model_id)
-        for table in (MemoryEmbedding, MessageEmbedding)
-    )
+    removed = 0
+    for table in VECTORS:
+        index_drop(model_id=model.model_id, table=table)
+        removed += vectors_delete(table=table, model_id=model.model_id)
     model.cleared_at = timezone.now()
     model.save(update_fields=["cleared_at"])
     logger.info("%d vectors of %s were removed.", removed, model.model_id)

@@ -25,10 +25,10 @@ from memories_app.embedding_models.facade import (
     model_switch,
 )
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
-from memories_app.search.facade import index_ensure
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.exclusive import reembed_lock
+from sessions_app.embedding.maintenance import indexes_ensure
 from sessions_app.embedding.message_vectors import messages_lacking, sessions_embed
 from sessions_app.models import ChatSession, Message
 
@@ -90,8 +90,8 @@ def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) 
         work = _Work(target.embedder, done, progress)
         work.count()
         work.memories()
-        done.index_made = index_ensure(model=model)
         work.messages()
+        done.index_made = bool(indexes_ensure(model))
         if model.state == str(EmbeddingState.ACTIVE):
             return done
         # Embed the messages that arrived meanwhile; then only the last moment is left.

@@ -160,8 +160,8 @@ class Message(models.Model):
 class MessageEmbedding(models.Model):
     """A message's vector for one model.
 
-    Searched within one chat only, so it has no approximate index: the scope is small and the
-    hot path stays fast.
+    Searched within one chat only: exactly, or where the chat is large by an index of each model
+    (``memories_app.search.vector_search``).
     """
 
     message = models.ForeignKey(
