@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timezone
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -23,8 +23,8 @@ from sessions_app.models import Message, MessageEmbedding
 from sessions_app.models.messages import Role
 from sessions_app.recall.hits import LeftOut
 
-# A longer silence begins a new run of messages.
-SILENCE = timedelta(hours=6)
+# A longer silence, in seconds, begins a new run of messages.
+SILENCE = 6 * 3_600
 # Commands and the like may stand between two messages; beyond this distance they are no
 # neighbours.
 REACH = 6
@@ -37,7 +37,8 @@ class Line:
     """One message.
 
     ``terms``: those that were looked for and that it holds. ``cosines``: None without one.
-    ``place``: that of its question for an answer, else its own.
+    ``place``: that of its question for an answer, else its own. ``said``: when, in seconds since
+    1970: thousands of lines are read, of which few are shown.
     """
 
     id: UUID
@@ -45,12 +46,16 @@ class Line:
     place: int
     order_num: int
     answers: UUID | None
-    said_at: datetime
+    said: float
     sender: str
     role: str
     content: str
     terms: Collection[str]
     cosines: Sequence[float | None]
+
+    @property
+    def said_at(self) -> datetime:
+        return datetime.fromtimestamp(self.said, timezone.utc)
 
     @property
     def speaker(self) -> str:
@@ -115,8 +120,8 @@ def lines_around(
         f" generate_series(seed.order_num - {REACH}, seed.order_num + {REACH}) AS order_num"
         f" FROM {Message._meta.db_table} seed WHERE seed.message_id = ANY(%s))"
         " SELECT line.id, line.session_id, line.place, line.order_num, line.answers,"
-        f" line.said_at, line.sender, line.role, left(line.content, {COMPARED}),"
-        f" {held_terms('line.terms')}{distances}"
+        " extract(epoch FROM line.said_at)::float8, line.sender, line.role,"
+        f" left(line.content, {COMPARED}), {held_terms('line.terms')}{distances}"
         f" FROM around JOIN ({scope}) AS line ({names}) USING (session_id, order_num)"
         f" LEFT JOIN {MessageEmbedding._meta.db_table} near"
         " ON near.message_id = line.id AND near.model = %s"
@@ -124,7 +129,7 @@ def lines_around(
     literals = [vector_literal(vector) for vector in known]
     given = [list(seeds), list(forms), *literals, *params, model]
     found = fetch_by_ids(rows.db, statement, given)
-    return _in_order([Line(*row[:10], _cosines(row[10:], vectors)) for row in found])
+    return _in_order([Line(*(*row[:10], _cosines(row[10:], vectors))) for row in found])
 
 
 def _cosines(found: Sequence[float | None], vectors: Sequence[Vector | None]) -> list[float | None]:
@@ -136,9 +141,9 @@ def _cosines(found: Sequence[float | None], vectors: Sequence[Vector | None]) ->
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
     # A session begins after those before it.
-    begins: dict[UUID, datetime] = {}
+    begins: dict[UUID, float] = {}
     for line in lines:
-        begins[line.session] = min(line.said_at, begins.get(line.session, line.said_at))
+        begins[line.session] = min(line.said, begins.get(line.session, line.said))
     return sorted(
         lines,
         key=lambda line: (
@@ -159,7 +164,7 @@ def runs_of(lines: Sequence[Line]) -> list[int]:
         new = before is None or (
             before.session != line.session
             or line.place - before.place > REACH
-            or abs(line.said_at - before.said_at) > SILENCE
+            or abs(line.said - before.said) > SILENCE
         )
         runs.append((runs[-1] if runs else 0) + new)
     return runs

@@ -38,7 +38,7 @@ from sessions_app.models.messages import ASKING
 from sessions_app.recall.conversation_lines import Line, lines_around, runs_of
 
 # Limit of lines that are ranked with their context.
-SEEDS = 100
+SEEDS = 40
 # Limit of seeds that are the same text.
 MAX_SAME_SEEDS = 10
 

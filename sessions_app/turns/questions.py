@@ -31,7 +31,7 @@ class Question:
     vector: Sequence[float] | None = field(default=None, repr=False)
 
     @cached_property
-    def words(self) -> set[str]:
+    def words(self) -> frozenset[str]:
         """The words that tell what it is about; none for small talk."""
         return shape_of(self.text).words
 

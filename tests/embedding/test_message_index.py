@@ -100,6 +100,8 @@ def test_the_nearest_of_a_chat_of_any_size_are_found(
 ) -> None:
     assert indexes_ensure(model) == 2
     chat = chat_of(number)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE sessions_app_message, sessions_app_messageembedding")
     with CaptureQueriesContext(connection) as queries:
         found = list(nearest(chat))
     assert found

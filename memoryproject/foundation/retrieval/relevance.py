@@ -92,10 +92,15 @@ class WeighedWords:
         for place, term in enumerate(self.terms):
             for form in term.forms:
                 places.setdefault(form, []).append(place)
+        found = [
+            (row, place)
+            for row, forms in enumerate(texts)
+            for form in forms
+            for place in places.get(form, ())
+        ]
         held = np.zeros((len(texts), len(self.terms)), bool)
-        for row, forms in enumerate(texts):
-            for form in forms:
-                held[row, places.get(form, ())] = True
+        if found:
+            held[tuple(np.array(found).T)] = True
         return held
 
     def shares(self, held: Mask) -> Floats:
