@@ -16,7 +16,6 @@ from memoryproject.foundation.integrations.embedders.base import (
     EmbedderError,
 )
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import (
     PART_WORTH,
@@ -95,11 +94,12 @@ def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_])
 
 def _copies(contents: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first row of each distinct text, and for each row the place of its text there."""
-    texts: dict[object, int] = {}
+    texts: dict[str, int] = {}
     first: list[int] = []
     places = []
     for row, content in enumerate(contents):
-        key = DistinctTexts.key_of(content)
+        # Comparing words would take longer than all else; copies are spelt alike.
+        key = content.casefold().rstrip(" .!")
         if key not in texts:
             texts[key] = len(first)
             first.append(row)

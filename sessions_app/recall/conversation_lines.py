@@ -37,7 +37,7 @@ class Line:
     """One message.
 
     ``terms``: those that were looked for and that it holds. ``cosines``: None without one.
-    ``place``: that of its question for an answer, else its own. ``said``: when, in seconds since
+    ``place``: that of its question for an answer, else its own. ``epoch``: when it was sent, in seconds since
     1970: thousands of lines are read, of which few are shown.
     """
 
@@ -46,7 +46,7 @@ class Line:
     place: int
     order_num: int
     answers: UUID | None
-    said: float
+    epoch: float
     sender: str
     role: str
     content: str
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def said_at(self) -> datetime:
-        return datetime.fromtimestamp(self.said, timezone.utc)
+        return datetime.fromtimestamp(self.epoch, timezone.utc)
 
     @property
     def speaker(self) -> str:
@@ -143,7 +143,7 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
     # A session begins after those before it.
     begins: dict[UUID, float] = {}
     for line in lines:
-        begins[line.session] = min(line.said, begins.get(line.session, line.said))
+        begins[line.session] = min(line.epoch, begins.get(line.session, line.said))
     return sorted(
         lines,
         key=lambda line: (
@@ -164,7 +164,7 @@ def runs_of(lines: Sequence[Line]) -> list[int]:
         new = before is None or (
             before.session != line.session
             or line.place - before.place > REACH
-            or abs(line.said - before.said) > SILENCE
+            or abs(line.epoch - before.epoch) > SILENCE
         )
         runs.append((runs[-1] if runs else 0) + new)
     return runs

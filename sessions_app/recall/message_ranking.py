@@ -19,7 +19,6 @@ from memories_app.ranking.facade import (
 )
 from memoryproject.foundation.retrieval.message_features import (
     SAME_QUESTION,
-    DistinctTexts,
     Lines,
     chances,
     ends_as_question,
@@ -40,7 +39,7 @@ from sessions_app.recall.conversation_lines import Line, lines_around, runs_of
 # Limit of lines that are ranked with their context.
 SEEDS = 40
 # Limit of seeds that are the same text.
-MAX_SAME_SEEDS = 10
+MAX_SAME_SEEDS = 4
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,12 @@ def rank_messages(
 
 def _seeds(candidates: Candidates, scores: Floats) -> list[UUID]:
     """Return the best candidates, few of those that are one text, said again and again."""
-    order = sorted(range(len(scores)), key=lambda row: (-scores[row], candidates.ids[row]))
-    same: dict[object, int] = {}
+    # The newest of equal ones: its answer is the one that holds.
+    order = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
+    same: dict[str, int] = {}
     seeds: list[UUID] = []
     for row in order:
-        key = DistinctTexts.key_of(candidates.contents[row])
+        key = candidates.contents[row].casefold().rstrip(" .!?")
         same[key] = same.get(key, 0) + 1
         if same[key] <= MAX_SAME_SEEDS:
             seeds.append(candidates.ids[row])

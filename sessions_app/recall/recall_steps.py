@@ -272,7 +272,7 @@ class _Lines:
         """Return the relevant lines with their scores, best first, of equal ones the earliest."""
         scores = self._scores
         relevant = [number for number in range(len(scores)) if scores[number] >= self._search.least]
-        relevant.sort(key=lambda number: (-scores[number], self._ranked.lines[number].said))
+        relevant.sort(key=lambda number: (-scores[number], self._ranked.lines[number].epoch))
         return [(number, scores[number]) for number in relevant]
 
     @cached_property
@@ -311,7 +311,7 @@ class _Lines:
             for number in answers
             if number not in self._repeated and not knows_nothing(lines[number].content)
         ]
-        return sorted(answers, key=lambda number: lines[number].said, reverse=True)
+        return sorted(answers, key=lambda number: lines[number].epoch, reverse=True)
 
     def _originals(self) -> Iterator[tuple[int, float]]:
         """Return the relevant lines, best first; before one that quotes another line, that one."""
