@@ -37,8 +37,8 @@ class Line:
     """One message.
 
     ``terms``: those that were looked for and that it holds. ``cosines``: None without one.
-    ``place``: that of its question for an answer, else its own. ``epoch``: when it was sent, in seconds since
-    1970: thousands of lines are read, of which few are shown.
+    ``place``: that of its question for an answer, else its own. ``epoch``: when it was sent, in
+    seconds since 1970: of many lines that are read, few are shown.
     """
 
     id: UUID
@@ -143,7 +143,7 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
     # A session begins after those before it.
     begins: dict[UUID, float] = {}
     for line in lines:
-        begins[line.session] = min(line.epoch, begins.get(line.session, line.said))
+        begins[line.session] = min(line.epoch, begins.get(line.session, line.epoch))
     return sorted(
         lines,
         key=lambda line: (
