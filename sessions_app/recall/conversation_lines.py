@@ -140,15 +140,16 @@ def _cosines(found: Sequence[float | None], vectors: Sequence[Vector | None]) ->
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
-    # A session begins after those before it.
     begins: dict[UUID, float] = {}
     for line in lines:
         begins[line.session] = min(line.epoch, begins.get(line.session, line.epoch))
+    # A session begins after those before it. Numbers are compared faster than ids.
+    sessions = sorted(begins, key=lambda session: (begins[session], session))
+    places = {session: number for number, session in enumerate(sessions)}
     return sorted(
         lines,
         key=lambda line: (
-            begins[line.session],
-            line.session,
+            places[line.session],
             line.place,
             line.answers is not None,
             line.order_num,
