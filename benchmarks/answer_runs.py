@@ -355,15 +355,6 @@ def _asked(
     evidence = [str(ids[number]) for number in sorted(question.evidence)]
     recalled = [str(hit.id) for hit in found.hits]
     in_prompt = [one["id"] for one in replay.recalled if one.get("in_prompt")]
-    measures: dict[str, float] = {}
-    if not question.abstains:
-        measures = {
-            "exact": exact_match(question.answer, talked.reply),
-            "f1": token_f1(question.answer, talked.reply),
-        }
-        if evidence:
-            measures |= {f"evidence@{k}": recalled_at(evidence, recalled, k) for k in FIRST}
-            measures["evidence_in_prompt"] = recalled_at(evidence, in_prompt, len(in_prompt))
     return {
         "answer": talked.reply,
         "model": replay.model,
@@ -371,9 +362,29 @@ def _asked(
         "recalled": replay.recalled,
         "prompt": replay.prompt,
         "evidence": evidence,
-        "measures": measures,
+        "measures": _measures(question, talked.reply, evidence, recalled, in_prompt),
         "timings": {**replay.timings, "answer_ms": taken},
     }
+
+
+def _measures(
+    question: Question,
+    reply: str,
+    evidence: Sequence[str],
+    recalled: Sequence[str],
+    in_prompt: Sequence[str],
+) -> dict[str, float]:
+    """Return the measures of one answer: its words, and the evidence that it was given."""
+    if question.abstains:
+        return {}
+    measures = {
+        "exact": exact_match(question.answer, reply),
+        "f1": token_f1(question.answer, reply),
+    }
+    if evidence:
+        measures |= {f"evidence@{k}": recalled_at(evidence, recalled, k) for k in FIRST}
+        measures["evidence_in_prompt"] = recalled_at(evidence, in_prompt, len(in_prompt))
+    return measures
 
 
 def _ms_since(started: float) -> int:

@@ -45,8 +45,8 @@ class IndexState:
 def cast_of(dimensions: int, table: type[Model] = MemoryEmbedding) -> str | None:
     """Return the type to which the index casts a model's vectors; None if there can't be one.
 
-    That of memories was made with whole numbers where they fit. Those of other texts need half the
-    room: they only choose candidates, whose similarity is computed from the whole numbers.
+    That of memories has full precision where it can. That of messages has half of it, and half the
+    size: it only chooses candidates, whose similarity is computed from the stored vectors.
     """
     if dimensions <= MAX_VECTOR_DIMENSIONS and table is MemoryEmbedding:
         return f"vector({dimensions})"

@@ -149,9 +149,7 @@ def test_storing_many_messages_takes_as_few_statements_as_one(
 
 
 def test_known_facts_are_found_by_their_indexes(api: Api) -> None:
-    # Among fewer, any index is as good.
-    for thing in ("parcel", "pallet", "barrel", "basket", "bundle"):
-        assert api.post("memories/batch/", memories(300, thing)).status_code == 201
+    assert api.post("memories/batch/", memories(300, "parcel")).status_code == 201
     with CaptureQueriesContext(connection) as queries:
         api.post("memories/batch/", memories(300, "crate"))
     (search,) = [query["sql"] for query in queries if "likeness &&" in query["sql"]]
