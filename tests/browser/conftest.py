@@ -92,6 +92,19 @@ def staff(visit: Visit, transactional_db: None) -> Page:
 
 
 @pytest.fixture
+def timed(staff: Page, visit: Visit, browser: Browser) -> Iterator[Visit]:
+    """The admin in a context of their own, whose clock a test moves: all later pages of a context
+    keep a clock that was moved."""
+    state = staff.context.storage_state()
+    context = browser.new_context(
+        base_url=visit.url, viewport={"width": 1280, "height": 800}, storage_state=state
+    )
+    context.clock.install()
+    yield Visit(context.new_page(), visit.url)
+    context.close()
+
+
+@pytest.fixture
 def omar(world: World) -> None:
     """Somebody who wrote, beside another client: Omar Haddad, 055-010-0101."""
     party = Party(phone="972550100101", name="Omar Haddad")

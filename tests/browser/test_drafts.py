@@ -307,13 +307,12 @@ def test_other_pages_that_ask_are_gone_too(staff: Page, omar: None, address: str
 
 
 def test_a_page_that_asks_nothing_ends_with_the_login(
-    staff: Page, omar: None, world: World, settings: object
+    timed: Visit, omar: None, world: World
 ) -> None:
-    staff.clock.install()
-    staff.goto(f"/admin/contacts/{world.chat(CLIENT).pk}/")
-    end_all_sessions(staff)
-    staff.clock.fast_forward("08:00:05")
-    assert_nobody_is_shown(staff)
+    timed.page.goto(f"/admin/contacts/{world.chat(CLIENT).pk}/")
+    end_all_sessions(timed.page)
+    timed.page.clock.fast_forward("08:00:05")
+    assert_nobody_is_shown(timed.page)
 
 
 def test_a_page_ends_when_another_tab_logs_out(staff: Page, omar: None, world: World) -> None:

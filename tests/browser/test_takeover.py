@@ -80,18 +80,16 @@ def test_on_a_page_of_its_own_its_menus_are_in_sight(
     assert visit.troubles() == []
 
 
-def test_an_open_page_tells_how_long_replies_are_taken(
-    visit: Visit, staff: Page, world: World
-) -> None:
+def test_an_open_page_tells_how_long_replies_are_taken(timed: Visit, world: World) -> None:
+    page = timed.page
     world.say(CLIENT, "Is anybody there?")
-    staff.clock.install()
-    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
-    told = staff.locator("#takeover-window")
+    page.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    told = page.locator("#takeover-window")
     expect(told).to_contain_text("left")
-    staff.get_by_label("Reply as staff").fill("half a sentence")
-    staff.clock.run_for("23:05:00")
+    page.get_by_label("Reply as staff").fill("half a sentence")
+    page.clock.run_for("23:05:00")
     expect(told.locator("[data-left]")).to_have_text(re.compile(r"^5\d minutes$"))
-    staff.clock.run_for("01:00:00")
+    page.clock.run_for("01:00:00")
     expect(told).to_contain_text("has closed meanwhile")
-    expect(staff.get_by_label("Reply as staff")).to_have_value("half a sentence")
-    assert visit.troubles() == []
+    expect(page.get_by_label("Reply as staff")).to_have_value("half a sentence")
+    assert timed.troubles() == []
