@@ -33,7 +33,7 @@ RECALL = (
 WORK = (
     "memoryproject.foundation.integrations.hooks.http",
     "memoryproject.foundation.integrations.network.checked_transport",
-    "memoryproject.foundation.outside_services.breaker",
+    "memoryproject.foundation.outside_services.service_guard",
     "phonenumbers",
     "stdnum.iban",
     "stdnum.luhn",

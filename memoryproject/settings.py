@@ -454,7 +454,7 @@ LOGGING: dict[str, Any] = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "memoryproject.foundation.process.logfile.ContentlessFormatter",
+            "()": "memoryproject.foundation.process.json_lines.ContentlessFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
         "json": {
@@ -472,7 +472,7 @@ LOGGING: dict[str, Any] = {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: "/readyz" not in record.getMessage(),
         },
-        "refusals": {"()": "memoryproject.foundation.process.logfile.RefusalsInOneLine"},
+        "refusals": {"()": "memoryproject.foundation.process.json_lines.RefusalsInOneLine"},
     },
     "handlers": {
         "console": {
@@ -482,7 +482,7 @@ LOGGING: dict[str, Any] = {
             "level": "WARNING",
         },
         "file": {
-            "class": "memoryproject.foundation.process.logfile.PrivateFileHandler",
+            "class": "memoryproject.foundation.process.json_lines.PrivateFileHandler",
             "filename": str(LOG_DIR / "memory.log"),
             "filters": ["context", "refusals"],
             "delay": True,

@@ -10,20 +10,96 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cards_app.rules.hebrew_words import (
-    ABBREVIATIONS,
-    CALLED,
-    NO_NAMES,
-    PEOPLE,
-    PLACES,
-    TITLES,
-    TOWNS,
-    TOWNS_OF_TWO_WORDS,
-)
 from cards_app.rules.words import folded, without_points
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of
+
+# Hebrew words that mark names: titles, places, known names, abbreviations.
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Patterns. A name follows them; each may have a prefix.
+TITLES = (
+    "מר",
+    "גב['׳]?",
+    "גברת",
+    "אדון",
+    "ד[\"״]?ר['׳]?",
+    "דוקטור",
+    "פרופ['׳]?",
+    "פרופסור",
+    'עו["״]ד',
+    "עור(?:ך|כת) ה?דין",
+    'רו["״]ח',
+    "הרב",
+    "הרבנית",
+)
+CALLED = ("קוראים ל(?:י|ו|ה|ך)", "ש?שמי", "ש?שמו", "בשם")
+PLACES = (
+    "רחוב",
+    "רח['׳]",
+    "שדרות",
+    "שד['׳]",
+    "שכונת",
+    "קיבוץ",
+    "מושב",
+    "העיר",
+    "חברת",
+    "בנק",
+    "מלון",
+    "מסעדת",
+)
+# Words for the trade of a firm or the kind of a place, which are not its name.
+NO_NAMES = _words(
+    "ביטוח תקשורת ניקיון אבטחה הייטק חשמל השקעות תעופה הובלות הסעות שליחויות אחזקות בנייה "
+    "בניה דירוג סלולר גדולה ותיקה מוכרת הראשי הראשית שקט שקטה הזאת הזה הזו"
+)
+
+PEOPLE = _words(
+    "דנה יוסי משה אברהם יעקב רחל מיכל נועה יונתן דניאל מיכאל איתן עידו רועי יעל מאיה לירון גלית "
+    "אורית רונית סיגל ענת אסף אביגיל בנימין גדעון יצחק שמעון שלמה אליהו רפאל שמואל מרדכי פנחס "
+    "אהרון אילנה לאה נעמי רבקה שושנה אסתר יהודית ליאורה נעמה עינת הדס אפרת יואב ירון דורון רמי "
+    "מוטי קובי איציק יהודה מנחם יהושע אלכס מוחמד אחמד מחמוד פאטמה נטליה אולגה סבטלנה דמיטרי "
+    "ולדימיר סרגיי יבגני מרינה כהן לוי מזרחי פרץ ביטון דהן פרידמן גולדברג שפירא רוזנברג אוחנה "
+    "אזולאי אשכנזי ברקוביץ גולדשטיין פלדמן"
+)
+TOWNS = _words(
+    "ישראל ירושלים חיפה אשדוד אשקלון נתניה הרצליה רעננה חולון רמלה עכו נהריה טבריה צפת אילת "
+    "דימונה חדרה עפולה כרמיאל גבעתיים נצרת קיסריה זכרון לונדון פריז ברלין מוסקבה רומא אמסטרדם "
+    "ברצלונה מדריד"
+)
+TOWNS_OF_TWO_WORDS = frozenset(
+    {
+        ("תל", "אביב"),
+        ("באר", "שבע"),
+        ("פתח", "תקווה"),
+        ("ראשון", "לציון"),
+        ("רמת", "גן"),
+        ("רמת", "השרון"),
+        ("בני", "ברק"),
+        ("בת", "ים"),
+        ("כפר", "סבא"),
+        ("בית", "שמש"),
+        ("ראש", "העין"),
+        ("הוד", "השרון"),
+        ("קריית", "גת"),
+        ("קריית", "אונו"),
+        ("קריית", "שמונה"),
+        ("ניו", "יורק"),
+    }
+)
+
+# Words with gershayim that are not names, listed without the mark.
+ABBREVIATIONS = _words(
+    "שח דר עוד רוח בעמ עי עפ עג קמ סמ ממ מר קג סהכ חול יור מנכל סמנכל דוח דוחות תז מעמ חכ תנך "
+    "זל נב אחכ בדכ ככ עש לפנהצ אחהצ חזל רמטכל דואל מטר מל בכ נל הנל וכד וכו תא תד מס יח סג "
+    "הטב עמ שנא נט מב אא"
+)
+
 
 MIN_NAME_LENGTH = 3
 

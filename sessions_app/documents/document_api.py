@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import django_filters
 from django.db import transaction
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
+from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder
-from memories_app.models import Visibility
+from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.answers import (
@@ -22,6 +25,7 @@ from memoryproject.foundation.rest_kit.answers import (
 )
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
+from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
@@ -31,16 +35,17 @@ from memoryproject.foundation.rest_kit.operations import (
     location,
     response_example,
 )
-from memoryproject.foundation.rest_kit.uploads import UploadParser
+from memoryproject.foundation.rest_kit.serializers import (
+    ApiErrorSerializer,
+    Choice,
+    Moment,
+    Strict,
+)
+from memoryproject.foundation.rest_kit.uploads import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.document_queries import documents_named
-from sessions_app.documents.document_serializers import (
-    FileFilters,
-    FileUploadSerializer,
-    SourceDocumentSerializer,
-)
 from sessions_app.documents.upload import document_upload
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.models import Chat
@@ -53,7 +58,85 @@ from sessions_app.presentation.access import (
     require_memory,
 )
 from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, receipt
-from sessions_app.presentation.serializers import ReceiptSerializer
+from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
+from sessions_app.presentation.serializers import ReceiptSerializer, WhatsAppChat
+
+# Documents as JSON.
+
+
+class FileUploadSerializer(Strict):
+    """A form with a file."""
+
+    file = UploadField(help_text="A PDF, Word (.docx), text or Markdown file, with its name.")
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Whose document it is; a new chat is created."
+    )
+    visibility = Choice(
+        Visibility.choices,
+        required=False,
+        help_text="Who recalls it. Default: chat with a whatsapp_chat, else owner.",
+    )
+
+
+class SourceDocumentSerializer(serializers.Serializer[Any]):
+    """A document whose text is stored as memories."""
+
+    document_id = serializers.UUIDField(help_text="Names it in addresses: `files/{document_id}/`.")
+    name = serializers.CharField(help_text="The name of the file.")
+    title = serializers.CharField(help_text="The title that the file states; empty: none.")
+    media_type = serializers.CharField(
+        help_text="By the file's content, such as application/pdf; empty until it is read."
+    )
+    size = serializers.IntegerField(help_text="In bytes.")
+    sha256 = serializers.CharField(help_text="The SHA-256 of the file, in hex.")
+    state = serializers.ChoiceField(
+        DocumentState.choices,
+        help_text="received, extracting (a worker reads it), ready, or failed: see error.",
+    )
+    error = serializers.SerializerMethodField(
+        help_text="Why it could not be read, in the form of errors; null unless it failed."
+    )
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="What may be missing of its text."
+    )
+    pages = serializers.IntegerField(
+        allow_null=True, help_text="Null until it is read, and where its type has no pages."
+    )
+    characters = serializers.IntegerField(help_text="The length of its text; 0 until it is read.")
+    passages = serializers.IntegerField(
+        source="passage_count", help_text="How many memories were made of it."
+    )
+    visibility = serializers.ChoiceField(Visibility.choices, help_text="Who recalls it.")
+    whatsapp_chat = serializers.CharField(
+        allow_null=True, help_text="Whose document it is; null: of no chat."
+    )
+    created_at = Moment(help_text="When it first came.")
+
+    @extend_schema_field(ApiErrorSerializer(allow_null=True))
+    def get_error(self, document: SourceDocument) -> dict[str, str] | None:
+        if not document.error_code:
+            return None
+        return {"code": document.error_code, "detail": document.error, "attr": "file"}
+
+
+class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
+    whatsapp_chat = WhatsAppChatFilter(
+        method="in_chat", help_text="Of this chat, by any of its addresses."
+    )
+    state = ChoicesFilter(
+        choices=DocumentState.choices, help_text="Such as failed; several times: with one of them."
+    )
+    since = MomentFilter(field_name="created_at", lookup_expr="gte", help_text="Then or later.")
+
+    class Meta:
+        model = SourceDocument
+        fields: list[str] = []
+
+    def in_chat(
+        self, rows: QuerySet[SourceDocument], _: str, value: str
+    ) -> QuerySet[SourceDocument]:
+        return rows.filter(chat_id__in=chats_at(value).values("pk"))
+
 
 RECEIVED: dict[str, Any] = {
     "document_id": DOCUMENT_ID,

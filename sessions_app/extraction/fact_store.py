@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from memories_app.facts.facade import NewMemory
+from django.utils import timezone
+
+from cards_app.rules.redact import redact
+from memories_app.facts.facade import NewMemory, likeness_of
+from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
-from memories_app.store.facade import memories_remember
+from memories_app.store.facade import EXTRACTION, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.facade import Reader, forgetting_wait
+from sessions_app.extraction import statement_words as lexicon
+from sessions_app.extraction.doubts import doubts_of
 from sessions_app.extraction.extraction_claims import ExtractionLease
-from sessions_app.extraction.fact_check import facts_checked
+from sessions_app.extraction.model_facts import has_other_name, is_carried, quoted_in
+from sessions_app.extraction.passage import clause_of, without_marks, words_of
 from sessions_app.extraction.source_text import SourceText, source_text_of
-from sessions_app.models import ChatSession
+from sessions_app.models import ChatSession, Message
 
 if TYPE_CHECKING:
     from sessions_app.extraction.facts_form import Fact
@@ -97,3 +107,145 @@ def facts_store(
 
 def _scope(new: NewMemory) -> str:
     return scope_of(new.visibility, new.chat_id)
+
+
+# Check each fact of a model's answer against the message that it quotes.
+
+
+# The name in a memory's metadata of the reasons why it waits for staff.
+TO_REVIEW = "to_review"
+
+
+@dataclass(frozen=True)
+class CheckedFacts:
+    """The facts to store, and the numbers of those that nobody said or that hold a secret."""
+
+    stated: Sequence[NewMemory]
+    unsaid: int
+    secret: int
+
+
+def facts_checked(
+    *, facts: Sequence[Fact], source: SourceText, min_confidence: float, written_on: date
+) -> CheckedFacts:
+    """Match each fact with the message that holds its quote; keep each statement once.
+
+    A fact that raises a doubt is proposed, with the reasons in its metadata.
+    """
+    found: dict[str, NewMemory] = {}
+    unsaid = secret = 0
+    for fact in facts:
+        quoted = quoted_in(fact.quote, source.texts)
+        if quoted is None:
+            unsaid += 1
+            continue
+        place, quote = quoted
+        clause = clause_of(quote, fact.content)
+        if holds_secret(fact.content, clause=clause.text, message="\n".join(source.texts)):
+            secret += 1
+            continue
+        message = source.messages[place]
+        reasons = [
+            *doubts_of(
+                fact.content, clause=clause, is_owners=source.is_owners, written_on=written_on
+            ),
+            *_other_doubts(fact, message, source, min_confidence),
+        ]
+        new = NewMemory(
+            content=fact.content,
+            visibility=str(Visibility.OWNER if source.is_owners else Visibility.CHAT),
+            chat_id=source.chat_id,
+            type=fact.type,
+            source=EXTRACTION,
+            source_message_id=message.pk,
+            confidence=fact.confidence,
+            said_at=min(message.timestamp, timezone.now()),
+            speaker=message.sender if source.is_group else "",
+            metadata={TO_REVIEW: reasons} if reasons else {},
+            proposed=bool(reasons),
+        )
+        found.setdefault(likeness_of(fact.content).sense, new)
+    return CheckedFacts(list(found.values()), unsaid, secret)
+
+
+def _other_doubts(
+    fact: Fact, message: Message, source: SourceText, min_confidence: float
+) -> Iterator[str]:
+    if fact.confidence < min_confidence:
+        yield "confidence"
+    their_words = [*source.texts, *source.names]
+    if not is_carried(fact.content, texts=their_words, question=source.question):
+        yield "other words"
+    if has_other_name(fact.content, texts=their_words):
+        yield "name"
+    # A forwarded message holds the words of others, so it isn't this person's own statement.
+    if message.metadata.get("forwarded"):
+        yield "forwarded"
+    if source.is_late:
+        yield "late"
+
+
+# Recognise facts that hold a password, a key or the number of a card or an account.
+
+_MARKS = ("[card]", "[iban]", "[secret]", "[account]")
+# A part of a card's number is longer than the four digits by which cards are told apart.
+_LONG_NUMBER = re.compile(r"\d(?:[ \u00a0._/-]{0,3}\d){7,}")
+_CARD_LENGTH = re.compile(r"(?<![\d+])\d{4}(?:[ \u00a0._/-]{1,3}\d{4}){2,}(?!\d)")
+_VALUE = re.compile(r"[^\s,;:=\"'“”«»]{4,200}")
+# After one of these the next word is the secret, also without a digit.
+_IS = re.compile(r"\s*(?:[^\W\d_]+\s+){0,3}?(?:is|was|es|era|é|היא|הוא|это|هي|هو|[:=—–-])\s*")
+# What follows the name of a secret so closely may be the secret.
+_NEAR = 80
+
+
+def holds_secret(content: str, *, clause: str, message: str) -> bool:
+    """Return whether the fact tells a secret of the message, in full or in part."""
+    content, clause, message = map(_plain, (content, clause, message))
+    for text in (content, clause):
+        words = words_of(text)
+        if _names_password(text, words):
+            return True
+        has_digit = any(character.isdigit() for character in text)
+        if has_digit and _names_pin(words):
+            return True
+    if any(redact(content).count(mark) > content.count(mark) for mark in _MARKS):
+        return True
+    if _CARD_LENGTH.search(content):
+        return True
+    names_card = any(word in lexicon.PAYMENT_CARDS for word in words_of(content + " " + clause))
+    if names_card and _LONG_NUMBER.search(content):
+        return True
+    return bool(_values(message) & set(_VALUE.findall(content)))
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", without_marks(text))
+
+
+def _names_password(text: str, words: list[str]) -> bool:
+    folded = fold(text)
+    return any(word in lexicon.PASSWORDS for word in words) or any(
+        phrase in folded for phrase in lexicon.PASSWORD_PHRASES
+    )
+
+
+def _names_pin(words: list[str]) -> bool:
+    if any(word in lexicon.PINS for word in words):
+        return True
+    names_code = any(word in lexicon.CODES for word in words)
+    return names_code and any(word in lexicon.LOCKED for word in words)
+
+
+def _values(message: str) -> set[str]:
+    """Return the words with a digit that follow the name of a secret, also in another sentence."""
+    found: set[str] = set()
+    for name in re.finditer(r"[^\W_]+(?:[ -][^\W_]+)?", message):
+        words = words_of(name.group())
+        if _names_password(name.group(), words) or _names_pin(words):
+            near = message[name.end() : name.end() + _NEAR]
+            found |= {each for each in _VALUE.findall(near) if re.search(r"\d", each)}
+            named = _IS.match(near)
+            value = _VALUE.match(near, named.end()) if named else None
+            if value:
+                found.add(value.group())
+    return found

@@ -58,8 +58,7 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
 )
-from sessions_app.recall.memory_hits import read_memories
-from sessions_app.recall.message_ranking import rank_messages, topics_of
+from sessions_app.recall.message_ranking import rank_messages, read_memories, topics_of
 
 logger = logging.getLogger(__name__)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Sum
 
+from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, cut_at_word
 from sessions_app.conversations.facade import NewMessage, messages_add
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.summaries.chunks import Chunk, messages_unsummarized
-from sessions_app.summaries.compose import compose_summary
 from sessions_app.summaries.sizes import FOLD, sizes_for
 from sessions_app.summaries.summarizer import Made
 from sessions_app.summaries.summary_claims import SummaryLease
@@ -163,3 +164,33 @@ def summaries_retract(*, session: ChatSession, order_num: int) -> list[str]:
     session.save(update_fields=["total_tokens", "summarized_until"])
     Message.objects.filter(pk__in=list(messages.values_list("pk", flat=True))).delete()
     return [text for text in texts if text.strip()]
+
+
+# Compose a summary message from chapters and digests. Pure.
+
+LEFT_OUT = "(The beginning is left out here.)"
+# Less space than this holds nothing useful.
+WORTH_READING = 60
+
+
+def compose_summary(parts: Sequence[str], *, longest_tokens: int) -> str:
+    """Join the parts, oldest first, in at most ``longest_tokens``.
+
+    The newest are whole, the first that doesn't fit is cut, and older ones are replaced by a short
+    note.
+    """
+    room = longest_tokens * CHARACTERS_A_TOKEN
+    texts = [part.strip() for part in parts if part.strip()]
+    if len("\n".join(texts)) <= room:
+        return "\n".join(texts)
+    room -= len(LEFT_OUT) + 1
+    kept: list[str] = []
+    for part in reversed(texts):
+        if len(part) + 1 <= room:
+            kept.append(part)
+            room -= len(part) + 1
+            continue
+        if room >= WORTH_READING or not kept:
+            kept.append(cut_at_word(part, max(room, 1)))
+        break
+    return cut_at_word("\n".join([LEFT_OUT, *reversed(kept)]), longest_tokens * CHARACTERS_A_TOKEN)

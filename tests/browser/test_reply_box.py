@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
+from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from sessions_app.models import CannedReply, Chat, Turn
 from tests.browser.clicks import clicks, count_clicks
 from tests.browser.test_conversation import HURRIED

@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.loopback.green import GreenServer
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
-from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
+from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import ordered_files_remove

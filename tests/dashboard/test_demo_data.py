@@ -27,8 +27,8 @@ from memoryproject.staff_site.demo.demo_people import (
     SHIFTS,
     YOSSI,
 )
-from memoryproject.staff_site.demo.replay_command import recorded_chats
 from memoryproject.staff_site.demo.story import Story
+from memoryproject.staff_site.management.commands.demo import recorded_chats
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
 from sessions_app.models import (
     Chat,

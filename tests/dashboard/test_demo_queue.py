@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from memoryproject.foundation.process.future_times import future_times_repair
+from memoryproject.foundation.process.lane_processes import future_times_repair
 from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.models import Chat
 

@@ -11,9 +11,13 @@ from django.test import Client
 
 from memoryproject.environment import Environment
 from memoryproject.foundation.integrations.configured import configured_context_limit
-from memoryproject.staff_site.operations.masking import address_shown, secret_shown, without_secrets
 from memoryproject.staff_site.operations.setting_meanings import ADDRESSES, GROUPS, SECRET
-from memoryproject.staff_site.operations.settings_in_force import settings_in_force
+from memoryproject.staff_site.operations.settings_in_force import (
+    address_shown,
+    secret_shown,
+    settings_in_force,
+    without_secrets,
+)
 from tests.docs.sources import example_defaults
 
 pytestmark = pytest.mark.django_db

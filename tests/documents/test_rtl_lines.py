@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.documents.rtl_lines import in_reading_order
+from memoryproject.foundation.integrations.documents.pdf import in_reading_order
 
 LINES = [
     ('. שקל, כולל מע"מ100 המחיר הוא', 'המחיר הוא 100 שקל, כולל מע"מ.'),

@@ -9,7 +9,7 @@ from memoryproject.foundation.integrations.documents.base import (
     DocumentLimits,
     ExtractedText,
 )
-from memoryproject.foundation.integrations.documents.reading import read_document
+from memoryproject.foundation.integrations.documents.child import read_document
 
 
 class DirectExtractor:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.outgoing_webhooks.backoff import (
+from memoryproject.foundation.outgoing_webhooks.sending import (
     MAX_PAUSE,
     MAX_RETRY_AFTER,
     WAITS,

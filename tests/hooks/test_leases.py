@@ -15,10 +15,13 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.hooks.base import Posted
 from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.leases import LeaseLostError
-from memoryproject.foundation.outgoing_webhooks.delivery_leases import MAX_AT_ONCE, endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
+from memoryproject.foundation.outgoing_webhooks.sending import (
+    MAX_AT_ONCE,
+    endpoint_claim,
+    endpoint_send,
+)
 from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (

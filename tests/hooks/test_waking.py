@@ -15,9 +15,9 @@ from memories_app.store.delete import memories_delete
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop, delivery_test
-from memoryproject.foundation.outgoing_webhooks.delivery_leases import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.sending import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandoned, endpoints_wake
 from tests.doubles.hashing_embedder import HashingEmbedder

@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.documents.sandbox import SandboxExtra
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.media_storage.folder import FolderStorage
+from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget

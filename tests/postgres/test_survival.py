@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.file_lock import FileLock
 from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.server import FileLock
 from tests.postgres.support import (
     USER_PROGRAM,
     as_server_account,

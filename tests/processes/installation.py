@@ -19,13 +19,13 @@ import httpx
 import psutil
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.file_lock import FileLock
 from memoryproject.foundation.embedded_postgres.places import places_for
 from memoryproject.foundation.embedded_postgres.processes import (
     is_alive,
     postmaster_of,
     stop_postmaster,
 )
+from memoryproject.foundation.embedded_postgres.server import FileLock
 from memoryproject.front_door import FrontDoor, socket_folder
 from memoryproject.programs import (
     WEB_PROCESSES,

@@ -14,8 +14,8 @@ from django.core.management import call_command
 from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.manifest import ArchiveAccess, Manifest
-from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.tables import all_tables
+from sessions_app.management.commands.restore import backup_restore
 from tests.recovery.contents import everything, fill, rows, wipe
 from tests.world import World
 

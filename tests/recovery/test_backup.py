@@ -24,10 +24,10 @@ from memoryproject import __version__
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.manifest import Manifest
-from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.restore_checks import RestoreError
 from sessions_app.backup.tables import all_tables
 from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.management.commands.restore import backup_restore
 from sessions_app.models import Chat, Message, Turn
 from tests.recovery.archives import (
     Backup,

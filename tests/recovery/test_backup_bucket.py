@@ -15,8 +15,8 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.restore_checks import RestoreError
+from sessions_app.management.commands.restore import backup_restore
 from sessions_app.media.dependencies import build_media_dependencies, media_request
 from sessions_app.media.facade import media_fetch
 from sessions_app.models import Chat, MediaFile

@@ -17,6 +17,7 @@ from sessions_app.legacy_import.files.gather import FoundMessage
 from sessions_app.legacy_import.files.ids import message_uuid, session_uuid
 from sessions_app.legacy_import.files.numbering import numbered
 from sessions_app.legacy_import.files.parse_sessions import (
+    MAX_DEPTH,
     MAX_ORDER,
     MESSAGE_FIELDS,
     ROLES,
@@ -26,7 +27,6 @@ from sessions_app.legacy_import.files.parse_sessions import (
     parse_message,
     parse_session,
 )
-from sessions_app.legacy_import.files.values import MAX_DEPTH
 from tests.recovery.old_files import CLIENT, NOW, message
 
 LATEST = NOW + timedelta(days=1)

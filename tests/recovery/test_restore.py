@@ -20,8 +20,8 @@ from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.manifest import Member
-from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.restore_checks import RestoreError
+from sessions_app.management.commands.restore import backup_restore
 from tests.processes.waiting import wait_until
 from tests.recovery.contents import everything, wipe
 from tests.world import CLIENT, World

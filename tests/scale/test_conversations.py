@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.staff_site.live.newest import newest
+from memoryproject.staff_site.live.stream_server import newest
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.expiry import (

@@ -9,7 +9,7 @@ and on one that is here but not there.
   Django's own "delete_selected", which goes by ``delete``).
 - Any other address below /admin/: a line in PAGES, by the name of its URL. ``get`` and ``post``
   are letters of who may; None: that method isn't answered. A POST gets 405, a GET is led to the
-  page of the form, which memoryproject/staff_site/form_pages.py names. ``args`` are the arguments
+  page of the form, which memoryproject/staff_site/site.py names. ``args`` are the arguments
   of the address, where "app_label.modelname" stands for the key of a row of that list (from
   tests/staff/furnish.py, which needs a row of each); ``data`` is what is posted.
 

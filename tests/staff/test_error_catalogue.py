@@ -56,7 +56,7 @@ OWN_WORDS = {
     "memoryproject/staff_site/demo/story.py",
     "memoryproject/foundation/integrations/whatsapp/cloud/client.py",
     "memoryproject/foundation/integrations/whatsapp/green/client.py",
-    "sessions_app/embedding/memories_reembed_command.py",
+    "sessions_app/management/commands/memories_reembed.py",
 }
 PLACES = {code: set(re.findall(r"%\((\w+)\)s", template)) for code, template in CATALOGUE.items()}
 

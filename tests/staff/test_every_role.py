@@ -21,7 +21,7 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
-from memoryproject.staff_site.form_pages import FORM_PAGES
+from memoryproject.staff_site.site import FORM_PAGES
 from tests.staff.expected import BY_WHAT_IS_ASKED, HIDDEN, LISTS, OPEN, PAGES, Page
 from tests.staff.furnish import furnish, rows
 from tests.staff.offered import links, may_post, posts

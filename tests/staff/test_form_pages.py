@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from memoryproject.staff_site.form_pages import FORM_PAGES
+from memoryproject.staff_site.site import FORM_PAGES
 from sessions_app.models import Turn
 from tests.staff.expected import PAGES
 from tests.staff.furnish import furnish, rows

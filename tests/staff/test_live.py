@@ -16,9 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memoryproject.staff_site.accounts.sessions import listener_of
-from memoryproject.staff_site.live.newest import newest
-from memoryproject.staff_site.live.stream_server import PATH, Database, Live, Times
-from memoryproject.staff_site.live.streams import Limits
+from memoryproject.staff_site.live.stream_server import PATH, Database, Limits, Live, Times, newest
 from sessions_app.models import Chat, ChatPause, Message
 from tests.staff.people import person
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

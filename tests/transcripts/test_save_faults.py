@@ -16,8 +16,7 @@ from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.check import CHECKING
 from sessions_app.transcript_files.errors import BusyError, FaultError, RefusedError
 from sessions_app.transcript_files.transcript_folder import BatchFolder
-from sessions_app.transcripts.save import CLEANING_UP
-from sessions_app.transcripts.store import STORING
+from sessions_app.transcripts.save import CLEANING_UP, STORING
 from tests.transcripts.conftest import Batches, stored
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from django.db import OperationalError
 
-from memoryproject.staff_site.live.streams import FullError, Limits, Listener, Streams
+from memoryproject.staff_site.live.stream_server import FullError, Limits, Listener, Streams
 
 DANA = Listener("session of Dana", 1)
 PATIENCE_SECONDS = 60.0

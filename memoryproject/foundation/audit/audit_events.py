@@ -9,12 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from memoryproject.foundation.audit.canonical import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
-from memoryproject.foundation.audit.schedule_seal import schedule_seal
 from memoryproject.foundation.bulk_rows import rows_add
+from memoryproject.foundation.process.lanes import SCHEDULES, enqueue
 
 LENGTH = 32
 
@@ -222,3 +222,28 @@ def _row(event: Event, names: Mapping[UUID, str]) -> AuditEvent:
         content_hash=event.content_hash,
         details=details,
     )
+
+
+# Enqueue sealing of the events that were just committed.
+
+TASK = "memoryproject.foundation.audit.tasks.seal"
+
+
+def schedule_seal() -> None:
+    """Enqueue a sealing job, unless one is already waiting.
+
+    AuditSealJob's row marks that a job is waiting; the job deletes the row before it looks for
+    events. If a job is lost, the scheduled one deletes the row, so that the queue is tried at most
+    once a minute while it is down. Runs after a commit: an error here affects no transaction.
+    """
+    if _mark_taken():
+        enqueue(TASK, lane=SCHEDULES, task_name="seal audit events", save=False)
+
+
+def _mark_taken() -> bool:
+    """Return whether this process set the mark. An existing mark is neither locked nor written."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO audit_auditsealjob (id, asked_at) VALUES (1, now()) ON CONFLICT DO NOTHING"
+        )
+        return int(cursor.rowcount) == 1

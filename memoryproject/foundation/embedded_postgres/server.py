@@ -8,23 +8,90 @@ dies, for any reason.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
+import subprocess
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
-from memoryproject.foundation.embedded_postgres.cluster import ROLE
-from memoryproject.foundation.embedded_postgres.errors import EmbeddedPostgresError, explained
-from memoryproject.foundation.embedded_postgres.file_lock import FileLock
-from memoryproject.foundation.embedded_postgres.folders import prepare_folders
-from memoryproject.foundation.embedded_postgres.launch_postgres import answers, start_server
-from memoryproject.foundation.embedded_postgres.places import PORT, places_for
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of, stop_postmaster
-from memoryproject.foundation.embedded_postgres.provision import DATABASE, provision
-from memoryproject.foundation.embedded_postgres.serverlog import trim_log
-from memoryproject.foundation.embedded_postgres.system_accounts import server_account
+import psutil
+import psycopg
+from psycopg import pq, sql
+from psycopg.conninfo import make_conninfo
+
+from memoryproject.foundation.embedded_postgres.binaries import postgres_program
+from memoryproject.foundation.embedded_postgres.cluster import (
+    ROLE,
+    ensure_cluster,
+    server_environment,
+)
+from memoryproject.foundation.embedded_postgres.errors import (
+    OWN_SERVER,
+    EmbeddedPostgresError,
+    explained,
+)
+from memoryproject.foundation.embedded_postgres.folders import (
+    make_server_file,
+    make_server_folder,
+    prepare_folders,
+)
+from memoryproject.foundation.embedded_postgres.places import PORT, Places, places_for
+from memoryproject.foundation.embedded_postgres.processes import (
+    clear_dead_server,
+    is_alive,
+    postmaster_of,
+    stop_postmaster,
+)
+from memoryproject.foundation.embedded_postgres.serverlog import log_tail, trim_log
+from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
+
+# Create the database inside the server, with the vector extension, when it is missing.
+
+DATABASE = "memory"
+_EXTENSION = "vector"
+
+
+def provision(places: Places, password: str) -> None:
+    """Create the database and its extension where they are missing. Call under the start lock.
+
+    Raises EmbeddedPostgresError when the login fails or the server refuses.
+    """
+    try:
+        with _connect(places, password, "postgres") as connection:
+            query = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(query, [DATABASE]).fetchone() is None:
+                name = sql.Identifier(DATABASE)
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        with _connect(places, password, DATABASE) as connection:
+            query = "SELECT 1 FROM pg_extension WHERE extname = %s"
+            if connection.execute(query, [_EXTENSION]).fetchone() is None:
+                name = sql.Identifier(_EXTENSION)
+                connection.execute(sql.SQL("CREATE EXTENSION {}").format(name))
+    except psycopg.Error as error:
+        raise EmbeddedPostgresError(
+            f"PostgreSQL on {places.cluster} runs, but its database can't be used: "
+            f"{str(error).strip()} Its log is {places.log}, its password {places.password}."
+        ) from error
+
+
+def _connect(places: Places, password: str, database: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(
+        host=str(places.socket_dir),
+        port=PORT,
+        user=ROLE,
+        password=password,
+        dbname=database,
+        autocommit=True,
+        connect_timeout=30,
+    )
+
 
 logger = logging.getLogger(__name__)
 
@@ -180,3 +247,175 @@ def _forget_parent() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_parent)
+
+
+# Locks between processes: a file lock that the kernel releases when its process dies.
+
+
+class FileLock:
+    """A flock on one file. Its owner must prevent use by two threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None
+
+    def acquire_shared(self) -> None:
+        """Wait for a share of the lock. Raises EmbeddedPostgresError if the file can't be made."""
+        if self._descriptor is None:
+            self._descriptor = self._locked(fcntl.LOCK_SH)
+
+    def try_exclusive(self) -> bool:
+        """Take the exclusive lock if no process holds a share; return whether it was taken."""
+        try:
+            self._descriptor = self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the exclusive lock during the block, after waiting for it."""
+        self._descriptor = self._locked(fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Release the lock, even where a forked child still has a copy of the descriptor."""
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self.abandon()
+
+    def detach(self) -> int:
+        """Return the descriptor and forget it: the lock stays as long as any process has it open.
+
+        The lock must be held.
+        """
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            raise ValueError(f"The lock {self._path} isn't held.")
+        return descriptor
+
+    def adopt(self, descriptor: int) -> None:
+        """Hold the lock that ``descriptor``, from another process's ``detach``, stands for."""
+        self._descriptor = descriptor
+
+    def abandon(self) -> None:
+        """Drop the lock without unlocking it: in a forked child, the lock is still the parent's."""
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+
+    def _locked(self, operation: int) -> int:
+        with explained(f"open the lock file {self._path}"):
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, operation)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+
+# Start a server on a cluster, and wait until it accepts connections.
+
+_POLL_SECONDS = 0.02
+# Long enough for a recovery after a crash under full load.
+_START_SECONDS = 180
+# The shell exits at once and leaves the server to init: no starter stays its parent, so a dead
+# server never lingers as an uncollected child. (pg_ctl does the same, but pastes the paths into a
+# shell command unquoted.)
+_IN_BACKGROUND = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
+
+
+def answers(places: Places) -> bool:
+    """Return whether a server accepts connections on the socket of these places."""
+    address = make_conninfo(host=str(places.socket_dir), port=PORT, connect_timeout=5)
+    return pq.PGconn.ping(address.encode()) == pq.Ping.OK
+
+
+def start_server(places: Places, account: ServerAccount) -> None:
+    """Start the server on its cluster, which is built first if needed. Call under the start lock.
+
+    Raises EmbeddedPostgresError with the end of the server's log when it doesn't start.
+    """
+    ensure_cluster(places, account)
+    make_server_folder(places.socket_dir, account)
+    make_server_file(places.log, account)
+    logged_before = places.log.stat().st_size
+    while (process := clear_dead_server(places)) is not None:
+        # The process that started it was killed, or the server is just shutting down.
+        if _comes_up(process, places):
+            return
+    if not _comes_up(_launch(places, account), places):
+        raise _failed(places, "PostgreSQL did not start", since=logged_before)
+
+
+def _comes_up(process: psutil.Process, places: Places) -> bool:
+    """Wait until the server accepts connections (True) or its process has ended (False)."""
+    deadline = time.monotonic() + _START_SECONDS
+    while not answers(places):
+        # If two were started at once, after a kill, the other one owns the cluster.
+        if not is_alive(process) and postmaster_of(places) is None:
+            return False
+        if time.monotonic() > deadline:
+            raise _failed(places, f"PostgreSQL (process {process.pid}) is still not ready")
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _launch(places: Places, account: ServerAccount) -> psutil.Process:
+    options = [word for item in _options(places).items() for word in ("-c", "=".join(item))]
+    command = account.command(postgres_program("postgres"), "-D", str(places.cluster), *options)
+    # The server gets its own session: Ctrl-C in the terminal is for us, not for the server.
+    shell = subprocess.run(
+        ["/bin/sh", "-c", _IN_BACKGROUND, str(places.log), *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd="/",
+        env=server_environment(),
+        start_new_session=True,
+        check=False,
+    )
+    try:
+        return psutil.Process(int(shell.stdout))
+    except ValueError:
+        raise EmbeddedPostgresError(f"Can't start PostgreSQL: {shell.stdout.strip()}") from None
+    except psutil.NoSuchProcess:
+        raise _failed(places, "PostgreSQL ended at once") from None
+
+
+def _options(places: Places) -> dict[str, str]:
+    return {
+        "listen_addresses": "",
+        "unix_socket_directories": str(places.socket_dir),
+        "unix_socket_permissions": "0700",
+        "port": str(PORT),
+        "cluster_name": places.tag,
+        "logging_collector": "off",
+        "log_destination": "stderr",
+        # Texts that people wrote must not get into this log, which forgetting can't reach: failing
+        # statements and their values go to the program that sent them, not here.
+        "log_min_messages": "log",
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
+        "log_checkpoints": "off",
+        # An old file of the write-ahead log is removed, not kept to be overwritten later: it may
+        # hold data that has been forgotten since.
+        "wal_recycle": "off",
+    }
+
+
+def _failed(places: Places, what: str, *, since: int = 0) -> EmbeddedPostgresError:
+    return EmbeddedPostgresError(
+        f"{what} on {places.cluster}. Its log {places.log} ends with:\n"
+        f"{log_tail(places.log, since=since)}\n"
+        f"Mend what it names (a full disk, a changed file) and start again, {OWN_SERVER}."
+    )

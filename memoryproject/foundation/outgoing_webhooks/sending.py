@@ -6,12 +6,14 @@ delivery stays pending and is sent again under the same id.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import F
 from django.utils import timezone
@@ -19,16 +21,15 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.hooks.base import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from memoryproject.foundation.outgoing_webhooks.backoff import next_wait, pause
-from memoryproject.foundation.outgoing_webhooks.delivery_leases import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.outgoing_webhooks.payload import ChatName, body_of, headers_of
+from memoryproject.foundation.outgoing_webhooks.signing import signature
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandoned, endpoints_wake
+from memoryproject.foundation.text.iso_times import iso_utc
 
 logger = logging.getLogger(__name__)
 
@@ -204,3 +205,122 @@ def _note(delivery: WebhookDelivery, now: datetime, **changes: Any) -> None:
     WebhookDelivery.objects.filter(pk=delivery.pk, state=DeliveryState.PENDING).update(
         attempts=F("attempts") + 1, last_attempt_at=now, **changes
     )
+
+
+# Calculate when a failed delivery is retried, and how long a failing endpoint is paused.
+
+
+# As Standard Webhooks suggests. The first attempt is immediate.
+WAITS = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+# So that deliveries that failed together aren't retried together.
+JITTER = 0.2
+
+FIRST_PAUSE = timedelta(seconds=5)
+MAX_PAUSE = timedelta(minutes=5)
+# A receiver may ask for a wait up to this length.
+MAX_RETRY_AFTER = timedelta(hours=24)
+
+
+def next_wait(*, attempts: int, luck: float, retry_after: float | None = None) -> timedelta | None:
+    """Return the wait after this many attempts (1 or more); None after the last one.
+
+    ``luck`` is from 0 to 1. The wait is never shorter than the receiver asked for (seconds).
+    """
+    if attempts > len(WAITS):
+        return None
+    return max(WAITS[attempts - 1] * (1 + JITTER * luck), _requested_wait(retry_after))
+
+
+def pause(*, failures: int, retry_after: float | None = None) -> timedelta:
+    """Return how long an endpoint gets nothing after this many failures in a row.
+
+    The pause grows each time, so that an endpoint that is down costs one attempt, not one attempt
+    for each delivery.
+    """
+    own = min(FIRST_PAUSE * 2 ** min(failures - 1, 20), MAX_PAUSE)
+    return max(own, _requested_wait(retry_after))
+
+
+def _requested_wait(retry_after: float | None) -> timedelta:
+    return min(timedelta(seconds=min(retry_after or 0.0, 10**6)), MAX_RETRY_AFTER)
+
+
+# Claim endpoints, so that one worker at a time sends to an endpoint.
+
+
+# Workers must answer people, too, so only this many of them send at once.
+MAX_AT_ONCE = 2
+
+
+def endpoint_claim(
+    *, endpoint_id: int, now: datetime, although_paused: bool = False
+) -> Lease[WebhookEndpoint] | None:
+    """Claim the endpoint, or return None.
+
+    None: it is gone, disabled or paused, a worker sends to it, or enough workers are sending.
+    """
+    endpoint = WebhookEndpoint.objects.filter(pk=endpoint_id, enabled=True).first()
+    if endpoint is None:
+        return None
+    paused = endpoint.paused_until is not None and endpoint.paused_until > now
+    if paused and not although_paused:
+        return None
+    if len(WebhookEndpoint.objects.all().held(now)) >= MAX_AT_ONCE:
+        return None
+    token = WebhookEndpoint.objects.filter(enabled=True).claim(endpoint, now=now)
+    return Lease(endpoint, token) if token else None
+
+
+# Build the body and the headers of a delivery.
+
+
+# Returns the name under which integrators know a chat; None if the chat is gone.
+ChatName = Callable[[UUID], str | None]
+
+
+def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
+    """Return the payload.
+
+    The chat's name, which may be a phone number, is looked up now. No delivery stores it, and a
+    forgotten chat has none.
+    """
+    chat_id = delivery.chat_id
+    data = {
+        **delivery.data,
+        "whatsapp_chat": None if chat_id is None else chat_name(chat_id),
+    }
+    payload = {
+        "type": delivery.event_type,
+        "timestamp": iso_utc(delivery.occurred_at),
+        "data": data,
+    }
+    return json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def headers_of(
+    delivery: WebhookDelivery, endpoint: WebhookEndpoint, *, body: bytes, now: datetime
+) -> Mapping[str, str]:
+    """Return the headers of Standard Webhooks, signed now."""
+    timestamp = int(now.timestamp())
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "whatsapp-memory-webhooks/1",
+        "webhook-id": delivery.message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(
+            keys=endpoint.keys(now),
+            message_id=delivery.message_id,
+            timestamp=timestamp,
+            body=body,
+        ),
+    }

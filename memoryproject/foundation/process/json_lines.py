@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging.handlers
+import os
+import re
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
-
-from memoryproject.foundation.process.logfile import without_quotes
 
 
 class ContentlessJsonFormatter(JsonFormatter):
@@ -21,3 +26,68 @@ class ContentlessJsonFormatter(JsonFormatter):
             name: without_quotes(value) if isinstance(value, str) else value
             for name, value in log_data.items()
         }
+
+
+# A log file that only its owner can read (NFR-SEC-002), and that contains no user content.
+
+
+# The details that PostgreSQL adds to an error: the row or the statement, with all its values. They
+# end where the next error of a chain begins, or not at all.
+_ADDED = re.compile(
+    r"\n(?:DETAIL|CONTEXT|HINT|LINE \d+): .*?(?=\n\n(?:The above|During handling)|\Z)", re.DOTALL
+)
+
+SERVER_ERROR = 500
+
+
+def without_quotes(text: str) -> str:
+    """Return the text without the values that the database quotes in its errors."""
+    return _ADDED.sub("\n(what the database quoted is left out)", text)
+
+
+class ContentlessFormatter(logging.Formatter):
+    """Removes the values that the database quotes in its errors."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_quotes(super().format(record))
+
+
+class RefusalsInOneLine(logging.Filter):
+    """Removes the traceback of a request that was refused, which is no fault of the server.
+
+    Django adds one where a view raises PermissionDenied or a request is malformed.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if getattr(record, "status_code", SERVER_ERROR) < SERVER_ERROR:
+            record.exc_info = record.exc_text = None
+        return True
+
+
+class PrivateFileHandler(logging.handlers.WatchedFileHandler):
+    """Appends to a file of mode 600 in a folder of mode 700, and follows log rotation."""
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return os.fdopen(descriptor, "a", encoding=self.encoding)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record; a full disk loses it, and never the work that it is about.
+
+        The standard library handles errors of writing, but not those of reopening the file.
+        """
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of logging
+        """Say in one line that the file can't be written; all of any other error."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        with suppress(OSError):
+            sys.stderr.write(f"{self.baseFilename} can't be written: {error}\n")

@@ -12,15 +12,18 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from types import FrameType
 
 from django.db import Error, connections
+from django.db.models import F
 from django.utils import timezone
 from django_q.brokers import get_broker
 from django_q.conf import Conf
+from django_q.models import Schedule
 from django_q.scheduler import scheduler
 from django_q.status import Stat
 from django_q.worker import worker
@@ -31,7 +34,6 @@ from memoryproject.foundation.process.forked_programs import (
     fork,
     name_process,
 )
-from memoryproject.foundation.process.future_times import future_times_repair
 from memoryproject.foundation.process.job_queue import (
     JobResults,
     JobSource,
@@ -44,6 +46,24 @@ from memoryproject.foundation.process.lanes import (
     lane_settings,
     workers_changed,
 )
+
+# Bring back the times that a clock which was set back has left in the far future.
+
+MINUTE = timedelta(minutes=1)
+
+
+def future_times_repair(now: datetime) -> int:
+    """Make schedules due whose time is later than anything sets it; return how many.
+
+    The next run of a schedule in minutes is at most so many minutes away.
+    """
+    in_minutes = Schedule.objects.filter(schedule_type=Schedule.MINUTES)
+    later = now + MINUTE + F("minutes") * MINUTE
+    schedules = in_minutes.filter(next_run__gt=later).update(next_run=now)
+    if schedules:
+        logger.warning("The clock was set back: %d schedules are due now.", schedules)
+    return schedules
+
 
 logger = logging.getLogger(__name__)
 

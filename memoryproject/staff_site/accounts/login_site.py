@@ -4,18 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth.views import PasswordChangeView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
+from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.forms import AdminOwnPasswordChangeForm
 
-from memoryproject.staff_site.accounts.login import PasswordStep, code_step
-from memoryproject.staff_site.accounts.own_pages import OwnPassword, second_factor_page
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.staff_site.accounts.forms import CodeForm, PasswordForm, ProofForm
+from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
+from memoryproject.staff_site.accounts.login import (
+    PasswordStep,
+    code_checked,
+    code_step,
+    refusal_of,
+)
+from memoryproject.staff_site.accounts.second_factor import (
+    backup_codes_left,
+    backup_codes_renew,
+    begun_of,
+    qr_code,
+    second_factor_begin,
+    second_factor_confirm,
+    second_factor_remove,
+    secret_shown,
+)
+from memoryproject.staff_site.accounts.sessions import device_of, prove
 
 
 class AccessSite(AdminSite):
@@ -75,3 +100,155 @@ class AccessSite(AdminSite):
                 **(extra_context or {}),
             },
         )(request)
+
+
+# The pages on which staff manage their own account: second factor and password.
+
+
+BEGIN, CONFIRM, CODES, REMOVE = "begin", "confirm", "codes", "remove"
+BEGUN = "second_factor_begun"
+BEGUN_SECONDS = 900
+
+
+@sensitive_post_parameters("code", "password")
+@never_cache
+def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Handle the page of the second factor. ``context``: the context of every page of the site."""
+    doing = request.POST.get("do", "") if request.method == "POST" else ""
+    has_one = device_of(request.user) is not None
+    if doing == BEGIN and not has_one:
+        return _begin(request, context)
+    if doing == CONFIRM and not has_one:
+        return _confirm(request, context)
+    if doing in (CODES, REMOVE) and has_one:
+        return _with_proof(request, context, doing)
+    return _page(request, context)
+
+
+def _begin(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Begin a second factor after the password was typed.
+
+    Otherwise a person who finds an open session could lock out its owner with another phone.
+    """
+    form = PasswordForm(request.POST)
+    if not form.is_valid() or not _knows_password(request, form):
+        return _page(request, context, **{BEGIN: form})
+    device = second_factor_begin(user=request.user)
+    request.session[BEGUN] = {"device": device.pk, "at": int(timezone.now().timestamp())}
+    return _here()
+
+
+def _begun_here(request: HttpRequest) -> TOTPDevice | None:
+    """Return the device that waits for its first code, if this session began it recently.
+
+    The session in which the password was typed is the only one that shows the secret and accepts a
+    code for it.
+    """
+    device, begun = begun_of(request.user), request.session.get(BEGUN)
+    if device is None or begun is None or begun["device"] != device.pk:
+        return None
+    return device if timezone.now().timestamp() - begun["at"] <= BEGUN_SECONDS else None
+
+
+def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    if _begun_here(request) is None:
+        messages.info(request, _("Start over: this was too long ago, or done elsewhere."))
+        return _here()
+    form = CodeForm(request.POST)
+    if form.is_valid():
+        codes = second_factor_confirm(user=request.user, code=form.cleaned_data["code"])
+        device = device_of(request.user)
+        if codes is not None and device is not None:
+            prove(request, device)
+            return _codes_page(request, context, codes)
+        form.add_error("code", _("This code is wrong. Is the clock of the phone right?"))
+    return _page(request, context, confirm=form)
+
+
+def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> HttpResponse:
+    """Renew the backup codes or remove the second factor, after a proof of both factors."""
+    form = ProofForm(request.POST)
+    if not form.is_valid() or not _proved(request, form):
+        return _page(request, context, **{doing: form})
+    if doing == CODES:
+        return _codes_page(request, context, backup_codes_renew(user=request.user))
+    second_factor_remove(user=request.user, actor=staff_actor(request))
+    messages.success(request, _("The second factor was removed."))
+    return _here()
+
+
+def _proved(request: HttpRequest, form: ProofForm) -> bool:
+    """Return whether password and code are right. A wrong password uses up no code."""
+    if not _knows_password(request, form):
+        return False
+    checked = code_checked(request, request.user, form.cleaned_data["code"])
+    if checked.device is None:
+        form.add_error("code", refusal_of(checked))
+    return checked.device is not None
+
+
+def _knows_password(request: HttpRequest, form: PasswordForm) -> bool:
+    name = request.user.get_username()
+    if lock_holds(request, name):
+        return False
+    if not request.user.check_password(form.cleaned_data["password"]):
+        failure_count(request, name, "password")
+        form.add_error("password", _("The password is wrong."))
+        return False
+    return True
+
+
+def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpResponse:
+    device = device_of(request.user)
+    begun = _begun_here(request) if device is None else None
+    shown = {
+        "title": _("Two-factor login"),
+        "device": device,
+        "codes_left": backup_codes_left(request.user) if device else 0,
+        "qr_code": qr_code(begun) if begun else None,
+        "secret": secret_shown(begun) if begun else "",
+        "begin_form": forms.get(BEGIN) or PasswordForm(),
+        "confirm_form": forms.get(CONFIRM) or CodeForm(),
+        "codes_form": forms.get(CODES) or ProofForm(auto_id="codes_%s"),
+        "remove_form": forms.get(REMOVE) or ProofForm(auto_id="remove_%s"),
+    }
+    return TemplateResponse(request, "admin/access/second_factor.html", {**context, **shown})
+
+
+def _codes_page(request: HttpRequest, context: dict[str, Any], codes: list[str]) -> HttpResponse:
+    """Show the backup codes. This is the only time that they are shown."""
+    shown = {"title": _("Backup codes"), "codes": codes}
+    return TemplateResponse(request, "admin/access/backup_codes.html", {**context, **shown})
+
+
+def _here() -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:two_factor"))
+
+
+class OwnPassword(PasswordChangeView):
+    """The password change, which logs out all other sessions of the person.
+
+    Django ends the sessions. Wrong old passwords count as failed logins, so that a person who finds
+    an open session can't guess.
+    """
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if lock_holds(request, request.user.get_username()):
+            return self.get(request, *args, **kwargs)
+        return super().post(request, *args, **kwargs)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if form.has_error("old_password", "password_incorrect"):
+            failure_count(self.request, self.request.user.get_username(), "password")
+        return super().form_invalid(form)
+
+    @transaction.atomic
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        audit_record(
+            action="user.password",
+            actor=staff_actor(self.request),
+            object_type="user",
+            object_id=self.request.user.pk,
+        )
+        return answer

@@ -7,24 +7,25 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.hashers import is_password_usable
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, ManyToManyField, QuerySet
+from django.forms import Widget
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.forms import AdminPasswordChangeForm, UserCreationForm
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.staff_site.accounts.groups import GROUPS, group_shown
-from memoryproject.staff_site.accounts.password_state import StaffUserForm
 from memoryproject.staff_site.accounts.permission_list import PermissionList
 from memoryproject.staff_site.accounts.rights import (
     groups_to_give,
@@ -35,6 +36,28 @@ from memoryproject.staff_site.accounts.rights import (
 )
 from memoryproject.staff_site.accounts.second_factor import second_factor_remove
 from memoryproject.staff_site.accounts.sessions import device_of
+
+# Show whether an account has a password, instead of parts of its hash.
+
+
+class PasswordState(Widget):
+    read_only = True
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
+        usable = bool(value) and is_password_usable(value)
+        text = _("A password is set.") if usable else _("No password is set.")
+        return format_html('<div class="readonly">{}</div>', text)
+
+    def id_for_label(self, id_: str | None) -> str:
+        """Return nothing: there is no field to which a label could lead."""
+        return ""
+
+
+class StaffUserForm(UserChangeForm):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].widget = PasswordState()
+
 
 # Fields that users can't change in their own account, so that they can't promote themselves or lock
 # themselves out.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 
+from django.db.models import Min, Q, Sum
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from memories_app.review.facade import MAX_COUNTED, proposed_count
 from memoryproject.foundation.admin_kit.periods import TODAY
 from memoryproject.staff_site.dashboard import figure_links
 from memoryproject.staff_site.dashboard.figure_links import Places
@@ -18,7 +22,8 @@ from memoryproject.staff_site.dashboard.number_format import (
     seconds_shown,
 )
 from memoryproject.staff_site.dashboard.tiles import Note, Tile
-from memoryproject.staff_site.dashboard.usual_day import Usual, usual_until
+from memoryproject.staff_site.models import Quarter
+from sessions_app.turns.facade import to_review_ids
 
 
 def answer_tiles(figures: Figures, to: Places, *, period: str, now: datetime) -> Iterator[Tile]:
@@ -67,3 +72,84 @@ def _compared(usual: Usual, name: str) -> str:
     if usual.is_yesterday:
         return _("yesterday by this time: %(number)s") % number
     return _("usual by this time: %(number)s") % number
+
+
+# The usual figures of a weekday until this time, to compare today with.
+
+NAMES = ("answers", "held", "failed", "missed", "unknown", "rated_good", "rated_bad")
+WEEKS = 4
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The mean of each figure. ``days``: how many days it is of; 0 if nothing can be compared.
+
+    ``is_yesterday``: the figures are those of yesterday, as no such weekday is known yet.
+    """
+
+    days: int = 0
+    is_yesterday: bool = False
+    means: Mapping[str, float] = field(default_factory=dict)
+
+
+def usual_until(now: datetime) -> Usual:
+    """Return what the last four same weekdays had until this time of the day; else yesterday.
+
+    Days of the active time zone. Only days count since the first one of these weeks of which
+    anything is known. The stored quarters are read, in one query: what changed in the last minute
+    isn't compared.
+    """
+    local = timezone.localtime(now)
+    weekdays = [local.date() - timedelta(weeks=week) for week in range(1, WEEKS + 1)]
+    yesterday = local.date() - timedelta(days=1)
+    weeks = Quarter.objects.filter(starts_at__gte=_midnight(weekdays[-1], local))
+    found = weeks.aggregate(
+        first=Min("starts_at"),
+        **{f"week_{name}": Sum(name, filter=_until(weekdays, local)) for name in NAMES},
+        **{f"day_{name}": Sum(name, filter=_until([yesterday], local)) for name in NAMES},
+    )
+    if found["first"] is None:
+        return Usual()
+    first = timezone.localtime(found["first"]).date()
+    known = sum(day >= first for day in weekdays)
+    if known:
+        return Usual(known, means={name: (found[f"week_{name}"] or 0) / known for name in NAMES})
+    if yesterday >= first:
+        means = {name: float(found[f"day_{name}"] or 0) for name in NAMES}
+        return Usual(1, is_yesterday=True, means=means)
+    return Usual()
+
+
+def _midnight(day: date, local: datetime) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=local.tzinfo)
+
+
+def _until(days: Sequence[date], local: datetime) -> Q:
+    """Match the quarters of these days that began before this time of the day."""
+    within = Q()
+    for day in days:
+        until = datetime.combine(day, local.time(), local.tzinfo)
+        within |= Q(starts_at__gte=_midnight(day, local), starts_at__lt=until)
+    return within
+
+
+# The figures of what staff are to review, each with the way there.
+
+
+def review_tiles(to: Places) -> Iterator[Tile]:
+    """Yield the memories and the answers to review; an empty list is a figure, too."""
+    if to.may("memories_app.view_memory"):
+        count = proposed_count()
+        value = f"{count_shown(count)}+" if count == MAX_COUNTED else count_shown(count)
+        notes = [Note(_("memories that the assistant isn't sure of"))]
+        tone = "warn" if count else ""
+        yield Tile("review", _("To review"), value, to.review(), notes, tone)
+    if to.may("sessions_app.view_turn"):
+        count = len(to_review_ids())
+        value = count_shown(count)
+        address = to.list_of(figure_links.TURNS, **figure_links.TO_REVIEW)
+        notes = [Note(_("bad, failed, or without a memory"))]
+        tone = "warn" if count else ""
+        yield Tile(
+            "answers_review", _("Answers to review"), count_shown(count), address, notes, tone
+        )

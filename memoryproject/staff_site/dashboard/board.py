@@ -19,7 +19,7 @@ from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.integrations.llm.prices import ModelTokens
 from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.dashboard import figure_links, health
-from memoryproject.staff_site.dashboard.answer_tiles import answer_tiles
+from memoryproject.staff_site.dashboard.answer_tiles import answer_tiles, review_tiles
 from memoryproject.staff_site.dashboard.figure_links import Places
 from memoryproject.staff_site.dashboard.figures import Figures, PeriodFigures, figures_of
 from memoryproject.staff_site.dashboard.number_format import (
@@ -28,7 +28,6 @@ from memoryproject.staff_site.dashboard.number_format import (
     since_shown,
     slot_shown,
 )
-from memoryproject.staff_site.dashboard.review_tiles import review_tiles
 from memoryproject.staff_site.dashboard.tiles import Note, Tile
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.limits.dependencies import build_usage_limits

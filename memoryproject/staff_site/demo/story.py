@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time, timedelta
+from datetime import datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -36,11 +36,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from memoryproject.staff_site.demo.clock import StoryClock
 from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
 from memoryproject.staff_site.demo.demo_files import FILES
 from memoryproject.staff_site.demo.demo_people import EMMA, OWNER, Person, Utterance
-from memoryproject.staff_site.demo.summaries import SUMMARY_OF
 from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
@@ -291,3 +289,44 @@ def _timings(turn: Turn, chance: random.Random) -> None:
 def _newest_session(person: Person) -> ChatSession:
     chat = Chat.objects.get(whatsapp_chat=person.whatsapp_chat)
     return chat.sessions.latest("created_at")
+
+
+# A clock that shows the time of the story.
+
+
+class StoryClock:
+    """A clock whose ``moment`` is the current time for this process while it is ``set``."""
+
+    def __init__(self, moment: datetime) -> None:
+        self.moment = moment
+
+    def pass_by(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+    def now(self, tz: tzinfo | None = None) -> datetime:
+        """Return the moment, like datetime.now."""
+        return self.moment.astimezone(tz) if tz else self.moment.replace(tzinfo=None)
+
+    @contextmanager
+    def set(self) -> Iterator[None]:
+        """Replace ``datetime`` in the module of timezone.now().
+
+        This also reaches the defaults of models, which hold the function itself.
+        """
+        module: Any = timezone
+        real = module.datetime
+        module.datetime = self
+        try:
+            yield
+        finally:
+            module.datetime = real
+
+
+# The text that replaces a model's summary in the demo.
+
+SUMMARY_OF = (
+    "Emma Clarke plans her wedding on 18 June at the Carmel Forest with about 90 guests. She chose "
+    "a lemon sponge with raspberry filling in three tiers (1,450 shekels) and two trays of small "
+    "pastries (620 shekels). After the tasting she asked what is needed: a deposit of 30 percent "
+    "until the end of the month and the final number of guests two weeks before."
+)

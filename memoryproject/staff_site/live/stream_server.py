@@ -7,19 +7,20 @@ see what.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import uvicorn
 from django.conf import settings
-from django.db import Error, InterfaceError, OperationalError, connections
+from django.db import Error, InterfaceError, OperationalError, connection, connections
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import SendTimeoutError
 from starlette.applications import Starlette
@@ -28,9 +29,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.staff_site.accounts.sessions import listener_of
-from memoryproject.staff_site.live.newest import newest
-from memoryproject.staff_site.live.streams import FullError, Limits, Listener, Stream, Streams
+from sessions_app.models import MediaFile, Message, Turn
 
 PATH = "/admin/live/"
 # Proxies end connections on which nothing happens, often after a minute.
@@ -218,3 +219,177 @@ def _bound(address: str) -> socket.socket:
 
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+# Read a state of the database that differs after each change shown by the inbox and by open
+# conversations.
+
+
+# As many rows are looked at, so that a row counts though a later one was committed before it.
+LOOKED_AT = 100
+# What staff or integrators did, except for reading: each page that reads would cause the next.
+QUESTION = f"""
+SELECT
+  (SELECT string_agg(concat_ws(' ', m.message_id, m.version, f.state), ',')
+     FROM (SELECT message_id, xmin AS version FROM {Message._meta.db_table}
+            ORDER BY received_at DESC, order_num DESC LIMIT {LOOKED_AT}) AS m
+     LEFT JOIN {MediaFile._meta.db_table} AS f USING (message_id)),
+  (SELECT string_agg(concat_ws(' ', id, state), ',')
+     FROM (SELECT id, state FROM {Turn._meta.db_table}
+            ORDER BY id DESC LIMIT {LOOKED_AT}) AS t),
+  (SELECT max(id)
+     FROM (SELECT id, actor_kind, action FROM {AuditEvent._meta.db_table}
+            ORDER BY id DESC LIMIT {LOOKED_AT}) AS e
+    WHERE actor_kind IN ('staff', 'api') AND action <> 'conversation.read')
+"""  # noqa: S608 names of tables
+
+
+def newest() -> tuple[Any, ...]:
+    """Return the newest messages, answers and acts of staff, with one query that reads by index.
+
+    ``xmin`` is PostgreSQL's own number of a row's version: it changes with each update.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(QUESTION)
+        row: tuple[Any, ...] = cursor.fetchone()
+        return row
+
+
+# The open streams of one process: all of them hear of what one question to the database finds.
+
+logger = logging.getLogger(__name__)
+
+ASK_SECONDS = 1.0
+
+
+class FullError(Exception):
+    """The limit of streams is reached."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits on the number of streams.
+
+    ``of_session``: a browser opens six connections to a server and needs some for its pages.
+    """
+
+    of_session: int = 4
+    of_account: int = 20
+    in_all: int = 500
+
+
+@dataclass(frozen=True)
+class Listener:
+    """The reader of a stream: the key of a session, and the account that is logged in by it."""
+
+    session: str
+    account: int
+
+
+@dataclass(eq=False)
+class Stream:
+    """One open stream. News that come before the last ones were sent are sent together."""
+
+    listener: Listener
+    is_over: bool = False
+    has_news: bool = False
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self) -> None:
+        self.has_news = True
+        self._woken.set()
+
+    def end(self) -> None:
+        self.is_over = True
+        self._woken.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until there is news or the stream is over, but not longer than this."""
+        try:
+            await asyncio.wait_for(self._woken.wait(), seconds)
+        except asyncio.TimeoutError:
+            return
+        self._woken.clear()
+
+    def take_news(self) -> bool:
+        """Return whether there was news since the last call."""
+        had, self.has_news = self.has_news, False
+        return had
+
+
+class Streams:
+    """All open streams. While there are any, ``ask`` is called once a second.
+
+    ``ask`` returns what is compared with its last result; it may raise Django's database errors.
+    A stream begins with news, as soon as it is known with what the next result is compared: a page
+    that asks then misses nothing.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], Awaitable[object]],
+        *,
+        limits: Limits | None = None,
+        every: float = ASK_SECONDS,
+    ) -> None:
+        self._ask = ask
+        self._limits = limits or Limits()
+        self._every = every
+        self._open: set[Stream] = set()
+        self._asking: asyncio.Task[None] | None = None
+        # None: nothing was asked since there were no streams.
+        self._known: object = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self._open)
+
+    @contextmanager
+    def opened(self, listener: Listener) -> Iterator[Stream]:
+        """Yield a stream, which hears of news until the block ends. Raises FullError."""
+        others = [stream.listener for stream in self._open]
+        of_account = [other for other in others if other.account == listener.account]
+        of_session = [other for other in of_account if other.session == listener.session]
+        if (
+            len(others) >= self._limits.in_all
+            or len(of_account) >= self._limits.of_account
+            or len(of_session) >= self._limits.of_session
+        ):
+            raise FullError
+        stream = Stream(listener)
+        self._open.add(stream)
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._look())
+        elif self._known is not None:
+            stream.tell()
+        try:
+            yield stream
+        finally:
+            self._open.discard(stream)
+            if not self._open and self._asking is not None:
+                self._asking.cancel()
+                self._asking = self._known = None
+
+    def end(self) -> None:
+        """End all streams."""
+        for stream in self:
+            stream.end()
+
+    async def _look(self) -> None:
+        is_failing = False
+        while True:
+            try:
+                found = await self._ask()
+            except Error:
+                if not is_failing:
+                    logger.warning("The database can't be asked for news.", exc_info=True)
+                is_failing = True
+            else:
+                is_failing = False
+                if found != self._known:
+                    self._known = found
+                    for stream in self:
+                        stream.tell()
+            await asyncio.sleep(self._every)

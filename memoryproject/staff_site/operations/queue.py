@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
-from django_q.models import OrmQ, Success, Task
+from django_q.models import Failure, OrmQ, Schedule, Success, Task
 from django_q.signing import SignedPackage
 from django_q.status import Stat
 
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.process.lanes import (
     ANSWERS,
     BACKGROUND,
@@ -22,12 +24,15 @@ from memoryproject.foundation.process.lanes import (
 from memoryproject.staff_site.broker import (
     BrokerGoneError,
     clusters,
+    enqueue,
     is_redis,
     queue_depth,
     state_of,
     takes_jobs,
 )
+from memoryproject.staff_site.operations.dead_turns import OPEN
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
+from sessions_app.models import Turn
 
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
 MAX_UNPACKED = 200
@@ -211,3 +216,96 @@ def failed_job(task: Task) -> FailedJob:
         failed_at=task.stopped,
         attempts=task.attempt_count,
     )
+
+
+# Staff actions on background jobs: retry or remove a failed job, run a schedule now.
+
+
+def job_retry(*, key: str, actor: Actor) -> bool:
+    """Put a failed job back into the queue. Return False if somebody did so already.
+
+    Raises BrokerGoneError; then the job is still among the failed ones.
+    """
+    with transaction.atomic():
+        # The request that deletes the row enqueues the job: a second click doesn't run it twice.
+        task = Failure.objects.select_for_update().filter(pk=key).first()
+        if task is None:
+            return False
+        Failure.objects.filter(pk=key).delete()
+        audit_record(
+            action="job.retry",
+            actor=actor,
+            object_type="job",
+            object_id=key,
+            details={"task": task.func},
+        )
+        options = {"hook": task.hook, "group": task.group, "task_name": task.name}
+        given = {name: value for name, value in options.items() if value}
+        lane = task.cluster or BACKGROUND
+        enqueue(task.func, *(task.args or ()), lane=lane, q_options=given, **(task.kwargs or {}))
+    return True
+
+
+def job_drop(*, key: str, actor: Actor) -> bool:
+    """Remove a failed job without running it again. Return False if it is gone already."""
+    with transaction.atomic():
+        task = Failure.objects.select_for_update().filter(pk=key).first()
+        if task is None:
+            return False
+        task.delete()
+        audit_record(
+            action="job.drop",
+            actor=actor,
+            object_type="job",
+            object_id=key,
+            details={"task": task.func},
+        )
+    return True
+
+
+def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
+    """Enqueue a schedule's job now; its next run stays as planned.
+
+    Returns None if there is no such schedule. Raises BrokerGoneError.
+    """
+    with transaction.atomic():
+        schedule = Schedule.objects.select_for_update().filter(pk=schedule_id).first()
+        if schedule is None:
+            return None
+        audit_record(
+            action="schedule.run",
+            actor=actor,
+            object_type="schedule",
+            object_id=schedule.name or schedule.pk,
+            details={"task": schedule.func},
+        )
+        group = {"group": schedule.name or str(schedule.pk)}
+        task_id = enqueue(schedule.func, lane=schedule.cluster or BACKGROUND, q_options=group)
+        # The job's id is known only now. The row is already locked by us, so this doesn't wait.
+        Schedule.objects.filter(pk=schedule.pk).update(task=task_id)
+    return schedule
+
+
+# Staff actions on a turn that no worker processes. Failed turns have their own page.
+
+
+def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
+    """Enqueue a stuck turn. Return False if it is over or a worker has it.
+
+    Raises BrokerGoneError; the sweep retries the turn every minute.
+    """
+    if turn.state not in OPEN or turn.is_held(timezone.now()):
+        return False
+    # The queue comes last, as in queue_actions: an action that can't be recorded isn't done.
+    with transaction.atomic():
+        audit_record(
+            action="turn.take_up",
+            actor=actor,
+            object_type="turn",
+            object_id=turn.turn_id,
+            details={"state": turn.state},
+            chat_id=turn.chat_id,
+        )
+        task, name = "sessions_app.tasks.answer_chat", f"answer {turn.chat_id}"
+        enqueue(task, str(turn.chat_id), lane=ANSWERS, task_name=name)
+    return True

@@ -21,11 +21,16 @@ from memoryproject.staff_site.broker import BrokerGoneError
 from memoryproject.staff_site.operations import dead_turns
 from memoryproject.staff_site.operations.operations_page import operations_page
 from memoryproject.staff_site.operations.provider_test import providers_there
-from memoryproject.staff_site.operations.queue import failed_job, queue_state
-from memoryproject.staff_site.operations.queue_actions import job_drop, job_retry, schedule_run
+from memoryproject.staff_site.operations.queue import (
+    failed_job,
+    job_drop,
+    job_retry,
+    queue_state,
+    schedule_run,
+    turn_take_up,
+)
 from memoryproject.staff_site.operations.schedules import schedules_shown
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
-from memoryproject.staff_site.operations.turn_actions import turn_take_up
 from memoryproject.staff_site.readiness import parts
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count

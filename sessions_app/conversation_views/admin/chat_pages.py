@@ -8,12 +8,13 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect
 from django.urls import path
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_state
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
@@ -21,8 +22,9 @@ from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_admin import StaffTabularInline
 from memoryproject.foundation.audit.staff import staff_edit_record
+from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversation_views.admin.conversation_page import conversation_page
-from sessions_app.conversation_views.admin.viewers_page import viewers_page
+from sessions_app.conversation_views.viewers import viewer_seen
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import (
     chosen_chats,
@@ -199,3 +201,19 @@ class ChatAddressAdmin(ReadOnlyAdmin):
     list_filter = ("provider",)
     search_fields = ("address", "chat__whatsapp_chat", "chat__client_name")
     list_select_related = ("chat",)
+
+
+# Tell the open page of a conversation who else has it open.
+
+
+def viewers_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Return ``text``, for people, empty if nobody else is there; no message is read."""
+    if not request.user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
+        raise PermissionDenied
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    if not Chat.objects.filter(pk=chat_id).exists():
+        raise Http404("There is no such chat, or not any more.")
+    names = viewer_seen(chat_id=chat_id, user=instance(request.user, User))
+    text = ngettext("%(names)s is viewing", "%(names)s are viewing", len(names))
+    return JsonResponse({"text": text % {"names": ", ".join(names)} if names else ""})

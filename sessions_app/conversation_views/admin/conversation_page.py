@@ -23,17 +23,19 @@ from django.utils.dateparse import parse_date
 from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext as _
 
+from cards_app.models import MemoryCard
+from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversation_views.admin.message_view import bubbles_of
-from sessions_app.conversation_views.admin.search_hits import found_in
-from sessions_app.conversation_views.admin.sidebar import review_of, sidebar_context
 from sessions_app.conversations.facade import (
+    FOUND,
     Place,
     TimelinePage,
     first_since,
+    messages_found,
     page_after,
     page_around,
     page_before,
@@ -42,17 +44,38 @@ from sessions_app.conversations.facade import (
 from sessions_app.inbox.facade import (
     FROM_PEOPLE,
     MAX_UNREAD,
+    SAID,
     chat_look,
     news_count,
     news_first,
     place_marked,
+    snoozes_in_force,
 )
-from sessions_app.inbox.presentation import inbox_pane
+from sessions_app.inbox.presentation import (
+    MAX_QUERY_LENGTH,
+    SNOOZE_CHOICES,
+    Hit,
+    NoteForm,
+    inbox_pane,
+    staff_choices,
+)
 from sessions_app.limits.presentation import access_context
-from sessions_app.models import Chat, Message, ReadMark
+from sessions_app.models import (
+    Assignment,
+    Bookmark,
+    Chat,
+    Label,
+    Message,
+    Note,
+    ReadMark,
+    ReviewedMark,
+    Snooze,
+)
+from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.presentation.chat_page import chat_or_404
-from sessions_app.presentation.links import conversation_address
+from sessions_app.presentation.links import chat_lists, conversation_address, list_address
 from sessions_app.presentation.page_timestamp import made_stamp
+from sessions_app.recall.facade import snippet_of
 from sessions_app.takeover.presentation import reply_number, takeover_context
 
 TEMPLATE = "admin/sessions_app/chat/conversation.html"
@@ -218,3 +241,105 @@ def _day(request: HttpRequest) -> datetime | None:
     except ValueError:
         return None
     return datetime.combine(day, time.min, get_current_timezone()) if day else None
+
+
+# Find words in one conversation, with links from hit to hit.
+
+
+def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the hits of the search.
+
+    ``hit_before`` and ``hit_after`` lead to the next older and newer hit from the current one;
+    without a current hit, they lead to the newest.
+    """
+    text = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
+    found = messages_found(chat, text) if text else []
+    hits = [
+        Hit(
+            message,
+            conversation_address(chat.pk, message.pk, query=text),
+            snippet_of(message.content, text),
+        )
+        for message in found
+    ]
+    place = _place(hits, request.GET.get("at", ""))
+    return {
+        "query": text,
+        "hits": hits,
+        "most_hits": FOUND,
+        "hit_number": None if place is None else place + 1,
+        # The newest are first.
+        "hit_before": _address(hits, 0 if place is None else place + 1),
+        "hit_after": "" if place is None else _address(hits, place - 1),
+    }
+
+
+def _place(hits: list[Hit], at: str) -> int | None:
+    key = uuid_or_none(at)
+    keys = [hit.message.pk for hit in hits]
+    return keys.index(key) if key in keys else None
+
+
+def _address(hits: list[Hit], place: int) -> str:
+    return hits[place].address if 0 <= place < len(hits) else ""
+
+
+# Build the sidebar of a conversation: what is known of its people, and the work of staff.
+
+SHOWN = 8
+NOTES = 50
+
+
+def sidebar_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return addresses, memories and cards, as far as the user may see them."""
+    user = request.user
+    found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat, user)}
+    if user.has_perm("memories_app.view_memory"):
+        memories = memories_for_staff().filter(chat_id=chat.pk, status="active")
+        found["memories"] = memories.order_by("-pinned", "-created_at")[:SHOWN]
+        found["all_memories"] = list_address("memories_app_memory", chat_id__exact=chat.pk)
+    if user.has_perm("cards_app.view_memorycard"):
+        found["cards"] = MemoryCard.objects.filter(chat_id=chat.pk)[:SHOWN]
+        found["all_cards"] = list_address("cards_app_memorycard", q=chat.pk)
+    return found
+
+
+def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
+    """Return the state of the review.
+
+    ``about``: the message for a new note.
+    """
+    mark = ReviewedMark.objects.filter(chat=chat).select_related("reviewed_by").first()
+    since = news_count({chat.pk: place_marked(mark)}, SAID, 1) if mark else {}
+    assignment = Assignment.objects.filter(chat=chat).select_related("assignee").first()
+    snooze = Snooze.objects.filter(chat=chat).first()
+    in_force = snoozes_in_force().filter(chat=chat).first()
+    labels = list(Label.objects.filter(chat_labels__chat=chat))
+    notes = Note.objects.filter(chat=chat).select_related("message")[: NOTES + 1]
+    return {
+        "mark": mark,
+        # What came back after a snooze is open again.
+        "is_reviewed": mark is not None and not since and snooze is None,
+        "snooze": in_force,
+        "snoozes": SNOOZE_CHOICES,
+        "assignee": assignment.assignee if assignment else None,
+        "staff": staff_choices(also=assignment.assignee_id if assignment else None),
+        "labels": labels,
+        "other_labels": list(Label.objects.exclude(pk__in=[label.pk for label in labels])),
+        "notes": [
+            (note, NoteForm(instance=note) if note.author_id == user.pk else None)
+            for note in notes[:NOTES]
+        ],
+        "has_more_notes": len(notes) > NOTES,
+        "longest_note": MAX_NOTE_LENGTH,
+        "is_bookmarked": Bookmark.objects.filter(chat=chat, user=user, message=None).exists(),
+        "about": _about(request, chat),
+        "here": request.get_full_path(),
+    }
+
+
+def _about(request: HttpRequest, chat: Chat) -> Message | None:
+    key = uuid_or_none(request.GET.get("note"))
+    if key is None:
+        return None
+    return Message.objects.filter(chat=chat, pk=key).defer("terms").first()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.streamed_page import late_page
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many
 from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.admin.forget_links import (
     FORGET,
     forget_required,
@@ -38,7 +40,6 @@ from sessions_app.forgetting.admin.forget_links import (
 )
 from sessions_app.forgetting.admin.forms import ConfirmForm
 from sessions_app.forgetting.admin.person_page import export_page, person_page
-from sessions_app.forgetting.admin.preview_texts import preview_shown
 from sessions_app.forgetting.admin.receipt_pages import pdf_answer, text_answer
 from sessions_app.forgetting.admin.search_page import choose_page, search_page
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
@@ -277,3 +278,64 @@ def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
         "gone": items.filter(state=ItemState.GONE).count(),
         "pdf": run.total <= MAX_IN_PDF,
     }
+
+
+# Prepare the texts of a preview for the page.
+
+TITLES: dict[ChangeKind, Any] = {
+    ChangeKind.MEMORY: gettext_lazy("Memories to erase"),
+    ChangeKind.DOCUMENT: gettext_lazy("Documents to erase"),
+    ChangeKind.MESSAGE: gettext_lazy("Messages to erase"),
+    ChangeKind.ANSWER: gettext_lazy("Answers that are cut"),
+    ChangeKind.COMMAND: gettext_lazy("Commands of which only the name stays"),
+    ChangeKind.QUOTE: gettext_lazy("Quotes to erase; the messages around them stay"),
+    ChangeKind.SUMMARY: gettext_lazy("Summaries to be rewritten from what remains"),
+    ChangeKind.CARD: gettext_lazy("Memory cards to be rebuilt from what remains"),
+    ChangeKind.NOTE: gettext_lazy("Staff notes to erase or shorten"),
+    ChangeKind.REPLAY: gettext_lazy("Replays of answers that are cleaned"),
+    ChangeKind.PART: gettext_lazy("Answers on their way that are cut"),
+    ChangeKind.DELIVERY: gettext_lazy("Raw deliveries that are emptied"),
+}
+PAGES = {
+    ChangeKind.MEMORY: "memories_app_memory",
+    ChangeKind.DOCUMENT: "memories_app_sourcedocument",
+    ChangeKind.MESSAGE: "sessions_app_message",
+    ChangeKind.ANSWER: "sessions_app_message",
+    ChangeKind.COMMAND: "sessions_app_message",
+    ChangeKind.QUOTE: "sessions_app_message",
+    ChangeKind.REPLAY: "sessions_app_turn",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    text: str
+    left: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with the texts to show; ``more`` is the number of texts that aren't shown."""
+
+    title: Any
+    count: int
+    lines: Sequence[Line]
+    more: int
+
+
+def preview_shown(recorder: PreviewRecorder) -> list[Section]:
+    """Return the sections in the order of the kinds, without the empty ones."""
+    return [_section(kind, recorder) for kind in ChangeKind if recorder.counts[kind]]
+
+
+def _section(kind: ChangeKind, recorder: PreviewRecorder) -> Section:
+    changes = recorder.changes[kind]
+    lines = [Line(each.text, each.left, _address(kind, each)) for each in changes]
+    count = recorder.counts[kind]
+    return Section(TITLES[kind], count, lines, count - len(lines))
+
+
+def _address(kind: ChangeKind, each: Change) -> str:
+    page = PAGES.get(kind)
+    return reverse(f"admin:{page}_change", args=[each.key]) if page else ""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as NotYet
 from datetime import timedelta
 from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from rest_framework.exceptions import APIException, NotFound
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
 from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
@@ -21,12 +27,16 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.permissions import require_scopes
 from memoryproject.foundation.rest_kit.renderers import EventStream, Json
-from memoryproject.foundation.rest_kit.scopes import WRITE
+from memoryproject.foundation.rest_kit.scopes import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.views import ApiView
 from memoryproject.foundation.rest_kit.waiting_calls import PlacedIterator, waiting_calls
-from sessions_app.inbound.api.chat_serializers import AskSerializer, ChatAnswerSerializer, answer_of
-from sessions_app.inbound.api.event_stream import answer_events
-from sessions_app.inbound.api.message_scopes import required_scopes
+from sessions_app.conversations.facade import parse_command
+from sessions_app.inbound.api.chat_serializers import (
+    AskSerializer,
+    ChatAnswerSerializer,
+    accepted_of,
+    answer_of,
+)
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
     NoAnswerError,
@@ -42,6 +52,7 @@ from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.lookup import check_chat
 from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.facade import Dependencies
 
 PATIENCE = timedelta(minutes=5)
 EVENT = {
@@ -183,3 +194,100 @@ class AskView(ApiView):
             # The number changed hands at this very moment.
             raise NotFound(f"There is no chat {body['whatsapp_chat']}.")
         return turn
+
+
+# Stream an answer as server-sent events.
+
+logger = logging.getLogger(__name__)
+
+# Proxies close silent connections, many after a minute.
+HEARTBEAT_SECONDS = 10.0
+HEARTBEAT = ": still at work\n\n"
+# A piece has up to eight words, with the white space after them.
+# A text that ends in white space ends in a piece of it: without that, each place of it is tried.
+PIECE = re.compile(r"\s*(?:\S+\s*){1,8}|\s+")
+
+
+def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta) -> Iterator[str]:
+    """Yield ``accepted``, then the reply in pieces (``delta``), then ``done`` with the answer.
+
+    ``accepted`` comes at once. Where there is no answer, ``error`` comes instead of ``delta`` and
+    ``done``, in the shape of all errors. A client that closes the connection doesn't stop the turn.
+    """
+    yield _event("accepted", accepted_of(turn))
+    worker = ConnectionClosingExecutor(max_workers=1, thread_name_prefix="answer-events")
+    try:
+        future = worker.submit(talk_finish, turn=turn, dependencies=dependencies, patience=patience)
+        while True:
+            try:
+                talk = future.result(timeout=HEARTBEAT_SECONDS)
+                break
+            except NotYet:
+                yield HEARTBEAT
+    except NoAnswerError as error:
+        yield _error("client_error", "not_answered", str(error))
+        return
+    except Exception:
+        logger.exception("A streamed answer failed.")
+        yield _error("server_error", "error", "The answer could not be made. Try again.")
+        return
+    finally:
+        worker.shutdown(wait=False)
+    for piece in pieces(talk.reply):
+        yield _event("delta", {"text": piece})
+    yield _event("done", answer_of(talk))
+
+
+def pieces(reply: str) -> Iterator[str]:
+    """Yield the reply in pieces of a few words, which together are exactly the reply."""
+    end = 0
+    for found in PIECE.finditer(reply):
+        yield found[0]
+        end = found.end()
+    if reply[end:]:
+        yield reply[end:]
+
+
+def _event(name: str, data: Any) -> str:
+    text = JSONRenderer().render(data).decode()
+    return f"event: {name}\ndata: {text}\n\n"
+
+
+def _error(kind: str, code: str, detail: str) -> str:
+    return _event(
+        "error", {"type": kind, "errors": [{"code": code, "detail": detail, "attr": None}]}
+    )
+
+
+# The scopes that a message needs, by what its answer shows and does.
+
+
+# Every message is stored, so all of them need the scope write.
+_OF_COMMANDS = {
+    "remember": (WRITE,),
+    "reset": (WRITE,),
+    "help": (WRITE,),
+    "memories": (READ, WRITE),
+    "search": (READ, WRITE),
+    "export": (READ, WRITE),
+    # Where several memories match, the answer lists them.
+    "forget": (READ, WRITE, FORGET),
+}
+_OF_MESSAGES = (READ, WRITE)
+
+
+def required_scopes(content: str, *, in_group: bool) -> tuple[tuple[str, ...], str]:
+    """Return the scopes that saying this needs, and a sentence with the reason.
+
+    ``in_group``: see ``parse_command``. A command that is not listed here needs them all.
+    """
+    command = parse_command(content, in_group=in_group)
+    if command is None:
+        return _OF_MESSAGES, "the answer to a message may hold memories and earlier messages."
+    needed = _OF_COMMANDS.get(command.name, (READ, WRITE, FORGET))
+    return needed, f"/{command.name} needs {_listed(needed)}."
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

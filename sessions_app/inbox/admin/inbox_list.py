@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -13,11 +14,11 @@ from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.admin.inbox_filters import number_of, wanted_of
-from sessions_app.inbox.admin.inbox_tabs import MAX_IN_TAB, Tab, states_of, tabs_of
+from sessions_app.inbox.admin.inbox_filters import STATE_NAMES, number_of, wanted_of
 from sessions_app.inbox.attention import attention_count
 from sessions_app.inbox.chat_list import (
     InboxPaginator,
@@ -224,3 +225,73 @@ def _version_of(line: Line) -> tuple[Any, ...]:
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
         [(label.pk, label.name, label.colour) for label in row.labels],
     )
+
+
+# The tabs over the inbox, each with its number of conversations, and the states beside them.
+
+
+# More are shown as "99+".
+MAX_IN_TAB = 100
+TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
+    (gettext_lazy("Mine"), {"assigned": "me"}),
+    (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
+    (gettext_lazy("All"), {}),
+    (gettext_lazy("Needs attention"), {"attention": "1"}),
+)
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A link to a part of the inbox. ``count``: the number of its conversations, if counted."""
+
+    title: Any
+    address: str
+    here: bool
+    count: int | None = None
+
+    @property
+    def number(self) -> str:
+        return "99+" if (self.count or 0) > 99 else str(self.count)
+
+
+def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
+    """Return the tabs; ``count`` counts the chats of one. They keep the state and nothing else."""
+    state = {"state": wanted.state} if wanted.state else {}
+    here = _tab_of(wanted)
+    return [
+        Tab(title, f"?{urlencode({**narrowed, **state})}", narrowed == here, count(part))
+        for title, narrowed in TABS
+        for part in [
+            Wanted(
+                assigned=narrowed.get("assigned", ""),
+                attention="attention" in narrowed,
+                state=wanted.state,
+            )
+        ]
+    ]
+
+
+def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
+    """Return the states of the conversations in this tab; they keep all other filters."""
+    return [
+        Tab(title, _with_state(parameters, state), state == wanted.state)
+        for state, title in STATE_NAMES
+    ]
+
+
+def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
+    """Return what narrows the tab that is open; None for filters that no tab has."""
+    if wanted.attention:
+        return None if wanted.assigned else {"attention": "1"}
+    if wanted.assigned in ("me", "nobody"):
+        return {"assigned": wanted.assigned}
+    return None if wanted.assigned else {}
+
+
+def _with_state(given: QueryDict, state: str) -> str:
+    parameters = given.copy()
+    for name in ("p", "hits", "state"):
+        parameters.pop(name, None)
+    if state:
+        parameters["state"] = state
+    return f"?{parameters.urlencode()}"

@@ -1,5 +1,116 @@
 """Write the whole database into one archive."""
 
-from sessions_app.backup.backup_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memoryproject import __version__
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.dependencies import access_of, add_access_arguments, archive_access
+from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
+from sessions_app.backup.keys import keys_read
+from sessions_app.backup.manifest import ArchiveError
+from sessions_app.backup.write import Report, backup_write, report_of
+
+
+class Command(BaseCommand):
+    """The archive holds everything that people wrote: keep it as safe as the database."""
+
+    help = (
+        "Write all of the database, as it is at this moment, into one archive (a zip file of "
+        "mode 600 with a checksum for each table), sign it, and read it back. The server may go "
+        "on meanwhile. A file that exists is never replaced."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
+        parser.add_argument(
+            "--verify",
+            action="store_true",
+            help="Only check FILE and its signature, without a database.",
+        )
+        parser.add_argument(
+            "--without-keys",
+            action="store_true",
+            help="Leave out secret.key and audit.key of DATA_DIR.",
+        )
+        parser.add_argument(
+            "--media",
+            action="store_true",
+            help="Also the files of messages: pictures, recordings, videos and documents.",
+        )
+        parser.add_argument(
+            "--recipient",
+            action="append",
+            default=[],
+            metavar="PUBLIC_KEY",
+            help="Encrypt the archive with age for the owner of this key (age1…). May be repeated.",
+        )
+        parser.add_argument(
+            "--new-identity",
+            action="store_true",
+            help="Write no archive: create a private key in FILE, and print its public key.",
+        )
+        add_access_arguments(parser)
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            if options["new_identity"]:
+                self.stdout.write(identity_create(path))
+                return
+            self._run(path, options)
+        except (ArchiveError, EncryptionError) as error:
+            raise CommandError(str(error)) from error
+        except (DatabaseError, OSError) as error:
+            raise CommandError(f"No backup was written: {error}".strip()) from error
+
+    def _run(self, path: Path, options: dict[str, Any]) -> None:
+        recipients_parsed(options["recipient"])
+        report = self._verify(path, options) if options["verify"] else self._write(path, options)
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_dict()))
+            return
+        verb = "is whole" if options["verify"] else "was written and read back"
+        self.stdout.write(_render_report(report, verb))
+
+    def _verify(self, path: Path, options: dict[str, Any]) -> Report:
+        with ArchiveReader(path, access=access_of(options)) as archive:
+            archive.check_all()
+            if not archive.is_signed:
+                self.stderr.write("WARNING: it is not signed with this installation's BACKUP_KEY.")
+            return report_of(path, archive.manifest)
+
+    def _write(self, path: Path, options: dict[str, Any]) -> Report:
+        return backup_write(
+            path=path,
+            keys={} if options["without_keys"] else keys_read(settings.DATA_DIR),
+            product_version=__version__,
+            now=timezone.now(),
+            access=archive_access(),
+            recipients=options["recipient"],
+            media=configured_media_storage() if options["media"] else None,
+            progress=ProgressBar(sys.stderr),
+        )
+
+
+def _render_report(report: Report, verb: str) -> str:
+    files = f"{report.files} files of messages, " if report.files else ""
+    return (
+        f"{report.path} {verb}: {report.rows} rows of {report.tables} tables, {files}"
+        f"{report.size} bytes, SHA-256 {report.sha256}."
+    )

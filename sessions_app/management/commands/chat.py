@@ -1,5 +1,98 @@
 """Talk to the assistant in the terminal."""
 
-from sessions_app.inbound.chat_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memoryproject.checks import SETTINGS
+from memoryproject.foundation.process.command_options import MEMORY_OFF
+from memoryproject.foundation.process.storage import is_caused_by_full_disk
+from sessions_app.conversations.facade import chat_option, text_for
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk
+from sessions_app.turns.dependencies import build_turn_dependencies
+
+NOBODY = "console@c.us"
+
+
+class Command(BaseCommand):
+    """Talk to the assistant: each line is one message; an empty line or Ctrl-D ends it."""
+
+    # Not those of the addresses and the admin: importing these takes longer than an answer.
+    requires_system_checks = (SETTINGS,)
+
+    help = (
+        "Talk to the assistant as one of its chats. Nothing is sent to WhatsApp. "
+        "Commands such as /remember, /reset and /help work as they do there."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--as",
+            dest="whatsapp_chat",
+            metavar="WHATSAPP_CHAT",
+            help="Who is talking, such as 972501234567@c.us. "
+            "Default: the first of GODFATHER_PHONE, or a client of the terminal.",
+        )
+        parser.add_argument("--message", metavar="TEXT", help="Say this and print the answer.")
+        parser.add_argument(
+            "--json", action="store_true", help="With --message: print the turn as JSON."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        given = options["whatsapp_chat"]
+        chat = next(iter(sorted(settings.GODFATHER_PHONE)), NOBODY)
+        if given is not None:
+            chat = chat_option(given, option="--as")
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
+        if options["message"] is not None:
+            talk = self._say(chat, options["message"])
+            self.stdout.write(_as_json(talk) if options["json"] else talk.reply)
+        elif options["json"]:
+            raise CommandError("--json needs --message.", returncode=2)
+        else:
+            self._converse(chat)
+
+    def _converse(self, chat: str) -> None:
+        self.stderr.write(f"You are {chat}. An empty line ends the conversation.")
+        while True:
+            self.stderr.write("> ", ending="")
+            self.stderr.flush()
+            line = sys.stdin.readline().strip()
+            if not line:
+                return
+            self.stdout.write(self._say(chat, line).reply)
+            self.stdout.flush()
+
+    def _say(self, chat: str, text: str) -> Talk:
+        try:
+            return talk(
+                whatsapp_chat=chat,
+                content=text,
+                dependencies=build_turn_dependencies(),
+                rules=build_intake_rules(),
+                now=timezone.now(),
+            )
+        except NoAnswerError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            if is_caused_by_full_disk(error, settings.DATA_DIR):
+                raise CommandError(text_for("storage_full", "en")) from error
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+
+
+def _as_json(talk: Talk) -> str:
+    """Return the body that POST chat/ answers."""
+    # The API's packages are slow to import, and only --json needs them.
+    from sessions_app.inbound.api.chat_serializers import answer_of  # noqa: PLC0415
+
+    return json.dumps(answer_of(talk), ensure_ascii=False, indent=2)

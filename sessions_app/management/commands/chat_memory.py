@@ -1,5 +1,311 @@
 """Save conversations from transcripts, and write them as transcripts."""
 
-from sessions_app.transcripts.chat_memory_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memoryproject.foundation.process.command_options import folder_given, refuse_missing_values
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
+from sessions_app.transcript_files.facade import (
+    BatchFolder,
+    FolderError,
+    Problem,
+    RefusedError,
+    TranscriptsError,
+)
+from sessions_app.transcripts.dependencies import build_save_dependencies
+from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
+from sessions_app.transcripts.save import Saved, batches_save
+from sessions_app.transcripts.status import folder_status, folder_validate
+from sessions_app.transcripts.target import DEFAULT_CHAT, Target
+
+ACTIONS = ("validate", "save", "export", "status")
+FOLDER = Path("chats/chat_memories/temp")
+SHOWN = 50
+
+
+class StepBars:
+    """A progress bar for each step, on a terminal."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._bar = ProgressBar(sys.stderr)
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if step != self._step:
+            self._step = step
+            self._bar = ProgressBar(sys.stderr)
+            if sys.stderr.isatty():
+                sys.stderr.write(f"{step} …\n")
+        self._bar(done, total)
+
+
+class Command(BaseCommand):
+    """Run the command. A save can be run again at any time: nothing is stored twice."""
+
+    help = (
+        "Transcripts, as batches chat_memory_batch_001.txt and so on in a folder. 'validate' "
+        "checks the files. 'save' stores them in one transaction, backs them up, verifies the "
+        "backup and only then removes them. 'export' writes a stored conversation as batches. "
+        "'status' tells what is there and what a save would do."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("action", choices=ACTIONS, help="What to do.")
+        parser.add_argument(
+            "--dir",
+            type=folder_given,
+            default=FOLDER,
+            help=f"The folder of batches. Default: {FOLDER}.",
+        )
+        whose = parser.add_mutually_exclusive_group()
+        whose.add_argument("--session", metavar="SESSION_ID", help="The session they belong to.")
+        whose.add_argument(
+            "--chat",
+            metavar="WHATSAPP_CHAT",
+            help="The chat they belong to, such as 15550100123@c.us; a save makes it when it is "
+            f"new. Default of save and status: {DEFAULT_CHAT}.",
+        )
+        repeated = parser.add_mutually_exclusive_group()
+        repeated.add_argument(
+            "--append",
+            action="store_true",
+            help="All of it was said anew, also what repeats the end of what is stored.",
+        )
+        repeated.add_argument(
+            "--overlap",
+            type=_count,
+            metavar="N",
+            help="The first N messages are the end of what is stored; the rest is new.",
+        )
+        parser.add_argument(
+            "--batch-size",
+            type=int,
+            default=MESSAGES_A_BATCH,
+            metavar="MESSAGES",
+            help=f"With export: messages in a batch, an even number. Default: {MESSAGES_A_BATCH}.",
+        )
+        parser.add_argument(
+            "--strict",
+            action="store_true",
+            help="With export: exit with 1 when any message had to be left out.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        refuse_missing_values(options)
+        target = _target(options)
+        run = getattr(self, f"_{options['action']}")
+        try:
+            run(BatchFolder(options["dir"]), target, options)
+        except RefusedError as error:
+            self._show_problems(error.problems, error.further, options, error=str(error))
+            raise CommandError(str(error)) from error
+        except TranscriptsError as error:
+            if options["json"]:
+                self._print({"error": str(error)})
+            usage = isinstance(error, FolderError) and error.usage
+            raise CommandError(str(error), returncode=2 if usage else 1) from error
+        except ConversationNotFoundError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database failed: {error} Files that aren't cleaned up are where they were; "
+                "run it again: nothing is stored twice."
+            ) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. Run it again: nothing is stored twice.") from None
+
+    def _validate(
+        self, folder: BatchFolder, target: Target | None, options: dict[str, Any]
+    ) -> None:
+        found = folder_validate(
+            folder=folder, target=target, overlap=_overlap(options), progress=StepBars()
+        )
+        if options["json"]:
+            self._print(found.as_dict())
+        else:
+            self._show_notes(found.notes, found.left_alone)
+            self._show_problems(found.problems, found.further, options)
+        count = len(found.problems) + found.further
+        if count:
+            raise CommandError(f"{counted(count, 'problem')} in {folder.path}.")
+        if not options["json"]:
+            sizes = f"{counted(found.files, 'batch', 'es')}, {counted(found.messages, 'message')}"
+            self.stdout.write(f"{folder.path} is valid: {sizes}.")
+
+    def _save(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
+        saved = batches_save(
+            folder=folder,
+            target=target or Target(),
+            dependencies=build_save_dependencies(progress=StepBars()),
+            overlap=_overlap(options),
+        )
+        if options["json"]:
+            self._print(saved.as_dict())
+            return
+        self._show_notes(saved.notes, saved.left_alone)
+        self.stdout.write(_saved(saved, folder))
+
+    def _export(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
+        if target is None:
+            raise CommandError("Say what to export: --session or --chat.", returncode=2)
+        size = options["batch_size"]
+        if size < 2 or size % 2:
+            raise CommandError("--batch-size must be an even number, 2 or more.", returncode=2)
+        conversation = target.find()
+        if conversation is None:
+            raise CommandError(f"There is no chat {target.whatsapp_chat}.")
+        exported = transcripts_export(
+            conversation=conversation,
+            path=folder.path,
+            messages_a_batch=size,
+            progress=StepBars(),
+        )
+        if options["json"]:
+            self._print(exported.as_dict())
+        elif exported.messages:
+            self.stdout.write(
+                f"{counted(exported.messages, 'message')} in "
+                f"{counted(exported.files, 'batch', 'es')} were written to {folder.path}."
+            )
+        left = exported.left_out
+        for one in left[:SHOWN]:
+            self.stderr.write(
+                f"Left out: message {one['order_num']} of session {one['session_id']} "
+                f"({one['role']}): {one['what']}."
+            )
+        if len(left) > SHOWN:
+            self.stderr.write(f"and {len(left) - SHOWN} more: --json has them")
+        if not exported.messages:
+            raise CommandError("There is no message with its answer to export.")
+        if left and options["strict"]:
+            raise CommandError(f"{counted(len(left), 'message')} had to be left out.")
+
+    def _status(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
+        found = folder_status(
+            folder=folder,
+            target=target or Target(),
+            overlap=_overlap(options),
+            progress=StepBars(),
+        )
+        if options["json"]:
+            self._print(found)
+            return
+        self._show_notes(found["notes"], found["folder"]["left_alone"])
+        self.stdout.write("\n".join(_status(found)))
+
+    def _show_problems(
+        self,
+        problems: Iterable[Problem],
+        further: int,
+        options: dict[str, Any],
+        error: str = "",
+    ) -> None:
+        if options["json"]:
+            shown = [problem.as_dict() for problem in problems]
+            self._print({"error": error, "problems": shown, "further": further})
+            return
+        for problem in problems:
+            self.stderr.write(str(problem))
+        if further:
+            self.stderr.write(f"and {counted(further, 'problem')} more")
+
+    def _show_notes(self, notes: Iterable[str], left_alone: list[str]) -> None:
+        for note in notes:
+            self.stderr.write(f"Note: {note}")
+        if left_alone:
+            more = f" and {len(left_alone) - SHOWN} more" if len(left_alone) > SHOWN else ""
+            names = ", ".join(left_alone[:SHOWN])
+            self.stderr.write(f"Note: left alone, as these are no batches: {names}{more}")
+
+    def _print(self, report: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(report, ensure_ascii=False, indent=2))
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ArgumentTypeError("give a number of messages, 0 or more")
+    return int(text)
+
+
+def _overlap(options: dict[str, Any]) -> int | None:
+    """Return the overlap that the user decided on; None if it is to be found."""
+    given: int | None = options["overlap"]
+    return 0 if options["append"] else given
+
+
+def counted(count: int, noun: str, plural: str = "s") -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{plural}"
+
+
+def _target(options: dict[str, Any]) -> Target | None:
+    """Return the target. Raises CommandError for text that is no id and no address."""
+    if options["session"] is not None:
+        try:
+            return Target(session_id=UUID(options["session"]))
+        except ValueError:
+            raise CommandError(
+                f"--session: {options['session']!r} is no session's id.", returncode=2
+            ) from None
+    address = options["chat"]
+    if address is None:
+        return None
+    return Target(whatsapp_chat=chat_option(address, option="--chat"))
+
+
+def _saved(saved: Saved, folder: BatchFolder) -> str:
+    if not saved.files:
+        return f"There is no batch in {folder.path}: nothing to save."
+    there = saved.messages - saved.added
+    known = f", {there} were stored already" if there else ""
+    lines = [
+        f"{counted(saved.files, 'batch', 'es')} saved: {counted(saved.added, 'message')} added to "
+        f"session {saved.session_id} of {saved.whatsapp_chat}{known}.",
+        f"Backed up and verified: {', '.join(saved.backups)}",
+        f"Cleaned up: {counted(saved.cleaned, 'file')}.",
+    ]
+    return "\n".join(lines)
+
+
+def _status(found: dict[str, Any]) -> list[str]:
+    folder, stored, save = found["folder"], found["stored"], found["save"]
+    names = " to ".join(folder["batches"])
+    last = stored["last_batch"]
+    lines = [
+        f"{folder['dir']}: {counted(folder['files'], 'batch', 'es')}"
+        + (f" ({names}), {counted(folder['messages'], 'message')}" if names else ""),
+        f"{stored['whatsapp_chat']}: {counted(stored['messages'], 'message')} in exchanges"
+        + (f"; last batch {last['number']}, saved {last['saved_at']}" if last else ""),
+    ]
+    if last and not last["cleaned_up"]:
+        lines.append("The last save didn't come to cleaning up: run it again.")
+    if save["possible"]:
+        lines.append(
+            f"A save would add {counted(save['add'], 'message')}; {save['overlap']} of the files' "
+            f"messages and {counted(save['saved_before'], 'batch', 'es')} are stored already."
+        )
+    elif not found["problems"]:
+        lines.append("There is nothing to save.")
+    else:
+        lines.append("A save would refuse, for:")
+        problems = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
+        more = len(found["problems"]) + found["further"] - len(problems)
+        lines += problems + ([f"  and {counted(more, 'problem')} more"] if more else [])
+    return lines
+
+
+def _problem(problem: dict[str, Any]) -> str:
+    """Return the problem as validate shows it."""
+    keys = ("code", "file", "what", "mend", "line")
+    return str(Problem(**{key: problem[key] for key in keys}))

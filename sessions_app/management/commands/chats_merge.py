@@ -1,5 +1,169 @@
 """Merge the chats that one person has under several spellings of the id."""
 
-from sessions_app.inbound.chats_merge_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+from argparse import ArgumentParser
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, transaction
+
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    GROUP_DOMAIN,
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
+from sessions_app.conversations.facade import addresses_lock, chat_find, party_of
+from sessions_app.merging.facade import chat_merge
+from sessions_app.models import Chat, ChatAddress
+
+
+class Command(BaseCommand):
+    """Run the command. It can be run again at any time."""
+
+    help = (
+        "Merge chats whose ids are spellings of one id, such as +15550100123@c.us and "
+        "15550100123@c.us, into the oldest one, with everything in them; and give each chat the "
+        "stored form of its id. It can't be undone: see --dry-run. Exits with 1 when a chat was "
+        "left alone, and says why."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Tell what would happen; change nothing."
+        )
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            report = doubles_merge(dry_run=options["dry_run"])
+        except DatabaseError as error:
+            text = f"The database refused: {error}".strip()
+            raise CommandError(f"{text} Run it again to go on.") from error
+        shown = json.dumps(report.as_dict(), indent=2, ensure_ascii=False)
+        self.stdout.write(shown if options["json"] else as_text(report))
+        if report.left_alone:
+            raise CommandError(f"{len(report.left_alone)} left alone: see the report.")
+
+
+def as_text(report: DoublesReport) -> str:
+    """Return the report as text."""
+    lines = ["Nothing was changed (--dry-run). It would be:"] if report.dry_run else []
+    lines.append(f"{len(report.merged)} merged, {len(report.renamed)} renamed")
+    lines += [f"  merged: {one.whatsapp_chat} into {one.stored}" for one in report.merged]
+    lines += [f"  renamed: {one.whatsapp_chat} to {one.stored}" for one in report.renamed]
+    lines += [f"  left alone: {one.whatsapp_chat}: {one.reason}" for one in report.left_alone]
+    return "\n".join(lines)
+
+
+# Merge the chats that one person has because the id was spelled in several ways.
+
+
+# The name of a chat whose addresses all went to other people.
+DETACHED = "@detached"
+LEFT_BY_SOMEBODY = "its number has changed hands: staff must decide whose this chat is"
+NO_ID = "it is no id of a chat: it stays as it is"
+
+
+@dataclass(frozen=True)
+class Tidied:
+    """A name or address, and what became of it."""
+
+    whatsapp_chat: str
+    stored: str
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    whatsapp_chat: str
+    reason: str
+
+
+@dataclass
+class DoublesReport:
+    """``merged``: joined to a chat that existed; ``renamed``: the only chat of this id."""
+
+    dry_run: bool
+    merged: list[Tidied] = field(default_factory=list)
+    renamed: list[Tidied] = field(default_factory=list)
+    left_alone: list[LeftAlone] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def doubles_merge(*, dry_run: bool) -> DoublesReport:
+    """Give each chat the stored form of its id, and merge those that are then the same.
+
+    Each id is a transaction of its own, so that a second run continues after an error. ``dry_run``:
+    roll everything back.
+    """
+    report = DoublesReport(dry_run)
+    if not dry_run:
+        _each(report)
+        return report
+    with transaction.atomic():
+        _each(report)
+        transaction.set_rollback(True)
+    return report
+
+
+def _each(report: DoublesReport) -> None:
+    for name in _unusual_names():
+        try:
+            stored = whatsapp_chat_normalise(name)
+        except WhatsAppChatError:
+            report.left_alone.append(LeftAlone(name, NO_ID))
+            continue
+        with transaction.atomic():
+            _tidy(name, stored, report)
+
+
+def _unusual_names() -> list[str]:
+    """Return the names and current addresses that aren't in the stored form, the oldest first."""
+    names = Chat.objects.order_by("created_at", "id").values_list("whatsapp_chat", flat=True)
+    current = ChatAddress.objects.filter(left_at__isnull=True).order_by("id")
+    found: dict[str, None] = {}
+    for rows in (names, current.values_list("address", flat=True)):
+        for name in rows.iterator():
+            with suppress(WhatsAppChatError):
+                if whatsapp_chat_normalise(name) == name:
+                    continue
+            if not name.endswith(DETACHED):
+                found[name] = None
+    return list(found)
+
+
+def _tidy(name: str, stored: str, report: DoublesReport) -> None:
+    addresses_lock([name, stored])
+    chat, there = chat_find(name), chat_find(stored)
+    if chat is None:
+        # It was erased or merged meanwhile.
+        return
+    left = ChatAddress.objects.filter(address=stored, left_at__isnull=False)
+    if left.exists():
+        report.left_alone.append(LeftAlone(name, LEFT_BY_SOMEBODY))
+        return
+    is_double = there is not None and there.pk != chat.pk
+    if there is not None and is_double:
+        chat = chat_merge(chat, there)
+    _rename(chat, name, stored)
+    (report.merged if is_double else report.renamed).append(Tidied(name, stored))
+
+
+def _rename(chat: Chat, name: str, stored: str) -> None:
+    for link in ChatAddress.objects.filter(chat=chat, address=name):
+        same = ChatAddress.objects.filter(provider=link.provider, address=stored)
+        if same.exists():
+            link.delete()
+        else:
+            link.address = stored
+            link.save(update_fields=["address"])
+    if chat.whatsapp_chat == name:
+        chat.whatsapp_chat = stored
+    chat.is_group = chat.whatsapp_chat.endswith(f"@{GROUP_DOMAIN}")
+    chat.client_phone = chat.client_phone or party_of(chat.whatsapp_chat).phone or ""
+    chat.save(update_fields=["whatsapp_chat", "is_group", "client_phone", "updated_at"])

@@ -1,5 +1,91 @@
 """Make a token for the API."""
 
-from sessions_app.tokens.create_api_token_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import re
+from argparse import ArgumentParser
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.timezone import now
+
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.rest_kit.scopes import READ, SCOPE_HELP, SCOPES
+from memoryproject.foundation.rest_kit.tokens import TokenError, token_create
+from sessions_app.conversations.facade import token_chats
+
+DAYS = re.compile(r"([1-9][0-9]{0,4})d")
+WRONG = 2
+
+
+class Command(BaseCommand):
+    help = (
+        "Make a token for the REST API and print it alone on stdout, once: it is stored as a hash "
+        "and can't be shown again. Without options it may do everything that the API can."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        scopes = "; ".join(f"{name}: {text}" for name, text in SCOPE_HELP.items())
+        parser.add_argument("name", help="What it is for, such as the integration's name.")
+        parser.add_argument("--read-only", action="store_true", help="The same as --scope read.")
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=SCOPES,
+            help=f"May do this; give it several times. Default: all. {scopes}.",
+        )
+        parser.add_argument(
+            "--chat",
+            action="append",
+            metavar="WHATSAPP_CHAT",
+            help="Bind it to this chat, such as 15550100123@c.us; give it several times. It sees "
+            "nothing of any other. A chat that is new is made.",
+        )
+        parser.add_argument(
+            "--expires",
+            metavar="WHEN",
+            help="After so many days (90d), or at a time (2027-01-31, 2027-01-31T12:00Z; UTC). "
+            "Default: never.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["read_only"] and options["scope"]:
+            raise CommandError("Give either --read-only or --scope.", returncode=WRONG)
+        scopes = [READ] if options["read_only"] else options["scope"] or SCOPES
+        try:
+            made = token_create(
+                name=options["name"],
+                scopes=scopes,
+                expires_at=_moment(options["expires"]),
+                chat_ids=token_chats(options["chat"]) if options["chat"] else None,
+                actor=COMMAND_LINE,
+            )
+        except TokenError as error:
+            raise CommandError(str(error), returncode=WRONG) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database can't be used: {error}".strip()) from error
+        self.stdout.write(made.secret)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Parse the option's time. Raises CommandError."""
+    if text is None:
+        return None
+    if days := DAYS.fullmatch(text):
+        return now() + timedelta(days=int(days[1]))
+    try:
+        found = parse_datetime(text)
+        day = None if found else parse_date(text)
+        if found is not None and found.tzinfo is not None:
+            found = found.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        found = day = None
+    if day is not None:
+        found = datetime(day.year, day.month, day.day)
+    if found is None:
+        detail = f"--expires: {text!r} is no time. Write 90d or 2027-01-31."
+        raise CommandError(detail, returncode=WRONG)
+    return found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found

@@ -1,5 +1,138 @@
 """Read documents into memory, from the command line."""
 
-from sessions_app.documents.documents_import_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memories_app.documents.facade import DocumentBusyError, document_store
+from memories_app.models import DocumentState, SourceDocument, Visibility
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.process.command_options import MEMORY_OFF
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted
+from sessions_app.documents.upload import document_upload
+from sessions_app.embedding.facade import embedder
+from sessions_app.models import Chat
+from sessions_app.turns.dependencies import build_file_dependencies
+
+BLOCK = 1024 * 1024
+
+
+class Command(BaseCommand):
+    """Can be run again at any time: a file that was read already is left as it is."""
+
+    help = (
+        "Read PDF, Word (.docx), text and Markdown files; their text becomes memories of one "
+        "source each, which can be forgotten as one. A file that was read before is left as it "
+        "is. Exits with 1 when a file could not be read."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="A file to read.")
+        parser.add_argument(
+            "--chat", metavar="WHATSAPP_CHAT", help="Whose documents they are. Default: nobody's."
+        )
+        parser.add_argument(
+            "--visibility",
+            choices=Visibility.values,
+            default="",
+            help="Whom they are recalled for. Default: chat with --chat, else owner.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        chat = self._checked(options)
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
+        progress = ProgressBar(sys.stderr)
+        results: list[dict[str, Any]] = []
+        try:
+            for number, path in enumerate(options["files"], start=1):
+                results.append(_read(path, chat, options["visibility"]))
+                progress(number, len(options["files"]))
+        except DatabaseError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. What is in stays; run it again to go on.") from None
+        if options["json"]:
+            self.stdout.write(json.dumps(results, ensure_ascii=False, indent=2))
+        else:
+            self.stdout.write("\n".join(map(_as_text, results)))
+        failed = sum(result["state"] == DocumentState.FAILED for result in results)
+        if failed:
+            raise CommandError(f"{failed} of {len(results)} files could not be read.")
+
+    def _checked(self, options: dict[str, Any]) -> Chat | None:
+        """Return the chat after checking that all files exist."""
+        missing = [str(path) for path in options["files"] if not path.is_file()]
+        if missing:
+            raise CommandError(f"No such file: {', '.join(missing)}", returncode=2)
+        chat = chat_at(options["chat"]) if options["chat"] else None
+        if options["chat"] and chat is None:
+            chat_option(options["chat"], option="--chat")
+            raise CommandError(f"There is no chat {options['chat']}.", returncode=2)
+        if chat is not None and chat.memory_enabled is False:
+            raise CommandError(
+                "Memory is switched off for this chat: nothing is stored for it. Switch it on in "
+                "the admin first."
+            )
+        if options["visibility"] == str(Visibility.CHAT) and chat is None:
+            raise CommandError("--visibility chat needs --chat.", returncode=2)
+        return chat
+
+
+def _read(path: Path, chat: Chat | None, visibility: str) -> dict[str, Any]:
+    dependencies = build_file_dependencies()
+    result: dict[str, Any] = {"file": str(path)}
+    try:
+        with path.open("rb") as file:
+            received = document_upload(
+                blocks=iter(lambda: file.read(BLOCK), b""),
+                name=path.name,
+                folder=dependencies.folder,
+                max_bytes=dependencies.limits.size,
+                chat=chat,
+                visibility=visibility,
+                actor=COMMAND_LINE,
+            )
+        document = document_store(
+            document_id=received.document.document_id,
+            folder=dependencies.folder,
+            extractor=dependencies.extractor,
+            embedder=embedder(),
+            actor=COMMAND_LINE,
+        )
+    except (DocumentError, DocumentBusyError, ChatGoneError, OSError) as error:
+        return {**result, "state": str(DocumentState.FAILED), "error": str(error)}
+    return {**result, **_described(document), "known_before": received.duplicate}
+
+
+def _described(document: SourceDocument) -> dict[str, Any]:
+    return {
+        "document_id": str(document.document_id),
+        "state": str(document.state),
+        "pages": document.pages,
+        "passages": document.memories.count(),
+        "warnings": document.warnings,
+        "error": document.error,
+    }
+
+
+def _as_text(result: dict[str, Any]) -> str:
+    if result["state"] == DocumentState.FAILED:
+        return f"{result['file']}: not read. {result['error']}"
+    sizes = [counted("passage", result["passages"], "en")]
+    if result["pages"] is not None:
+        sizes.insert(0, counted("page", result["pages"], "en"))
+    known = " (was there before)" if result["known_before"] else ""
+    details = " ".join([f"{', '.join(sizes)}{known}", *result["warnings"]])
+    return f"{result['file']}: {details}"

@@ -1,5 +1,174 @@
 """Forget with proof."""
 
-from sessions_app.forgetting.forget_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+from psycopg import sql
+
+from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.retrieval.query import with_words
+from sessions_app.conversations.facade import chat_at, chat_option
+from sessions_app.forgetting.deletion_plan import NothingToForgetError
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget_objects import memories_forget, object_forget
+from sessions_app.forgetting.person_export import person_export
+from sessions_app.forgetting.registry import COLUMNS, OWN, SWEPT
+from sessions_app.models import Chat, ForgetReceipt
+
+KINDS = (
+    *("memory", "message", "session", "document", "memory_document", "chat"),
+    *("search", "purge"),
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Forget a memory, a message, a session, a document, a memory document or a whole chat, "
+        "everywhere it was derived, and print the receipt. 'search' forgets every memory with all "
+        "of the words. "
+        "'purge' makes PostgreSQL's own files let go of what was forgotten, now."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("kind", choices=KINDS, help="What is to be forgotten.")
+        parser.add_argument("what", nargs="*", help="An id; for a chat 15550100123@c.us; words.")
+        parser.add_argument("--yes", action="store_true", help="Don't ask.")
+        parser.add_argument("--json", action="store_true", help="The receipts as JSON.")
+        parser.add_argument(
+            "--export",
+            metavar="FILE",
+            help="With chat: write all that is kept of it there first, as NDJSON.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        kind, what = options["kind"], " ".join(options["what"])
+        try:
+            if kind == "purge":
+                self._purge()
+                return
+            if not what:
+                raise CommandError(f"Say which {kind}: forget {kind} …", returncode=2)
+            receipts = self._forget(kind, what, options)
+        except NothingToForgetError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"Nothing was forgotten: {error}") from error
+        self._show(receipts, as_json=options["json"])
+
+    def _forget(self, kind: str, what: str, options: dict[str, Any]) -> list[ForgetReceipt]:
+        dependencies = build_forget_dependencies()
+        if kind == "search":
+            found = with_words(memories_for_staff(), what)
+            self._ask(f"{found.count()} memories", options)
+            ids = list(found.values_list("pk", flat=True))
+            return memories_forget(memory_ids=ids, dependencies=dependencies, actor=COMMAND_LINE)
+        if kind == "chat":
+            chat = chat_at(what)
+            if chat is None:
+                chat_option(what, option="chat")
+                raise NothingToForgetError(f"There is no chat {what}.")
+            if options["export"]:
+                self._export(chat, options["export"])
+            self._ask(f"the chat {what} with everything in it", options)
+            return [
+                object_forget(
+                    kind=kind, object_id=chat.pk, dependencies=dependencies, actor=COMMAND_LINE
+                )
+            ]
+        key = _id(what)
+        self._ask(f"the {kind} {key}", options)
+        return [
+            object_forget(kind=kind, object_id=key, dependencies=dependencies, actor=COMMAND_LINE)
+        ]
+
+    def _ask(self, what: str, options: dict[str, Any]) -> None:
+        if options["yes"]:
+            return
+        if not sys.stdin.isatty():
+            raise CommandError(f"Add --yes to forget {what}.", returncode=2)
+        if input(f"Forget {what}? It can't be undone. [y/N] ").strip().lower() != "y":
+            raise CommandError("Nothing was forgotten.")
+
+    def _export(self, chat: Chat, file: str) -> None:
+        try:
+            with open(file, "x", encoding="utf-8", opener=_private) as out:
+                for line in person_export(chat=chat, actor=COMMAND_LINE):
+                    out.write(line + "\n")
+        except OSError as error:
+            raise CommandError(f"{file} can't be written: {error.strerror}.") from error
+        self.stderr.write(f"All that is kept of the chat was written to {file}.")
+
+    def _purge(self) -> None:
+        try:
+            tables = purge(progress=lambda table: self.stderr.write(f"Rewriting {table} …"))
+        except DatabaseError as error:
+            raise CommandError(
+                f"PostgreSQL refused: {error}. The role must own the tables and may CHECKPOINT "
+                "(GRANT pg_checkpoint) and switch the log."
+            ) from error
+        self.stdout.write(f"{tables} tables were rewritten and the log was closed behind them.")
+
+    def _show(self, receipts: list[ForgetReceipt], *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps([receipt.as_dict() for receipt in receipts], indent=2))
+            return
+        for receipt in receipts:
+            rows = sum(receipt.swept.values())
+            self.stdout.write(
+                f"Receipt {receipt.receipt_id}: {receipt.kind} {receipt.object_id} was forgotten, "
+                f"{rows} rows in {len(receipt.swept)} tables; probe: {receipt.probe}."
+            )
+        if not receipts:
+            self.stdout.write("Nothing matched.")
+
+
+def _id(what: str) -> UUID:
+    try:
+        return UUID(what)
+    except ValueError:
+        text = f"{what!r} is no id such as a page of the admin shows."
+        raise CommandError(text, returncode=2) from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+# Remove forgotten texts from PostgreSQL's own files at once.
+
+
+def purge(*, progress: Callable[[str], None] = lambda _table: None) -> int:
+    """Rewrite every table with swept or deleted texts, and close the write-ahead log after it.
+
+    Returns the number of tables. Call it outside of a transaction.
+
+    Otherwise deleted rows stay in PostgreSQL's files until vacuuming and new rows overwrite them,
+    and in the write-ahead log until its files are removed. Each table is locked while it is
+    rewritten. Raises django.db.DatabaseError if the role lacks the privileges.
+    """
+    tables = sorted(
+        table
+        for table, columns in COLUMNS.items()
+        if any(how in (SWEPT, OWN) for how, _ in columns.values())
+    )
+    with connection.cursor() as cursor:
+        for table in tables:
+            progress(table)
+            # As composed SQL, because Django's cursor takes no identifiers as parameters.
+            cursor.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(table)))
+        # The first checkpoint writes the rewritten tables to disk; after the switch the second one
+        # leaves no older log file behind.
+        cursor.execute("CHECKPOINT")
+        cursor.execute("SELECT pg_switch_wal()")
+        cursor.execute("CHECKPOINT")
+    return len(tables)

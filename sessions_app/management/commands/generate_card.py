@@ -1,5 +1,59 @@
 """Make the memory card of a session (seed 001)."""
 
-from sessions_app.cards.generate_card_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from cards_app.memory_card import Card
+from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
+
+NO_SUCH_SESSION = (
+    "There is no session {}. Its id stands in the admin, under Conversations, Sessions."
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the memory card of a session from its messages, store it and print it. The same "
+        "messages give the same card; one that is stored and still right is printed as it is."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("session_id", metavar="SESSION_ID", help="The session's id.")
+        parser.add_argument(
+            "--format", choices=("yaml", "json"), default="yaml", help="How it is printed."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        session_id = _id(options["session_id"])
+        try:
+            stored = card_make(session_id=session_id)
+        except SessionNotFoundError as error:
+            raise CommandError(NO_SUCH_SESSION.format(session_id)) from error
+        except SessionBusyError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+        self.stdout.write(_written(stored.card, options["format"]))
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise CommandError(
+            f"SESSION_ID: {text!r} is no id such as 3f2b8c1e-0000-4000-8000-000000000000.",
+            returncode=2,
+        ) from None
+
+
+def _written(card: Card, form: str) -> str:
+    if form == "json":
+        return json.dumps(card.to_dict(), ensure_ascii=False, indent=2)
+    return card.to_yaml().rstrip("\n")

@@ -1,5 +1,116 @@
 """Import opening hours, prices, questions or facts from a table."""
 
-from sessions_app.memories.import_knowledge_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.process.command_options import MEMORY_OFF
+from sessions_app.embedding.facade import embedder
+from sessions_app.memories.tables.columns import KINDS
+from sessions_app.memories.tables.import_table import table_import
+from sessions_app.memories.tables.plan import (
+    INVALID,
+    SAME,
+    VISIBILITIES,
+    Choices,
+    Plan,
+    Planned,
+    table_plan,
+)
+from sessions_app.memories.tables.prices import CURRENCIES
+from sessions_app.memories.tables.read_table import MAX_BYTES, TableError, text_of
+
+
+class Command(BaseCommand):
+    """Can be run again at any time: what is known already stays as it is."""
+
+    help = (
+        "Import a table as memories: opening hours, prices, questions with answers, or facts. The "
+        "file is CSV as spreadsheets write it. A row that says otherwise than an earlier import "
+        "replaces it. Rows that can't be used are named with the reason, and the rest goes in."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="The file, or - for standard input.")
+        parser.add_argument(
+            "--kind",
+            choices=list(KINDS),
+            default="",
+            help="What the table holds; needed only where its headers don't tell.",
+        )
+        parser.add_argument(
+            "--visibility",
+            choices=VISIBILITIES,
+            default=VISIBILITIES[0],
+            help="Who is told it: everyone (public, the default), or the owner only.",
+        )
+        parser.add_argument(
+            "--currency",
+            choices=CURRENCIES,
+            default="",
+            help="The currency of prices where the table names none.",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Print what would be done, and store nothing."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
+        choices = Choices(options["kind"], options["visibility"], options["currency"])
+        now = timezone.localtime(timezone.now(), ZoneInfo(settings.BUSINESS_TIME_ZONE))
+        try:
+            plan = table_plan(text_of(_content(options["file"])), choices, now=now)
+        except TableError as error:
+            raise CommandError(str(error), returncode=2) from error
+        for row in plan.rows:
+            self.stdout.write(_line(row))
+        if plan.unused:
+            self.stdout.write(f"These columns aren't used: {', '.join(plan.unused)}.")
+        if not options["dry_run"]:
+            self._store(plan)
+        invalid = plan.counts[INVALID]
+        if invalid:
+            raise CommandError(f"{invalid} of the rows can't be used: see above.")
+
+    def _store(self, plan: Plan) -> None:
+        try:
+            done = table_import(plan=plan, embedder=embedder(), actor=COMMAND_LINE)
+        except (EmbedderError, DatabaseError) as error:
+            raise CommandError(f"Nothing was stored: {error}".strip()) from error
+        self.stdout.write(
+            f"{len(done.added)} new, {len(done.replaced)} replaced, {done.known} known already, "
+            f"{done.invalid} can't be used."
+        )
+
+
+def _content(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"{name} can't be read: {error.strerror}.", returncode=2) from error
+
+
+def _line(row: Planned) -> str:
+    rows = ", ".join(map(str, row.entry.rows))
+    text = " ".join(row.entry.text.split())
+    line = f"{row.status:9} row {rows}: {text}"
+    if row.entry.problem:
+        return f"{line} ({row.entry.problem})"
+    if row.status == SAME:
+        return line
+    return "\n".join([line, *(f"{'':10}now: {older.content}" for older in row.older)])

@@ -1,5 +1,105 @@
 """Serve MCP over stdin and stdout."""
 
-from sessions_app.mcp.mcp_server_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import os
+import signal
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import anyio
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, close_old_connections
+from mcp import stdio_server, types
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from rest_framework.exceptions import AuthenticationFailed
+
+from memoryproject.foundation.process.command_options import MEMORY_OFF
+from memoryproject.foundation.rest_kit.authentication import caller_with
+from sessions_app.embedding.choice import embedder
+from sessions_app.mcp.rest import Rest
+from sessions_app.mcp.server import instructions_for, server_for
+
+VARIABLE = "MCP_TOKEN"
+WRONG = 2
+
+
+class Command(BaseCommand):
+    help = (
+        "Serve the tools of the Model Context Protocol over stdin and stdout, for an assistant "
+        f"that starts this command. The token of the API in {VARIABLE} says what it may do and "
+        "see; `create_api_token` makes one. Ends when stdin does. Logs go to stderr."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--token-file",
+            type=Path,
+            metavar="FILE",
+            help=f"Read the token from this file instead of the variable {VARIABLE}.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        rest = Rest(_secret(options["token_file"]))
+        try:
+            instructions = instructions_for(caller_with(rest.secret))
+            embedder().embed(["ready"])
+        except AuthenticationFailed as error:
+            raise CommandError(str(error.detail)) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database can't be used: {error}".strip()) from error
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
+        # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # There is no request cycle, which otherwise manages the connection.
+        server = server_for(rest, instructions=instructions, prepare=close_old_connections)
+        async_to_sync(serve_stdio)(server)
+
+
+def _secret(file: Path | None) -> str:
+    """Return the token. Raises CommandError."""
+    if file is None:
+        found = os.environ.get(VARIABLE, "")
+        where = VARIABLE
+    else:
+        where = str(file)
+        try:
+            found = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"--token-file: {file} can't be read: {error}") from error
+    if not found.strip():
+        raise CommandError(
+            f"{where} holds no token. Make one by `manage.py create_api_token NAME`.",
+            returncode=WRONG,
+        )
+    return found.strip()
+
+
+# Serve over stdin and stdout until stdin ends.
+
+UNREADABLE = "The line is no message of JSON-RPC: each is one JSON object on a line of its own."
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve. Meanwhile the package redirects other output from stdout to stderr."""
+    readable, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    async with stdio_server() as (lines, writing), anyio.create_task_group() as tasks:
+        tasks.start_soon(_pass_on, lines, readable, writing.clone())
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+async def _pass_on(lines: Any, readable: Any, writing: Any) -> None:
+    """Forward messages, and answer invalid lines, which the package would ignore."""
+    error = types.ErrorData(code=types.PARSE_ERROR, message=UNREADABLE)
+    refusal = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error))
+    async with readable, writing:
+        async for line in lines:
+            if isinstance(line, Exception):
+                await writing.send(refusal)
+            else:
+                await readable.send(line)

@@ -1,5 +1,88 @@
 """Write memories as lines of JSON."""
 
-from sessions_app.memories.memories_export_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import os
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.conversations.facade import chat_at, chat_option
+from sessions_app.memories.transfer import memories_export
+
+
+class Command(BaseCommand):
+    help = (
+        "Write all memories, also superseded and waiting ones, as NDJSON: a line each, with its "
+        "revisions and tellings, to standard output or to a file. memories_import reads it."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--chat", metavar="WHATSAPP_CHAT", help="Only memories that came from this chat."
+        )
+        parser.add_argument(
+            "--out", metavar="FILE", type=Path, help="The file to write; it is replaced as a whole."
+        )
+        parser.add_argument(
+            "--embeddings", action="store_true", help="With the vectors of every model."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        memories = memories_for_staff()
+        if options["chat"]:
+            chat = chat_at(options["chat"])
+            if chat is None:
+                chat_option(options["chat"], option="--chat")
+                raise CommandError(f"There is no chat {options['chat']}.")
+            memories = memories.filter(chat_id=chat.pk)
+        try:
+            total = memories.count()
+            lines = memories_export(
+                memories=memories, actor=COMMAND_LINE, embeddings=options["embeddings"]
+            )
+            if options["out"]:
+                written = _write(options["out"], lines, total)
+                self.stderr.write(f"{written} memories were written to {options['out']}.")
+            else:
+                for line in lines:
+                    self.stdout.write(line)
+        except OSError as error:
+            raise CommandError(f"{options['out']} can't be written: {error.strerror}.") from error
+        except DatabaseError as error:
+            raise CommandError(f"The database can't be used: {error}".strip()) from error
+
+
+def _write(path: Path, lines: Iterable[str], total: int) -> int:
+    """Write a temporary file next to the target and then rename it.
+
+    So the file is never incomplete. Only its owner can read it. Raises CommandError if the target
+    is there and isn't a file: a device such as /dev/stdout would be replaced, too.
+    """
+    if path.exists() and not path.is_file():
+        raise CommandError(f"{path} is not a file. Without --out, standard output is written.")
+    progress = ProgressBar(sys.stderr)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    written = 0
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            for line in lines:
+                file.write(line + "\n")
+                written += 1
+                progress(written, max(total, written))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return written

@@ -1,5 +1,101 @@
 """Bring in memories from lines of JSON."""
 
-from sessions_app.memories.memories_import_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.process.command_options import MEMORY_OFF
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.embedding.facade import embedder
+from sessions_app.memories.transfer import ImportReport, memories_import
+
+SHOWN = 20
+# A memory with vectors of several models is a tenth of this size.
+MAX_LINE_CHARACTERS = 8 * 1024 * 1024
+
+
+class Command(BaseCommand):
+    """Can be run again at any time: what is there already stays as it is."""
+
+    help = (
+        "Bring in memories as memories_export writes them. What is there already, by its id or as "
+        "the same fact in the same scope, is counted as a duplicate. Lines that can't be used are "
+        "named with the reason, and the rest goes in."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="The file, or - for standard input.")
+        parser.add_argument(
+            "--no-vectors",
+            action="store_true",
+            help="Don't make the vectors that are missing: such memories are found by their words.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write(MEMORY_OFF)
+        report = _import(options["file"], with_vectors=not options["no_vectors"])
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
+        else:
+            self.stdout.write(as_text(report))
+        refused = len(report.errors) + report.errors_left_out
+        if refused:
+            raise CommandError(f"{refused} lines were refused: see the report.")
+
+
+def _import(name: str, *, with_vectors: bool) -> ImportReport:
+    try:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as file:
+            size = 0 if name == "-" else Path(name).stat().st_size
+            return memories_import(
+                lines=_lines(file, size),
+                embedder=embedder() if with_vectors else None,
+                actor=COMMAND_LINE,
+            )
+    except OSError as error:
+        raise CommandError(f"{name} can't be read: {error.strerror}.", returncode=2) from error
+    except (EmbedderError, DatabaseError) as error:
+        text = f"Stopped: {error}".strip()
+        raise CommandError(f"{text} What is in stays; run it again to go on.") from error
+    except KeyboardInterrupt:
+        raise CommandError("Stopped. What is in stays; run it again to go on.") from None
+
+
+def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the lines; of an overlong line only its beginning, which is refused as invalid JSON."""
+    progress = ProgressBar(sys.stderr)
+    done = 0
+    while line := file.readline(MAX_LINE_CHARACTERS):
+        done += len(line)
+        rest = line
+        while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_CHARACTERS)
+            done += len(rest)
+        yield line
+        progress(min(done, size), size)
+
+
+def as_text(report: ImportReport) -> str:
+    """Return the report for people."""
+    refused = len(report.errors) + report.errors_left_out
+    lines = [
+        f"{report.created} memories came in, {report.duplicates} were there already, "
+        f"{refused} lines were refused."
+    ]
+    lines += [f"  line {each['line']}: {each['detail']}" for each in report.errors[:SHOWN]]
+    if refused > SHOWN:
+        lines.append(f"  and {refused - SHOWN} more: --json has them")
+    return "\n".join(lines)

@@ -1,5 +1,302 @@
 """Put a backup into an empty database."""
 
-from sessions_app.backup.restore_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import hashlib
+import json
+import logging
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, Error, OperationalError, connection, transaction
+from psycopg import sql
+from psycopg.errors import LockNotAvailable
+
+from memoryproject.foundation.audit.audit_events import (
+    COMMAND_LINE,
+    Actor,
+    Event,
+    audit_record_many,
+)
+from memoryproject.foundation.audit.chain import removal_allowed
+from memoryproject.foundation.audit.rewriting import log_set_aside, log_write
+from memoryproject.foundation.audit.wiring import log_path
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.archived_media import media_put_back
+from sessions_app.backup.dependencies import access_of, add_access_arguments
+from sessions_app.backup.keys import keys_write
+from sessions_app.backup.manifest import ArchiveAccess, ArchiveError, Manifest
+from sessions_app.backup.restore_checks import (
+    DATA_WHERE,
+    OF_A_FRESH_DATABASE,
+    RestoreError,
+    check_empty,
+    check_form,
+    check_migrations,
+    check_no_jobs,
+    migrations_of_this_version,
+    others_connected,
+)
+from sessions_app.backup.tables import Table, all_tables, rows_of, use_fixed_form
+from sessions_app.backup.write import Report, RowCount, migrations_applied, report_of
+
+NOT_SIGNED = (
+    "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you let "
+    "others reach the server, check its accounts, API tokens and webhook endpoints: somebody may "
+    "have added their own."
+)
+
+
+class Command(BaseCommand):
+    """All or nothing: a restore that fails or is killed leaves the database as it was."""
+
+    help = (
+        "Check a backup and its signature, then put all of it into the database, which must be "
+        "empty (what `make run` puts into a fresh one gives way). Stop the server first. Every "
+        "table is read back and compared before anything counts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
+        parser.add_argument(
+            "--without-keys",
+            action="store_true",
+            help="Keep the keys in DATA_DIR instead of the backup's.",
+        )
+        parser.add_argument(
+            "--without-media",
+            action="store_true",
+            help="Leave out the files of messages that the backup holds.",
+        )
+        add_access_arguments(parser)
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+
+        def write_keys(keys: Mapping[str, bytes]) -> None:
+            if not options["without_keys"]:
+                keys_write(settings.DATA_DIR, keys)
+
+        try:
+            restored = backup_restore(
+                path=path,
+                access=access_of(options),
+                make_tables=self._make_tables,
+                write_keys=write_keys,
+                progress=ProgressBar(sys.stderr),
+                media=None if options["without_media"] else configured_media_storage(),
+            )
+        except (ArchiveError, RestoreError) as error:
+            raise CommandError(str(error)) from error
+        except (DatabaseError, OSError) as error:
+            raise CommandError(f"Nothing was restored: {error}".strip()) from error
+        self._write_log()
+        report = restored.report
+        if not restored.is_signed:
+            self.stderr.write(NOT_SIGNED)
+        if options["json"]:
+            self.stdout.write(json.dumps({**report.as_dict(), "files": restored.files}))
+            return
+        files = f" and {restored.files} files of messages" if restored.files else ""
+        self.stdout.write(
+            f"{report.rows} rows of {report.tables} tables{files} were restored from {path}. "
+            "Start the server: make run"
+        )
+
+    def _make_tables(self) -> None:
+        if others := others_connected():
+            self.stderr.write(
+                f"{others} other connections to this database are open: the server and the "
+                "workers should be stopped."
+            )
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("createcachetable", verbosity=0)
+
+    def _write_log(self) -> None:
+        """Write the log file of the restored database; move a log of another database aside."""
+        try:
+            aside = log_set_aside(log_path=log_path(), name="before-restore")
+            log_write(log_path=log_path())
+        except OSError as error:
+            self.stderr.write(
+                f"The audit log file can't be written: {error}. Once it can, run `manage.py "
+                "audit_verify --write-log`."
+            )
+        else:
+            if aside is not None:
+                self.stderr.write(f"The audit log file that was here is now {aside}.")
+
+
+# Restore a backup into an empty database.
+
+logger = logging.getLogger(__name__)
+
+# An arbitrary lock number that nothing else uses.
+_LOCK = 0x2E5708E
+LOCK_TIMEOUT = "10s"
+
+WriteKeys = Callable[[Mapping[str, bytes]], None]
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A finished restore.
+
+    ``is_signed``: the archive had a valid signature. ``files``: how many files of messages were
+    put back.
+    """
+
+    report: Report
+    is_signed: bool
+    files: int = 0
+
+
+def backup_restore(
+    *,
+    path: Path,
+    access: ArchiveAccess,
+    make_tables: Callable[[], None],
+    write_keys: WriteKeys,
+    progress: Callable[[int, int], None],
+    media: MediaStorage | None = None,
+    actor: Actor = COMMAND_LINE,
+) -> Restored:
+    """Verify the whole archive, then restore it into the database, which must be empty.
+
+    ``make_tables`` is called after all checks have passed. The rows are written in one
+    transaction: a killed process leaves the tables unchanged. Before the commit every table is
+    read back and compared with the archive, and ``write_keys`` gets the archive's keys. ``media``:
+    the storage into which the archive's files of messages are put; None: they aren't. Raises
+    ArchiveError, RestoreError, DatabaseError and OSError; then nothing was restored.
+    """
+    with ArchiveReader(path, access=access) as archive:
+        archive.check_all()
+        manifest = archive.manifest
+        check_no_jobs(manifest)
+        with _alone():
+            check_migrations(manifest, migrations_of_this_version())
+            with connection.cursor() as cursor:
+                check_empty(cursor)
+            make_tables()
+            with media_put_back(archive, media) as files:
+                _put_back(archive, write_keys, progress, actor)
+    ContentType.objects.clear_cache()
+    report = report_of(path, manifest)
+    logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
+    return Restored(report, is_signed=archive.is_signed, files=files)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Refuse a second restore, also while the first one creates the tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        if not cursor.fetchone()[0]:
+            raise RestoreError("Another restore is at work in this database.")
+    try:
+        yield
+    finally:
+        # A lost connection has released its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _put_back(
+    archive: ArchiveReader,
+    write_keys: WriteKeys,
+    progress: Callable[[int, int], None],
+    actor: Actor,
+) -> None:
+    """Restore the rows in one transaction."""
+    manifest = archive.manifest
+    tables = all_tables()
+    try:
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
+            use_fixed_form(cursor)
+            _lock(cursor, tables)
+            # Check again: from here on nobody can change the tables.
+            check_migrations(manifest, migrations_applied(cursor))
+            check_form(manifest, tables)
+            check_empty(cursor)
+            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+            _empty(cursor, tables)
+            # Each row is written once and read once.
+            count = RowCount(progress, 2 * manifest.rows)
+            for table in tables:
+                _copy_in(cursor, archive, table, count)
+            _set_sequences(cursor, manifest)
+            for table in tables:
+                _check_same(cursor, manifest, table, count)
+            # Errors of the commit occur here, before any key is replaced.
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            count.finish()
+            _record(manifest, actor)
+            write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise RestoreError(
+                "The database is in use. Stop the server and the workers, then try again."
+            ) from error
+        raise
+
+
+def _record(manifest: Manifest, actor: Actor) -> None:
+    """Record the restore. A worker seals it later, with the restored key."""
+    details = {"made_at": manifest.created_at, "rows": manifest.rows}
+    event = Event("backup.restore", actor, "backup", details=details)
+    audit_record_many(events=[event], seal=False)
+
+
+def _lock(cursor: Any, tables: list[Table]) -> None:
+    """Block other writers until the end."""
+    cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+    names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
+    cursor.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(names))
+
+
+def _empty(cursor: Any, tables: list[Table]) -> None:
+    with removal_allowed():
+        for table in tables:
+            if table.name in OF_A_FRESH_DATABASE or table.name in DATA_WHERE:
+                cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+
+
+def _copy_in(cursor: Any, archive: ArchiveReader, table: Table, count: RowCount) -> None:
+    with connection.wrap_database_errors, cursor.copy(table.copy_in()) as copy:
+        for block in archive.blocks(archive.manifest.tables[table.name]):
+            copy.write(block)
+            count.add(block)
+
+
+def _set_sequences(cursor: Any, manifest: Manifest) -> None:
+    for name, (value, used) in manifest.sequences.items():
+        cursor.execute("SELECT setval(%s, %s, %s)", [name, value, used])
+
+
+def _check_same(cursor: Any, manifest: Manifest, table: Table, count: RowCount) -> None:
+    """Check that the restored table is equal to the one in the backup."""
+    digest = hashlib.sha256()
+    with rows_of(table, cursor) as rows:
+        for block in rows:
+            digest.update(block)
+            count.add(block)
+    if digest.hexdigest() != manifest.tables[table.name].sha256:
+        raise RestoreError(
+            f"{table.name} did not come back as it was backed up; nothing was restored. "
+            "Does this PostgreSQL write values in another form than the one of the backup?"
+        )

@@ -1,5 +1,237 @@
 """Rebuild a session from its messages (RECOVERY-001)."""
 
-from sessions_app.legacy_import.session_rebuild_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import logging
+from argparse import ArgumentParser
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from memoryproject.foundation.process.command_options import folder_given
+from sessions_app.conversations.facade import (
+    cards_request,
+    indexed_of,
+    stored_tokens,
+    window_recompute,
+)
+from sessions_app.embedding.facade import embedder
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.facade import IntakeRules
+from sessions_app.legacy_import.files.errors import FolderError
+from sessions_app.legacy_import.files.ids import session_uuid
+from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder
+from sessions_app.legacy_import.import_folder import FolderImport
+from sessions_app.legacy_import.import_session import chat_of_session, token_limit
+from sessions_app.management.commands.sessions_import import as_text
+from sessions_app.models import ChatSession, Message, SummarizationMetadata
+from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
+
+
+class Command(BaseCommand):
+    """Run the command. It can be run again at any time."""
+
+    help = (
+        "Work out a session's counter, window, tokens, time of last activity and words for recall "
+        "afresh from its messages; with --from, take in its messages from old files first."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("session_id", metavar="SESSION_ID", help="The session's id.")
+        parser.add_argument(
+            "--from",
+            dest="folder",
+            metavar="DIR",
+            type=folder_given,
+            help="A folder of sessions (see sessions_import): take in this session's messages "
+            "from DIR/messages/, and make the session where it is missing.",
+        )
+        parser.add_argument(
+            "--no-vectors",
+            action="store_true",
+            help="With --from: don't make the vectors of the messages taken in.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print before and after as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        session_id = session_uuid(options["session_id"])
+        try:
+            before = _state_of(session_id)
+            taken = self._take_in(session_id, options) if options["folder"] else None
+            rebuilt = session_rebuild(session_id=session_id, rules=build_intake_rules())
+        except FolderError as error:
+            raise CommandError(str(error), returncode=2 if error.usage else 1) from error
+        except SessionNotFoundError as error:
+            raise CommandError(_not_found(options)) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+        if options["json"]:
+            self.stdout.write(_as_json(session_id, before, rebuilt, taken))
+        else:
+            self.stdout.write(_as_text(session_id, before, rebuilt, taken))
+        if taken and taken.skipped:
+            raise CommandError(f"{len(taken.skipped)} of its messages were skipped: see the log.")
+
+    def _take_in(self, session_id: UUID, options: dict[str, Any]) -> ImportReport:
+        return FolderImport(
+            folder=LegacyFolder(options["folder"]),
+            rules=build_intake_rules(),
+            now=timezone.now(),
+            embedder=None if options["no_vectors"] else embedder(),
+        ).run_session(session_id)
+
+
+def _state_of(session_id: UUID) -> SessionState | None:
+    session = ChatSession.objects.filter(pk=session_id).first()
+    return session_state(session) if session else None
+
+
+def _not_found(options: dict[str, Any]) -> str:
+    if options["folder"]:
+        return (
+            f"No session {options['session_id']}, neither in the database nor in messages that "
+            "can be used: the log says what was found."
+        )
+    return (
+        f"No session {options['session_id']} in the database. Where its old files are at hand: "
+        f"session_rebuild {options['session_id']} --from DIR"
+    )
+
+
+def _as_json(
+    session_id: UUID, before: SessionState | None, rebuilt: Rebuilt, taken: ImportReport | None
+) -> str:
+    document = {
+        "session_id": str(session_id),
+        "before": before.as_dict() if before else None,
+        "after": rebuilt.after.as_dict(),
+        "messages_changed": rebuilt.messages_changed,
+        "taken_in": taken.as_dict() if taken else None,
+    }
+    return json.dumps(document, indent=2)
+
+
+def _as_text(
+    session_id: UUID, before: SessionState | None, rebuilt: Rebuilt, taken: ImportReport | None
+) -> str:
+    lines = [as_text(taken)] if taken else []
+    lines.append(f"session {session_id}")
+    was = before.as_dict() if before else {}
+    for name, value in rebuilt.after.as_dict().items():
+        lines.append(f"  {name}: {was.get(name, 'none')} -> {value}")
+    lines.append(f"  messages with other tokens or words: {rebuilt.messages_changed}")
+    return "\n".join(lines)
+
+
+# Compute a session's derived values again from its messages (RECOVERY-001).
+
+logger = logging.getLogger(__name__)
+
+BATCH = 500
+INDEXED = ["tokens", "terms", "term_count"]
+
+
+class SessionNotFoundError(Exception):
+    """There is no session with this id."""
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """The values of a session's row; ``last_active`` in ISO form."""
+
+    messages: int
+    message_counter: int
+    total_tokens: int
+    window_start: int
+    summarized_until: int
+    last_active: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The session before and after, and how many messages had wrong tokens or terms."""
+
+    before: SessionState
+    after: SessionState
+    messages_changed: int
+
+
+def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
+    """Set a session's derived values from its stored messages.
+
+    These are its counter, window, tokens, last_active and the end of its summaries, and the
+    tokens and terms of each message. The card of an ended session is made again. Raises
+    SessionNotFoundError.
+    """
+    with transaction.atomic():
+        chat = chat_of_session(session_id)
+        sessions = ChatSession.objects.select_for_update(no_key=True)
+        session = sessions.filter(pk=session_id).first()
+        if chat is None or session is None:
+            raise SessionNotFoundError
+        before = session_state(session)
+        changed = _index_again(session)
+        window_recompute(session=session, token_limit=token_limit(chat=chat, rules=rules))
+        newest = SummarizationMetadata.objects.filter(session=session).order_by("-number")
+        summarized = newest.values_list("last_order", flat=True).first()
+        session.summarized_until = summarized or 0
+        messages = session.messages.exclude(role=Role.SUMMARY)
+        last = messages.order_by("-order_num").first()
+        session.last_active = last.received_at if last else session.last_active
+        session.save(
+            update_fields=[
+                "message_counter",
+                "total_tokens",
+                "window_start",
+                "summarized_until",
+                "last_active",
+            ]
+        )
+        if session.status != SessionStatus.ACTIVE:
+            cards_request(session_ids=[session.pk])
+    after = session_state(session)
+    if changed or before != after:
+        logger.info("Session %s was rebuilt from its messages.", session_id)
+    return Rebuilt(before, after, changed)
+
+
+def session_state(session: ChatSession) -> SessionState:
+    return SessionState(
+        messages=session.messages.count(),
+        message_counter=session.message_counter,
+        total_tokens=session.total_tokens,
+        window_start=session.window_start,
+        summarized_until=session.summarized_until,
+        last_active=session.last_active.isoformat(),
+    )
+
+
+def _index_again(session: ChatSession) -> int:
+    """Correct the tokens and terms of the texts; return how many messages were wrong."""
+    wrong = last = 0
+    ordered = session.messages.order_by("order_num")
+    while batch := list(ordered.filter(order_num__gt=last)[:BATCH]):
+        last = batch[-1].order_num
+        changed = [message for message in batch if _corrected(message)]
+        Message.objects.bulk_update(changed, INDEXED)
+        wrong += len(changed)
+    return wrong
+
+
+def _corrected(message: Message) -> bool:
+    """Set the values derived from the text; return whether they changed."""
+    old = [getattr(message, name) for name in INDEXED]
+    indexed = indexed_of(message.content, message.metadata)
+    message.tokens = stored_tokens(message.content, message.metadata)
+    message.terms, message.term_count = indexed.terms, indexed.length
+    return old != [getattr(message, name) for name in INDEXED]

@@ -1,5 +1,112 @@
-"""Bring in sessions and messages from seed 002's JSON files."""
+"""Import sessions and messages from seed 002's JSON files."""
 
-from sessions_app.legacy_import.sessions_import_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memoryproject.foundation.process.command_options import folder_given
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.embedding.facade import embedder
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.legacy_import.files.errors import FolderError
+from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder, shown
+from sessions_app.legacy_import.import_folder import FolderImport
+
+SHOWN = 50
+
+
+class Command(BaseCommand):
+    """Run the command. It can be run again at any time: existing data stays unchanged."""
+
+    help = (
+        "Bring in old sessions and messages: DIR/{session_id}.json, DIR/expired/, DIR/archived/ "
+        "and DIR/messages/{message_id}.json. Nothing of it is answered. Files that can't be used "
+        "are named and skipped. Running it again adds only what is not there yet."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dir", metavar="DIR", type=folder_given, help="The folder of sessions.")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Tell what would happen; store nothing."
+        )
+        parser.add_argument(
+            "--orphans",
+            choices=["report", "rebuild"],
+            default="report",
+            help="Messages whose session's file is lost: report them (the default), or rebuild "
+            "the session from them.",
+        )
+        parser.add_argument(
+            "--no-vectors",
+            action="store_true",
+            help="Don't make the messages' vectors: they are then found by their words only.",
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="Print the report as JSON, with every file."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            report = FolderImport(
+                folder=LegacyFolder(options["dir"]),
+                rules=build_intake_rules(),
+                now=timezone.now(),
+                embedder=None if options["no_vectors"] else embedder(),
+                rebuild_orphans=options["orphans"] == "rebuild",
+                dry_run=options["dry_run"],
+                progress=ProgressBar(sys.stderr),
+            ).run()
+        except FolderError as error:
+            raise CommandError(str(error), returncode=2 if error.usage else 1) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. What is in stays; run it again to go on.") from None
+        self.stdout.write(
+            json.dumps(report.as_dict(), indent=2) if options["json"] else as_text(report)
+        )
+        if not report.skipped:
+            return
+        # What could be used is in. The exit code says that it wasn't all.
+        where = "see the report" if options["json"] else "see above"
+        text = f"{len(report.skipped)} were skipped: {where} and the log."
+        raise CommandError(text)
+
+
+def as_text(report: ImportReport) -> str:
+    """Return the report as text."""
+    lines = ["Nothing was stored (--dry-run). It would be:"] if report.dry_run else []
+    lines += [
+        f"sessions: {report.sessions_imported} imported "
+        f"({report.sessions_expired} of them as expired or archived), "
+        f"{report.sessions_there} already there, {report.sessions_skipped} skipped",
+        f"messages: {report.messages_imported} imported, {report.messages_there} already there, "
+        f"{report.messages_missing} missing, {report.messages_skipped} skipped",
+        f"vectors: {report.vectors} made",
+    ]
+    if report.warnings:
+        lines.append("warnings (the log has each):")
+        lines += [
+            f"  {kind.replace('_', ' ')}: {count}"
+            for kind, count in sorted(report.warnings.items())
+        ]
+    if report.skipped:
+        lines.append("skipped:")
+        lines += [f"  {one.file}: {one.reason}" for one in report.skipped[:SHOWN]]
+    if len(report.skipped) > SHOWN:
+        lines.append(f"  and {len(report.skipped) - SHOWN} more: the log and --json have them")
+    if report.renamed:
+        lines.append("ids that were no UUIDs:")
+        renamed = list(report.renamed.items())
+        lines += [f"  {shown(old)} is {new}" for old, new in renamed[:SHOWN]]
+        if len(renamed) > SHOWN:
+            lines.append(f"  and {len(renamed) - SHOWN} more: --json has them")
+    return "\n".join(lines)

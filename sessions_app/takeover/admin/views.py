@@ -4,38 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import redirect
+from django.template.defaultfilters import filesizeformat
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
+from memoryproject.foundation.integrations.whatsapp.base import Template
+from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 from sessions_app.presentation.links import conversation_address
 from sessions_app.takeover.admin.panel import (
+    TemplateTyped,
     chat_to_act_on,
     panel_of,
     panel_page,
 )
 from sessions_app.takeover.admin.pause_form import pause_end
-from sessions_app.takeover.admin.reply_form import (
-    refusal_text,
-    reply_posted,
-    template_posted,
-    template_typed,
-    text_posted,
-)
+from sessions_app.takeover.attachment import Posted
 from sessions_app.takeover.canned_replies import canned_search
-from sessions_app.takeover.reply_errors import ReplyRefusedError
-from sessions_app.takeover.reply_turn import HandReply
+from sessions_app.takeover.dependencies import default_number
+from sessions_app.takeover.reply_errors import (
+    BadTemplateError,
+    EmptyFileError,
+    EmptyReplyError,
+    FileNotKeptError,
+    FileTooLargeError,
+    FileTypeError,
+    KeyUsedError,
+    NoTemplatesError,
+    QuoteGoneError,
+    ReplyRefusedError,
+    TooLongError,
+    WindowClosedError,
+)
+from sessions_app.takeover.reply_turn import HandReply, Writer
+from sessions_app.takeover.staff_reply import MAX_LENGTH, StaffReply, chat_reply
+from sessions_app.takeover.staff_template import chat_template
 from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
 from sessions_app.turns.facade import chat_pause, chat_resume
 
@@ -185,3 +205,132 @@ def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     chat = chat_to_act_on(request, chat_id)
     found = canned_search(chat=chat, words=request.GET.get("q", "").strip())
     return JsonResponse({"replies": [asdict(each) for each in found]})
+
+
+# Read the reply form, and say why a reply was refused.
+
+
+class BrokenFormError(ReplyRefusedError):
+    """The form's key is missing, or there are characters that can't be stored."""
+
+
+def text_posted(request: HttpRequest) -> str:
+    """Return the typed text; browsers send CRLF line ends."""
+    return request.POST.get("text", "").replace("\r\n", "\n")
+
+
+def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
+    """Send what the form holds. Raises ReplyRefusedError."""
+    text = text_posted(request)
+    reply = StaffReply(
+        text=text,
+        key=_key_posted(request, text),
+        quote=request.POST.get("quote", ""),
+        file=_file_posted(request),
+    )
+    return chat_reply(
+        chat_id=chat.pk,
+        reply=reply,
+        writer=_writer(request),
+        providers=configured_providers(),
+        otherwise=default_number(),
+        storage=configured_media_storage(),
+    )
+
+
+def _writer(request: HttpRequest) -> Writer:
+    return Writer(
+        author_id=request.user.pk or 0,
+        actor=staff_actor(request),
+        rules=build_intake_rules(),
+        enqueue=enqueue_chat,
+        now=timezone.now(),
+    )
+
+
+def _file_posted(request: HttpRequest) -> Posted | None:
+    """Return the file of the form. Browsers post an empty field where none was chosen."""
+    file = request.FILES.get("file")
+    if file is None or file.file is None:
+        return None
+    return Posted(cast(BinaryIO, file.file), file.name or "", file.size or 0)
+
+
+def template_typed(request: HttpRequest) -> TemplateTyped:
+    """Return the typed template."""
+    typed = {
+        name: request.POST.get(name, "").strip() for name in ("name", "language", "parameters")
+    }
+    return TemplateTyped(**typed)
+
+
+def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
+    """Send the template of the form. Raises ReplyRefusedError."""
+    typed = template_typed(request)
+    key = _key_posted(request, typed.name + typed.language + typed.parameters)
+    lines = [line.strip() for line in typed.parameters.splitlines()]
+    return chat_template(
+        chat_id=chat.pk,
+        template=Template(typed.name, typed.language, tuple(line for line in lines if line)),
+        key=key,
+        otherwise=default_number(),
+        writer=_writer(request),
+    )
+
+
+def _key_posted(request: HttpRequest, typed: str) -> UUID:
+    """Return the form's key. Raises BrokenFormError, also for what can't be stored."""
+    if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
+        raise BrokenFormError
+    key = uuid_or_none(request.POST.get("key"))
+    if key is None:
+        raise BrokenFormError
+    return key
+
+
+def refusal_text(refused: ReplyRefusedError) -> str:
+    """Return the reason of a refusal, for the person who wrote the reply."""
+    if isinstance(refused, EmptyReplyError):
+        return _("The reply is empty.")
+    if isinstance(refused, TooLongError):
+        return ngettext(
+            "The reply is too long: at most %(most)s character is sent.",
+            "The reply is too long: at most %(most)s characters are sent.",
+            MAX_LENGTH,
+        ) % {"most": MAX_LENGTH}
+    if isinstance(refused, EmptyFileError | FileTypeError | FileTooLargeError):
+        return _bad_file_text(refused)
+    if isinstance(refused, FileNotKeptError):
+        return _("It wasn't sent: the storage of files doesn't answer. Your text is kept.")
+    if isinstance(refused, WindowClosedError):
+        return _("It wasn't sent: WhatsApp's window is closed until the person writes again.")
+    if isinstance(refused, QuoteGoneError):
+        return _("It wasn't sent: the message that you quote isn't there any more.")
+    if isinstance(refused, NoTemplatesError):
+        return _("It wasn't sent: only the Cloud API has templates.")
+    if isinstance(refused, BadTemplateError):
+        return _bad_template_text(refused.field)
+    if isinstance(refused, KeyUsedError):
+        return _("This form has sent another reply already. Send this one, too, if you mean it.")
+    return _("The form was broken. Here is your text in a new one.")
+
+
+def _bad_file_text(refused: EmptyFileError | FileTypeError | FileTooLargeError) -> str:
+    if isinstance(refused, EmptyFileError):
+        return _("It wasn't sent: the file is empty. Your text is kept.")
+    if isinstance(refused, FileTooLargeError):
+        return _(
+            "It wasn't sent: WhatsApp takes files of this kind up to %(most)s. Your text is kept."
+        ) % {"most": filesizeformat(refused.most)}
+    return _(
+        "It wasn't sent: WhatsApp takes pictures (JPEG, PNG), videos (MP4, 3GP), audio (MP3, M4A, "
+        "AAC, AMR, Ogg with Opus), PDF, text and office files. Your text is kept."
+    )
+
+
+def _bad_template_text(field: str) -> str:
+    if field == "name":
+        return _("A template's name has small letters, digits and _ only.")
+    if field == "language":
+        return _("Write the language as Meta does, such as en, en_US or he.")
+    return _("Write each value on a line of its own: at most 20, of at most 1,024 characters.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from django.contrib import admin, messages
@@ -21,14 +22,14 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.limits.dependencies import is_owners
-from sessions_app.models import Turn
+from sessions_app.limits.dependencies import build_usage_limits, is_owners
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialState
-from sessions_app.trials.admin.comparison import comparison_of
 from sessions_app.trials.admin.trial_form import (
     trial_form,
     wanted_posted,
@@ -37,7 +38,17 @@ from sessions_app.trials.admin.trial_form import (
 from sessions_app.trials.dependencies import enqueue_trial, trial_models
 from sessions_app.trials.errors import TrialBusyError, TrialRefusedError
 from sessions_app.trials.facade import MAX_TRIALS, TrialWanted, trial_start
-from sessions_app.turns.presentation import question_of, turn_crumb
+from sessions_app.trials.given_texts import entries_then
+from sessions_app.trials.prompt_parts import prompt_apart
+from sessions_app.trials.word_diff import WordDiff, word_diff
+from sessions_app.turns.presentation import (
+    RecalledRow,
+    answer_of,
+    duration,
+    question_of,
+    recalled_rows,
+    turn_crumb,
+)
 
 PAGE = "admin/sessions_app/turn/trials.html"
 NAME = "sessions_app_turn_trials"
@@ -124,3 +135,150 @@ def _page(
         "is_owners": is_owners(turn.chat),
     }
     return TemplateResponse(request, PAGE, context)
+
+
+# Gather what stands side by side: the answer, and its trials.
+
+
+ADDED, MISSING = "added", "missing"
+
+
+@dataclass(frozen=True)
+class GivenRow:
+    """A text that a model was given, or that one lacked that the answer had."""
+
+    row: RecalledRow
+    change: str = ""
+
+    @property
+    def words(self) -> str:
+        return {ADDED: _("only here"), MISSING: _("not given here")}.get(self.change, "")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The answer as it was sent, or one trial of it.
+
+    ``text`` holds the differences from the answer. ``instructions`` is None where they are those
+    of the answer. ``wanted``: the model that was asked for, where the server names another.
+    """
+
+    title: str
+    state: str
+    text: WordDiff
+    model: str = ""
+    wanted: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    took: str = ""
+    cost: str = ""
+    given: Sequence[GivenRow] = field(default_factory=tuple)
+    instructions: WordDiff | None = None
+    trial: AnswerTrial | None = None
+    plain: str = ""
+
+    @property
+    def is_made(self) -> bool:
+        return self.state == TrialState.DONE
+
+    @property
+    def number_given(self) -> int:
+        return sum(each.change != MISSING for each in self.given)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The columns, the answer first. ``is_open``: a trial is being made."""
+
+    columns: Sequence[Column]
+    is_open: bool
+
+
+def comparison_of(turn: Turn) -> Comparison:
+    """Return the answer and its trials; the number of queries doesn't grow with the trials."""
+    trials = list(turn.trials.select_related("user"))
+    then = entries_then(TurnReplay.of(turn))
+    lists = [then, *(_entries(trial) for trial in trials)]
+    rows = iter(recalled_rows([entry for entries in lists for entry in entries]))
+    shown = [
+        [replace(next(rows), place=place) for place, _entry in enumerate(entries, start=1)]
+        for entries in lists
+    ]
+    original = _original(turn, shown[0])
+    columns = [
+        _column(trial, number, given, shown[0], original, _instructions_then(turn))
+        for number, (trial, given) in enumerate(zip(trials, shown[1:], strict=True), start=1)
+    ]
+    is_open = any(trial.state == TrialState.WAITING for trial in trials)
+    return Comparison([original, *columns], is_open)
+
+
+def _original(turn: Turn, given: Sequence[RecalledRow]) -> Column:
+    replay = TurnReplay.of(turn)
+    answer = answer_of(turn)
+    text = answer.text if answer else ""
+    took = replay.timings.get("model_ms")
+    return Column(
+        title=_("The answer"),
+        state=TrialState.DONE,
+        text=word_diff(text, text),
+        plain=text,
+        model=replay.model,
+        prompt_tokens=replay.prompt_tokens,
+        completion_tokens=replay.completion_tokens,
+        took=duration(took) if isinstance(took, int | float) else "",
+        cost=_cost(replay.model, replay.prompt_tokens, replay.completion_tokens),
+        given=[GivenRow(row) for row in given],
+    )
+
+
+def _column(
+    trial: AnswerTrial,
+    number: int,
+    given: Sequence[RecalledRow],
+    then: Sequence[RecalledRow],
+    original: Column,
+    instructions: str,
+) -> Column:
+    before, here = {row.key for row in then}, {row.key for row in given}
+    rows = [GivenRow(row, "" if row.key in before else ADDED) for row in given]
+    is_done = trial.state == TrialState.DONE
+    rows += [GivenRow(row, MISSING) for row in then if is_done and row.key not in here]
+    changed = is_done and trial.system_text != instructions
+    wanted = trial.model if trial.answered_by not in ("", trial.model) else ""
+    return Column(
+        title=_("Trial %(n)d") % {"n": number},
+        state=trial.state,
+        text=word_diff(original.plain, trial.text),
+        plain=trial.text,
+        model=trial.answered_by or trial.model,
+        wanted=wanted,
+        prompt_tokens=trial.prompt_tokens,
+        completion_tokens=trial.completion_tokens,
+        took=duration(trial.took_ms) if trial.took_ms is not None else "",
+        cost=_cost(trial.answered_by, trial.prompt_tokens, trial.completion_tokens, trial.model),
+        given=rows,
+        instructions=word_diff(instructions, trial.system_text) if changed else None,
+        trial=trial,
+    )
+
+
+def _entries(trial: AnswerTrial) -> list[dict[str, Any]]:
+    return [entry for entry in trial.recalled if isinstance(entry, dict)]
+
+
+def _instructions_then(turn: Turn) -> str:
+    try:
+        return prompt_apart(TurnReplay.of(turn).prompt).instructions
+    except TrialRefusedError:
+        return ""
+
+
+def _cost(model: str, prompt: int | None, completion: int | None, wanted: str = "") -> str:
+    """Return the cost by today's prices, or "" where there is no price."""
+    if prompt is None:
+        return ""
+    limits = build_usage_limits()
+    limits = replace(limits, model=wanted) if wanted else limits
+    cost = limits.cost_of(model, prompt, completion or 0)
+    return "" if cost is None else small_cost_shown(cost)

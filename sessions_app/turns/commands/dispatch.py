@@ -3,22 +3,82 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from django.db import DatabaseError
+from django.utils import timezone
 
-from memories_app.facts.facade import MAX_CONTENT
+from cards_app.rules.numbers import holds_card_number
+from memories_app.errors import MemoryValidationError
+from memories_app.facts.facade import MAX_CONTENT, NewMemory
+from memories_app.models import Memory, Visibility
+from memories_app.store.facade import content_hash, memory_remember
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.storage import is_disk_full
-from sessions_app.conversations.facade import Command
+from memoryproject.foundation.text.characters import cut_at_word
+from sessions_app.conversations.facade import ChatGoneError, Command, chats_keep, text_for
 from sessions_app.models import Turn
+from sessions_app.models.roles import reading_role
 from sessions_app.models.turns import Outcome
+from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
 from sessions_app.turns.commands.export import export_reply
 from sessions_app.turns.commands.forget import forget_reply
 from sessions_app.turns.commands.memories import memories_reply
-from sessions_app.turns.commands.remember import remember_reply
-from sessions_app.turns.commands.replies import failed, say
-from sessions_app.turns.commands.search import search_reply
+from sessions_app.turns.commands.replies import (
+    MAX_LENGTH,
+    failed,
+    is_owners,
+    numbered,
+    person,
+    say,
+    short_ids,
+    system_text,
+)
 from sessions_app.turns.draft import Draft
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
+
+# /remember <fact>: store a memory.
+
+
+def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
+    """Store the fact as a memory, only for the godfather or only for this chat.
+
+    The number of a payment card is refused: staff and prompts would show it.
+    """
+    language = turn.chat.language
+    if not fact:
+        return say("remember_usage", language)
+    if len(fact) > MAX_CONTENT:
+        return say("remember_too_long", language, length=len(fact), most=MAX_CONTENT)
+    if holds_card_number(fact):
+        return say("remember_card", language)
+    owner = is_owners(turn)
+    try:
+        remembered = memory_remember(
+            NewMemory(
+                content=fact,
+                visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
+                chat_id=turn.chat_id,
+                source="command",
+                source_message_id=turn.message_id,
+                said_at=min(turn.message.timestamp, timezone.now()) if turn.message else None,
+                speaker=turn.message.sender if turn.message and turn.chat.is_group else "",
+            ),
+            embedder=embedder,
+            actor=person(turn),
+            before_storing=partial(chats_keep, [turn.chat_id]),
+        )
+    except (EmbedderError, DatabaseError, MemoryValidationError, ChatGoneError) as error:
+        logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
+        return failed("remember_failed", language, error)
+    text = text_for("remembered", language, content=fact)
+    replaced = Memory.objects.filter(pk__in=remembered.superseded).order_by("created_at")
+    lines = [
+        text_for("remember_replaces", language, content=cut_at_word(older.content, MAX_LENGTH))
+        for older in replaced
+    ]
+    return system_text("\n".join([text, *lines]))
+
 
 logger = logging.getLogger(__name__)
 
@@ -81,3 +141,55 @@ def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) ->
     if command.name == "export":
         return export_reply(turn=turn)
     return remember_reply(turn=turn, fact=command.argument, embedder=dependencies.embedder)
+
+
+# /search <words>: search memories and messages.
+
+MAX_COUNT = 10
+# A person who searches reads the list: one hit too many is better than one too few.
+LOWER_BAR = 0.5
+
+
+def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRules) -> Draft:
+    """Return the memories that match the words, and the messages of this chat that match them."""
+    language = turn.chat.language
+    if not words:
+        return say("search_usage", language)
+    found = recall(
+        query=words,
+        viewer=Viewer(reading_role(turn.user_role, turn.context), turn.chat_id),
+        embedder=embedder,
+        top_k=MAX_COUNT,
+        min_similarity=rules.min_similarity * LOWER_BAR,
+    )
+    if found.hits:
+        text = text_for("search_found", language, lines=_lines(found.hits, turn))
+    else:
+        text = text_for("search_none", language)
+    if found.degraded:
+        text += "\n\n" + text_for("search_degraded", language)
+    keys = (hit.id if hit.source == "memory" else None for hit in found.hits)
+    draft = system_text(text, listed=dict(enumerate(keys, start=1)))
+    # An erasure finds the messages that it lists by this record.
+    draft.recalled = [hit_record(hit) for hit in found.hits if hit.source != "memory"]
+    return draft
+
+
+def _lines(hits: list[Hit], turn: Turn) -> str:
+    language = turn.chat.language
+    ids = short_ids([hit.id for hit in hits if hit.source == "memory"])
+    public = set(
+        Memory.objects.filter(pk__in=ids, visibility="public").values_list("pk", flat=True)
+    )
+    lines = []
+    for number, hit in enumerate(hits, start=1):
+        if hit.source == "memory":
+            marks = [ids[hit.id]]
+            if hit.id in public:
+                marks.append(text_for("mark_public", language))
+            if client := hit.metadata.get(CLIENT_NAME):
+                marks.append(text_for("mark_of_chat", language, who=client))
+        else:
+            marks = [text_for("mark_said", language, day=f"{hit.created_at:%Y-%m-%d}")]
+        lines.append(numbered(number, hit.content, marks))
+    return "\n".join(lines)

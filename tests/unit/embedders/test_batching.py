@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.embedders.batching import group_texts, split_text
+from memoryproject.foundation.integrations.embedders.openai_embedder import group_texts, split_text
 
 TEXT = st.text(st.characters(codec="utf-8"))
 

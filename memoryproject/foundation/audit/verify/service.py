@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
-from memoryproject.foundation.audit.canonical import Fields
-from memoryproject.foundation.audit.chain import WRONG_KEY, ChainError
-from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent
-from memoryproject.foundation.audit.rows import sealed_rows, waiting
-from memoryproject.foundation.audit.sealing import audit_seal
-from memoryproject.foundation.audit.verify.lines import ADVICE, LogLines
-from memoryproject.foundation.audit.verify.report import RESTORE, AuditReport, Findings
-from memoryproject.foundation.audit.verify.snapshot import Snapshot, take_snapshot
-from memoryproject.foundation.audit.verify.table import (
-    Rows,
-    check_checkpoints,
-    check_head,
-    key_fits,
+from django.db import connection, transaction
+
+from memoryproject.foundation.audit.audit_logfile import MAX_LINE_LENGTH
+from memoryproject.foundation.audit.canonical import Fields, line_head, line_of, line_read, seal_of
+from memoryproject.foundation.audit.chain import (
+    BEGINNING,
+    WRONG_KEY,
+    ChainError,
+    Place,
+    chain_lock_for_session,
+    checkpoint_is_signed,
+    head_is_signed,
 )
+from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
+from memoryproject.foundation.audit.rows import sealed_row, sealed_rows, waiting
+from memoryproject.foundation.audit.sealing import audit_seal
+from memoryproject.foundation.audit.verify.report import RESTORE, AuditReport, Findings
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 
 Progress = Callable[[int, int], None]
@@ -141,3 +148,239 @@ class _Check:
             found=self._found.count,
             findings=findings,
         )
+
+
+# Compare the log file with the table, both read once in the order of their numbers.
+
+ADVICE = ErrorText("advice_copies")
+
+
+class LogLines:
+    """The lines of the log file.
+
+    ``pruned``: lines up to this number may be left over. ``last``: the number of the chain's last
+    event.
+    """
+
+    def __init__(
+        self, file: BufferedReader, size: int, pruned: int, last: int, found: Findings
+    ) -> None:
+        self._lines = _lines(file, size)
+        self._pruned = pruned
+        self._last = last
+        self._found = found
+        self._line = b""
+        self.count = 0
+        self.repeated = 0
+        # The seal that the line before the current one has, by its event's number.
+        self.passed: dict[int, str] = {}
+        self._advance()
+
+    def meet(self, fields: Fields, seal: str) -> list[str] | None:
+        """Find the event's line, and return the names of the columns that differ in it.
+
+        The list is empty for an unchanged line. Returns None if there is no line.
+        """
+        expected = line_of(fields, seal)
+        # An unchanged line needn't be parsed.
+        if self._line == expected:
+            self._advance()
+            return []
+        if self._skip_to(fields.seq) != fields.seq:
+            self._found.add_numbers("line_missing", fields.seq)
+            return None
+        line = self._line
+        self._advance()
+        return [] if line == expected else _differing(line, expected)
+
+    def finish(self) -> None:
+        """Check the lines after the last row's line."""
+        self._skip_to(self._last + 1)
+
+    def _skip_to(self, seq: int) -> int:
+        """Skip lines that are unreadable, already passed, or of events that don't exist.
+
+        Returns the number of the next line, 0 at the end.
+        """
+        while self._line:
+            head = line_head(self._line)
+            if head is None:
+                text = ErrorText("line_unreadable")
+                self._found.add("line_unreadable", self._here(), text, ADVICE)
+            elif head.seq > self._last:
+                self._found.add_numbers("log_ahead", head.seq)
+            elif head.seq >= seq:
+                return head.seq
+            elif head.seq > self._pruned:
+                self._look_back(head.seq)
+            self._advance()
+        return 0
+
+    def _look_back(self, seq: int) -> None:
+        """Check a line that is out of order.
+
+        A duplicate is harmless. The line of a missing row shows what the row was. Any other line
+        was forged.
+        """
+        row = sealed_row(seq)
+        if row is None:
+            self.passed = {seq: str((line_read(self._line) or {}).get("seal", ""))}
+        elif self._line == line_of(*row):
+            self.repeated += 1
+        else:
+            text = ErrorText("line_other_event", number=seq)
+            self._found.add("line_changed", self._here(), text, ADVICE)
+
+    def _advance(self) -> None:
+        self._line = next(self._lines, b"")
+        self.count += bool(self._line)
+
+    def _here(self) -> str:
+        return ErrorText("log_line", number=self.count)
+
+
+def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
+    """Yield the lines of the file's first ``size`` bytes.
+
+    A line that is longer than any valid one is split into pieces.
+    """
+    while size > 0:
+        line = file.readline(min(size, MAX_LINE_LENGTH))
+        if not line:
+            return
+        size -= len(line)
+        yield line
+
+
+def _differing(line: bytes, expected: bytes) -> list[str]:
+    """Return the names of the fields that differ; "form" if only the encoding does."""
+    there, wanted = line_read(line, str) or {}, line_read(expected, str) or {}
+    names = [name for name in {**wanted, **there} if there.get(name) != wanted.get(name)]
+    return names or ["form"]
+
+
+# The table and the log file at one moment.
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A consistent view. ``file`` is None if there is none; only its first ``size`` bytes count."""
+
+    head: AuditHead | None
+    file: BufferedReader | None
+    size: int
+
+
+@contextmanager
+def take_snapshot(log_path: Path) -> Iterator[Snapshot]:
+    """Read the database and the file while no sealer is between its line and its commit.
+
+    A sealer waits only until the snapshot begins.
+    """
+    with ExitStack() as unlock, ExitStack() as stack:
+        # Before the transaction: its first statement determines what it sees.
+        unlock.enter_context(chain_lock_for_session())
+        stack.enter_context(transaction.atomic(durable=True))
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        head = AuditHead.objects.filter(pk=1).first()
+        file, size = None, 0
+        if log_path.exists():
+            file = stack.enter_context(log_path.open("rb"))
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+        unlock.close()
+        yield Snapshot(head, file, size)
+
+
+# Check the table: the seal of each row, missing rows, and the checkpoints.
+
+PROBED = 50
+
+
+class Rows:
+    """Checks the rows in order from ``start``; ``place`` is the last row that exists."""
+
+    def __init__(self, key: str, start: Place, found: Findings) -> None:
+        self._key = key
+        self._found = found
+        self.place = start
+        self._computed = start.seal
+        self.count = 0
+        self.first: int | None = None
+
+    def fits(self, fields: Fields, seal: str, passed: dict[int, str]) -> bool:
+        """Return whether the seal is the row's own, and report rows missing before it.
+
+        After a gap, the seal of the predecessor is taken from its line, if ``passed`` has it.
+        Without it the row can't be checked and counts as fitting.
+        """
+        # If the predecessor's seal was changed, its right one still binds this row.
+        previous = {self.place.seal, self._computed}
+        if fields.seq > self.place.seq + 1:
+            self._found.add_numbers("row_deleted", self.place.seq + 1, fields.seq - 1)
+            previous = {passed[seq] for seq in (fields.seq - 1,) if seq in passed}
+        self.place = Place(fields.seq, seal)
+        self.count += 1
+        self.first = self.first or fields.seq
+        computed = {seal_of(self._key, each, fields) for each in previous}
+        fits = not computed or seal in computed
+        self._computed = seal if fits else computed.pop()
+        return fits
+
+    def finish(self, last: int) -> None:
+        if self.place.seq < last:
+            self._found.add_numbers("row_deleted", self.place.seq + 1, last)
+
+
+def key_fits(key: str, head: AuditHead | None, checkpoints: list[AuditCheckpoint]) -> bool:
+    """Return whether anything was signed with this key.
+
+    It checks the end of the chain, the checkpoints, and the first rows. An empty log fits every
+    key.
+    """
+    signed = [head_is_signed(head, key)] if head else []
+    signed += [
+        checkpoint_is_signed(one, key, before)
+        for before, one in zip([None, *checkpoints], checkpoints, strict=False)
+    ]
+    last = checkpoints[-1] if checkpoints else None
+    place = Place(last.seq, last.seal) if last else BEGINNING
+    for fields, seal in sealed_rows(after=place.seq, batch=PROBED):
+        if any(signed) or len(signed) > PROBED:
+            break
+        signed.append(seal == seal_of(key, place.seal, fields))
+        place = Place(fields.seq, seal)
+    return any(signed) or not signed
+
+
+def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findings) -> Place:
+    """Check the checkpoints, and return the place where the rows begin."""
+    before: AuditCheckpoint | None = None
+    for place, one in enumerate(checkpoints, start=1):
+        where = ErrorText("checkpoint_row", number=one.number, row=one.pk)
+        follows = one.number == (before.number if before else 0) + 1
+        goes_on = one.seq - one.events == (before.seq if before else 0)
+        if not follows:
+            found.add("checkpoint_removed", where, ErrorText("predecessor_removed"), RESTORE)
+        elif not (checkpoint_is_signed(one, key, before) and goes_on and one.number == place):
+            found.add("checkpoint_changed", where, ErrorText("changed"), RESTORE)
+        before = one
+    return Place(before.seq, before.seal) if before else BEGINNING
+
+
+def check_head(
+    key: str, head: AuditHead | None, start: Place, newest: int | None, found: Findings
+) -> int:
+    """Return the number at which the chain ends.
+
+    ``newest``: the greatest number in the table, which is used if the stored end can't be trusted.
+    """
+    where = ErrorText("audit_head")
+    if head is not None and head_is_signed(head, key):
+        return max(head.seq, start.seq)
+    if head is not None:
+        found.add("head_changed", where, ErrorText("changed"), RESTORE)
+    elif newest or start.seq:
+        found.add("head_removed", where, ErrorText("removed"), RESTORE)
+    return max(newest or 0, start.seq)

@@ -1,5 +1,251 @@
 """Replay recorded WhatsApp conversations against the running server."""
 
-from memoryproject.staff_site.demo.replay_command import Command
+from __future__ import annotations
 
-__all__ = ["Command"]
+import time
+import uuid
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.loopback.graph import GraphServer
+from memoryproject.foundation.integrations.loopback.green import GreenServer
+from memoryproject.foundation.integrations.loopback.provider import ProviderServer
+from memoryproject.foundation.integrations.loopback.recordings import (
+    CONVERSATIONS,
+    FILES,
+    conversation,
+    recorded_file,
+    with_files_at,
+)
+from memoryproject.foundation.integrations.loopback.restamp import restamp_cloud, restamp_green
+from memoryproject.foundation.integrations.loopback.webhooks import body_bytes
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import (
+    Event,
+    InboundMessage,
+    MessageEdited,
+    Reaction,
+)
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from memoryproject.staff_site.demo.demo_files import recorded_media
+from sessions_app.models import MediaFile, Turn
+from sessions_app.models.stored_media import MediaState
+from sessions_app.models.turns import WAITING_STATES, TurnState
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+ANSWER_WITHIN_SECONDS = 60
+# His address in the recording.
+GODFATHER = "15550199999@c.us"
+TITLES = {
+    "cloud": "WhatsApp Cloud API",
+    "green": "Green API",
+    "en": "a client, in English",
+    "he": "a client, in Hebrew",
+    "godfather": "the godfather, and a client who asks the same",
+}
+
+
+class Command(BaseCommand):
+    """The providers are replaced by servers on this machine; nothing leaves it.
+
+    The servers listen at the addresses in WHATSAPP_CLOUD_API_URL and GREEN_API_URL.
+    """
+
+    help = (
+        "Replay recorded conversations of both WhatsApp providers, in English and Hebrew and "
+        "with the godfather, against the running server, and print the answers. Can be run "
+        "again and again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--url",
+            default=f"http://127.0.0.1:{settings.PORT}",
+            help="The running server. Default: %(default)s",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        url = options["url"].rstrip("/")
+        # One client for all requests: each new one would read the certificates again.
+        with ExitStack() as stack:
+            self._client = stack.enter_context(httpx.Client(timeout=30, trust_env=False))
+            self._check_ready(url)
+            servers = {
+                name: stack.enter_context(server) for name, server in _stand_ins(url).items()
+            }
+            for server in servers.values():
+                for name, mime_type in FILES.items():
+                    server.add_file(recorded_file(name), mime_type, file_id=name)
+                for name, content, mime_type in recorded_media():
+                    server.add_file(content, mime_type, file_id=name)
+            played = [
+                event
+                for provider, name in CONVERSATIONS
+                for event in self._replay(url, provider, name, servers[provider])
+            ]
+            _wait_for_files(played)
+            for server in servers.values():
+                server.courier.wait_until_idle()
+        self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chat/")
+
+    def _check_ready(self, url: str) -> None:
+        try:
+            ready = self._client.get(f"{url}/readyz", timeout=10)
+        except httpx.HTTPError as error:
+            raise CommandError(f"No server at {url} ({error}). Start it: make run") from error
+        if ready.status_code != httpx.codes.OK:
+            raise CommandError(f"The server isn't ready: {ready.text}")
+
+    def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> list[Event]:
+        """Play one conversation; return its events."""
+        played: list[Event] = []
+        self.stdout.write(f"\n— {TITLES[provider]}: {TITLES[name]} —")
+        if name == "godfather" and GODFATHER not in settings.GODFATHER_PHONE:
+            self.stdout.write(f"    (GODFATHER_PHONE is not {GODFATHER}: here he is a client.)")
+        unique = uuid.uuid4().hex
+        restamp = restamp_cloud if provider == "cloud" else restamp_green
+        for recorded in conversation(provider, name):
+            payload = restamp(recorded, timezone.now(), unique)
+            payload = with_files_at(payload, server.files, server.file_url)
+            events = _events(provider, payload)
+            played += events
+            for event in events:
+                self.stdout.write(_shown(event))
+            seen = len(server.sent)
+            self._post(f"{url}/webhooks/whatsapp/{provider}/", payload, server)
+            _wait_for_answers(events)
+            for sent in server.sent[seen:]:
+                # Staff may send a file meanwhile, which is no answer.
+                if "text" not in sent and "message" not in sent:
+                    continue
+                text = sent["text"]["body"] if provider == "cloud" else sent["message"]
+                self.stdout.write(self.style.SUCCESS(f"    ← {text}"))
+        return played
+
+    def _post(self, address: str, payload: dict[str, Any], server: ProviderServer) -> None:
+        body = body_bytes(payload)
+        answer = self._client.post(address, content=body, headers=server.webhook_headers(body))
+        if answer.status_code != httpx.codes.OK:
+            raise CommandError(
+                f"The webhook answered {answer.status_code}: {answer.text}. Does this command "
+                "see the same settings as the server?"
+            )
+
+
+def _stand_ins(url: str) -> dict[str, ProviderServer]:
+    """Return the stand-ins for the providers, not started yet.
+
+    Raises CommandError for a real address, and for one that is in use.
+    """
+    cloud_port = _loopback_port("WHATSAPP_CLOUD_API_URL")
+    green_port = _loopback_port("GREEN_API_URL")
+    try:
+        return {
+            "cloud": GraphServer(
+                access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+                phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+                app_secret=settings.WHATSAPP_CLOUD_APP_SECRET,
+                webhook_url=f"{url}/webhooks/whatsapp/cloud/",
+                port=cloud_port,
+            ),
+            "green": GreenServer(
+                token=settings.GREEN_API_TOKEN,
+                id_instance=settings.GREEN_API_ID_INSTANCE,
+                webhook_token=settings.GREEN_API_WEBHOOK_TOKEN,
+                webhook_url=f"{url}/webhooks/whatsapp/green/",
+                port=green_port,
+            ),
+        }
+    except OSError as error:
+        raise CommandError(
+            f"Port {cloud_port} or {green_port} is in use ({error.strerror}). Does the demo run "
+            "already? They are set by WHATSAPP_CLOUD_API_URL and GREEN_API_URL."
+        ) from error
+
+
+def _loopback_port(setting: str) -> int:
+    address = urlsplit(getattr(settings, setting))
+    if address.hostname not in LOOPBACK or not address.port:
+        raise CommandError(
+            f"{setting} is {address.geturl()}. The demo talks to this machine only: set it to "
+            "an address such as http://127.0.0.1:8791 for the server and for this command."
+        )
+    return address.port
+
+
+def _events(provider: str, payload: dict[str, Any]) -> list[Event]:
+    return parse_cloud(payload) if provider == "cloud" else parse_green(payload)
+
+
+def _shown(event: Event) -> str:
+    if isinstance(event, MessageEdited):
+        return f"    → {event.party.name} corrects a message: {event.text}"
+    if isinstance(event, Reaction):
+        return f"    → {event.party.name} reacts with {event.emoji}"
+    if not isinstance(event, InboundMessage):
+        return f"    → ({type(event).__name__})"
+    kind = "" if event.kind == "text" else f"[{event.kind}] "
+    return f"    → {event.party.name}: {kind}{event.text}"
+
+
+def _wait_for_answers(events: Iterable[Event]) -> None:
+    """Wait until the messages among these events are answered; other chats' turns don't count.
+
+    Raises CommandError if that takes too long.
+    """
+    open_turns = Turn.objects.filter(
+        state__in=[*WAITING_STATES, TurnState.SENDING],
+        message__provider_message_id__in=_provider_ids(events),
+    )
+    if not _are_gone(open_turns):
+        raise CommandError("No answer came: are the workers running (make run)?")
+
+
+def _wait_for_files(events: Iterable[Event]) -> None:
+    """Wait until the workers have fetched the files from the stand-ins, which end with the command.
+
+    Raises CommandError if that takes too long.
+    """
+    unfetched = MediaFile.objects.filter(
+        state=MediaState.PENDING, message__provider_message_id__in=_provider_ids(events)
+    )
+    if not _are_gone(unfetched):
+        raise CommandError("The pictures weren't fetched: are the workers running (make run)?")
+
+
+def _provider_ids(events: Iterable[Event]) -> list[str]:
+    return [event.provider_message_id for event in events if isinstance(event, InboundMessage)]
+
+
+def _are_gone(rows: QuerySet[Any]) -> bool:
+    """Wait until no such rows are left; return False if that takes too long."""
+    for _ in range(ANSWER_WITHIN_SECONDS * 10):
+        if not rows.exists():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def recorded_chats() -> set[str]:
+    """Return the ids of the chats that a replay makes, as ``whatsapp_chat``."""
+    bodies = [
+        (provider, body)
+        for provider, name in CONVERSATIONS
+        for body in conversation(provider, name)
+    ]
+    return {
+        address
+        for provider, body in bodies
+        for event in _events(provider, body)
+        if (party := getattr(event, "party", None)) is not None
+        for address in party.addresses()
+    }

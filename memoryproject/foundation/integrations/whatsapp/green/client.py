@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -22,10 +23,6 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.envelope import real_text
-from memoryproject.foundation.integrations.whatsapp.green.redaction import (
-    guard_http_logs,
-    without_token,
-)
 from memoryproject.foundation.integrations.whatsapp.lenient import first_text
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
@@ -243,3 +240,33 @@ def _chat_id(to: Recipient) -> str:
     if "@" in to.whatsapp_chat and not to.whatsapp_chat.endswith(_UNKNOWN_TO_GREEN):
         return to.whatsapp_chat
     raise SendError(ErrorText("send_no_green_address"), permanent=True)
+
+
+# Redact Green API's token, which is part of each URL, in logs and error texts.
+
+_TOKEN_IN_PATH = re.compile(r"(/waInstance[^/\s]*/[^/\s]+/)[^\s/?#\"']+")
+
+
+def without_token(text: str, token: str = "") -> str:
+    """Return the text with the token, also that of a URL, replaced by stars."""
+    shown = _TOKEN_IN_PATH.sub(r"\1***", text)
+    return shown.replace(token, "***") if token else shown
+
+
+class TokenFilter(logging.Filter):
+    """Replaces tokens in log records with a Green API URL; no record is dropped."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "/waInstance" in message:
+            record.msg, record.args = without_token(message), ()
+        return True
+
+
+_FILTER = TokenFilter()
+
+
+def guard_http_logs() -> None:
+    """Redact tokens in the logs of the HTTP libraries. A repeated call changes nothing."""
+    for name in ("httpx", "httpcore", "httpcore.connection", "httpcore.http11"):
+        logging.getLogger(name).addFilter(_FILTER)
