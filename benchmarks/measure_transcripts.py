@@ -84,8 +84,8 @@ def measure(folder: Path, files: list[int], messages: int) -> None:
 
 
 def write(place: Path, files: int, messages: int) -> None:
-    from sessions_app.transcript_files.batch_names import batch_name  # noqa: PLC0415
     from sessions_app.transcript_files.parse_transcript import write as written  # noqa: PLC0415
+    from sessions_app.transcript_files.transcript_folder import batch_name  # noqa: PLC0415
 
     place.mkdir(exist_ok=True)
     for number in range(files):
@@ -117,7 +117,7 @@ def inside(action: str, place: Path) -> None:
     from sessions_app.transcript_files.transcript_folder import BatchFolder  # noqa: PLC0415
     from sessions_app.transcripts.export_transcripts import transcripts_export  # noqa: PLC0415
     from sessions_app.transcripts.save import SaveDependencies, batches_save  # noqa: PLC0415
-    from sessions_app.transcripts.target import Target  # noqa: PLC0415
+    from sessions_app.transcripts.transcript_serializers import Target  # noqa: PLC0415
 
     assert settings.DATA_DIR
     steps: dict[str, float] = {}

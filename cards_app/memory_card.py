@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from cards_app.rules.card import ALGORITHM_VERSION, CardFields, extract_card
-from cards_app.rules.check import check_fields
-from cards_app.rules.lines import Line
-from cards_app.rules.session_data import read_session
+from cards_app.rules.card import ALGORITHM_VERSION, CardFields, check_fields, extract_card
+from cards_app.rules.session_data import Line, read_session
 
 FIELDS = (
     "title",

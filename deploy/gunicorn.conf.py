@@ -9,7 +9,7 @@ wsgi_app = "memoryproject.wsgi"
 bind = os.environ.get("WEB_BIND", "0.0.0.0:8000")
 workers = int(os.environ.get("WEB_PROCESSES", "2"))
 worker_class = "gthread"
-# More than the calls that may wait for a model: memoryproject/foundation/rest_kit/waiting_calls.py.
+# More than the calls that may wait for a model: memoryproject/foundation/rest_kit/throttles.py.
 threads = int(os.environ.get("WEB_THREADS", "18"))
 timeout = 120
 graceful_timeout = 20

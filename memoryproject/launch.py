@@ -30,7 +30,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from memoryproject.ends_with_parent import ending_with_parent
+from memoryproject.programs import ending_with_parent
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 READY_WITHIN_SECONDS = 90

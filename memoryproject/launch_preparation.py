@@ -25,9 +25,14 @@ import django
 from django.core.management import CommandError, call_command
 
 from memoryproject.foundation.embedded_postgres import embedded_postgres
-from memoryproject.front_door import FrontDoor, FrontDoorError, socket_folder
 from memoryproject.launch import BASE_DIR, Prepared
-from memoryproject.programs import all_programs, supervisor_conf
+from memoryproject.programs import (
+    FrontDoor,
+    FrontDoorError,
+    all_programs,
+    socket_folder,
+    supervisor_conf,
+)
 
 ENV_FILE = """\
 # Written once by `make run`; it is yours to edit. The environment wins over this file.

@@ -21,7 +21,7 @@ from django.utils import translation
 from django_q.models import OrmQ
 
 from memoryproject.foundation.integrations.configured import load_models_early
-from memoryproject.foundation.text.stems import stem
+from memoryproject.foundation.text.tokenizer import stem
 from sessions_app.embedding.facade import load_early
 from sessions_app.schedules import PLANNED
 
@@ -56,7 +56,7 @@ def preload_workers() -> None:
     _load(RECALL)
     _load(WORK)
     if settings.EXTRACT_MEMORIES:
-        _load(["sessions_app.extraction.facts_form"])
+        _load(["sessions_app.extraction.model_facts"])
     load_early()
     load_models_early()
     _load_django()

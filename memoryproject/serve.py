@@ -17,12 +17,13 @@ from gunicorn.app.wsgiapp import WSGIApplication
 from gunicorn.arbiter import Arbiter
 
 from memoryproject.foundation.process.forked_programs import ForkedPrograms
-from memoryproject.front_door import Application, PeerAddress
 from memoryproject.programs import (
     WEB_PROCESSES,
     WEB_THREADS,
     WEBHOOK_PROCESSES,
     WEBHOOK_THREADS,
+    Application,
+    PeerAddress,
     gunicorn_options,
 )
 

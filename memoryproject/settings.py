@@ -103,7 +103,7 @@ START_WORDS = env.names("START_WORDS", ["start", "התחל"])
 # --- long conversations -------------------------------------------------------------------
 CHAT_MEMORY_STRATEGY = env.choice("CHAT_MEMORY_STRATEGY", "summarize", ["summarize", "none"])
 SUMMARIZE_EVERY_N = env.integer("SUMMARIZE_EVERY_N", 20, minimum=1)
-# The names of sessions_app.summaries.skills.
+# The names of sessions_app.summaries.summarizer.
 SUMMARIZATION_SKILL = env.choice(
     "SUMMARIZATION_SKILL", "conversation-summary", ["conversation-summary", "action-summary"]
 )
@@ -337,7 +337,7 @@ TEMPLATES = [
             ],
             "libraries": {
                 "list_rows": "memoryproject.foundation.admin_kit.list_rows",
-                "translate_error": "memoryproject.foundation.errors.translate_error",
+                "translate_error": "memoryproject.foundation.errors.stored_errors",
             },
         },
     },

@@ -11,7 +11,7 @@ from io import StringIO
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
 
-from memoryproject.front_door import PeerAddress
+from memoryproject.programs import PeerAddress
 
 SWITCH_SECONDS = 0.0005
 

@@ -23,8 +23,7 @@ from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.summaries.skills import SKILLS
-from sessions_app.summaries.summarizer import Summarizer
+from sessions_app.summaries.summarizer import SKILLS, Summarizer
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import Dependencies
 

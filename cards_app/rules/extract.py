@@ -8,12 +8,19 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from cards_app.rules.hebrew_names import is_hebrew
-from cards_app.rules.lines import URL, Line, one_line
 from cards_app.rules.phrases import tells_decision, tells_todo
-from cards_app.rules.sentences import Sentence, is_question, split_sentences
+from cards_app.rules.session_data import URL, Line, one_line
 from cards_app.rules.speakers import NOT_PEOPLE, SectionWords, section_words, spoken
 from cards_app.rules.vocabulary import find_entities, is_keyword
-from cards_app.rules.words import MAX_WORD_LENGTH, folded, split_words, without_points
+from cards_app.rules.words import (
+    MAX_WORD_LENGTH,
+    Sentence,
+    folded,
+    is_question,
+    split_sentences,
+    split_words,
+    without_points,
+)
 from memoryproject.foundation.text.characters import cut_between_characters
 from memoryproject.foundation.text.tokenizer import Kind as WordKind
 from memoryproject.foundation.text.tokenizer import kind_of, tokenize

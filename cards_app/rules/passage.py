@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cards_app.rules.lines import Line, one_line
+from cards_app.rules.session_data import Line, one_line
 from cards_app.rules.speakers import section_words, spoken
 
 MIN_PASSAGE_LENGTH = 40

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from cards_app.rules.lines import URL, one_line
+from cards_app.rules.session_data import URL, one_line
 from cards_app.rules.words import without_points
 
 

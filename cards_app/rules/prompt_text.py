@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cards_app.rules.card import CardFields
-from cards_app.rules.lines import Line
+from cards_app.rules.session_data import Line
 from cards_app.rules.speakers import section_words
 from memoryproject.foundation.text.characters import cut_at_word
 

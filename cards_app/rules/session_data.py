@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from cards_app.errors import SessionDataError
-from cards_app.rules.lines import Line
 
 MAX_SESSION_ID_LENGTH = 255
 MAX_ROLE_LENGTH = 32
@@ -94,3 +94,21 @@ def _check_timestamp(path: str, timestamp: object) -> None:
 
 def _kind(value: object) -> str:
     return "missing" if value is None else f"of type {type(value).__name__}"
+
+
+# The input of the rules.
+
+URL = r"(?:https?://|www\.)\S+"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message: its role ("user", "assistant", …) and its text."""
+
+    role: str
+    content: str
+
+
+def one_line(text: str) -> str:
+    """Return the text with each run of white space replaced by one space."""
+    return " ".join(text.split())

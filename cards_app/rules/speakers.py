@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cards_app.rules.lines import Line
+from cards_app.rules.session_data import Line
 from memoryproject.foundation.text.characters import cut_at_word, detect_language
 
 # Roles that ask nothing: the topic of a conversation comes from others.

@@ -12,10 +12,9 @@ from cards_app.rules.hebrew_names import (
     name_in,
     towns_of_two_words,
 )
-from cards_app.rules.lines import Line
 from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
-from cards_app.rules.sentences import Sentence, split_sentences
-from cards_app.rules.words import folded, letter_count, split_words
+from cards_app.rules.session_data import Line
+from cards_app.rules.words import Sentence, folded, letter_count, split_sentences, split_words
 from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes

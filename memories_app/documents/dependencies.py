@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.documents.base import DocumentLimits
+from memoryproject.foundation.integrations.documents.sniffing import DocumentLimits
 
 
 def build_document_limits() -> DocumentLimits:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Mapping
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import TracebackType
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F, Q
 
-from memories_app.documents.document_files import IncomingFile, document_file, file_remove
 from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
 from memories_app.store.facade import passages_forgotten
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError
+from memoryproject.foundation.leases import Lease
+from memoryproject.foundation.text.uuids import uuid_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -151,3 +160,161 @@ def shown_name(name: str) -> str:
     bare = "".join(char for char in name if char.isprintable())
     bare = bare.replace("\\", "/").rpartition("/")[2].strip()
     return bare[-MAX_NAME_LENGTH:] or "document"
+
+
+# Claims of documents: one worker at a time reads a document.
+
+WAITING = (DocumentState.RECEIVED, DocumentState.EXTRACTING)
+
+
+class DocumentBusyError(Exception):
+    """Another worker is reading the document, or it was forgotten meanwhile."""
+
+
+@dataclass(frozen=True)
+class DocumentLease(Lease[SourceDocument]):
+    """The right to read one document."""
+
+    def lost(self) -> DocumentBusyError:
+        # Its own error: a turn that reads a document may lose its lease in the same step.
+        return DocumentBusyError(f"the lease of document {self.row.pk} is lost")
+
+
+def document_claim(document: SourceDocument) -> DocumentLease:
+    """Take the lease. Raises DocumentBusyError."""
+    token = SourceDocument.objects.filter(state__in=WAITING).claim(
+        document, state=DocumentState.EXTRACTING, attempts=F("attempts") + 1
+    )
+    if token is None:
+        raise DocumentBusyError(f"document {document.document_id} is being read")
+    return DocumentLease(document, token)
+
+
+# Files of documents that wait to be read. They are deleted after reading.
+
+INCOMING = ".incoming-"
+SUFFIX = ".document"
+# Longer than any program needs to write a file or waits for one.
+LEFT_OVER_SECONDS = 3600.0
+
+
+def document_file(folder: Path, document_id: UUID) -> Path:
+    """Return the path of a document's file. The file name reveals nothing about the document."""
+    return folder / f"{document_id}{SUFFIX}"
+
+
+class IncomingFile:
+    """A file that is being written, readable for its owner only.
+
+    It is removed at the end of the ``with`` block unless ``put`` moved it to its place.
+    """
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        descriptor, name = tempfile.mkstemp(prefix=INCOMING, dir=folder)
+        self.path = Path(name)
+        self.size = 0
+        self._file = os.fdopen(descriptor, "wb")
+        self._hash = hashlib.sha256()
+        self._most_bytes = max_bytes
+
+    @property
+    def sha256(self) -> str:
+        """Return the hex SHA-256 of what was written so far."""
+        return self._hash.hexdigest()
+
+    def write(self, block: bytes) -> None:
+        """Append a block. Raises DocumentError if the file becomes too large; OSError."""
+        self.size += len(block)
+        if self.size > self._most_bytes:
+            raise DocumentError("too_large")
+        self._hash.update(block)
+        self._file.write(block)
+
+    def put(self, place: Path) -> None:
+        """Move the complete file to its place. Raises OSError."""
+        os.replace(self.finished(), place)
+
+    def finished(self) -> Path:
+        """Return where the complete file lies, once the disk has all of it. Raises OSError."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self.path
+
+    def read(self) -> bytes:
+        """Return what was written. Raises OSError."""
+        self._file.flush()
+        return self.path.read_bytes()
+
+    def __enter__(self) -> IncomingFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._file.close()
+        finally:
+            self.path.unlink(missing_ok=True)
+
+
+def file_remove(folder: Path, document_id: UUID) -> None:
+    """Remove the file of a document, if it is there."""
+    document_file(folder, document_id).unlink(missing_ok=True)
+
+
+def files_lying(folder: Path) -> Iterator[tuple[Path, UUID | None, bool]]:
+    """Yield each file in the folder with its document id and whether it is old enough to remove.
+
+    The id is None for a file that is being written or belongs to no document.
+    """
+    oldest = time.time() - LEFT_OVER_SECONDS
+    for path in sorted(folder.glob("*")):
+        try:
+            is_old = path.stat().st_mtime < oldest
+        except FileNotFoundError:
+            continue
+        yield path, _named_after(path), is_old
+
+
+def _named_after(path: Path) -> UUID | None:
+    return uuid_or_none(path.name.removesuffix(SUFFIX))
+
+
+# Find documents of dead workers, and remove files that no document waits for.
+
+
+# The document may just have been received and is about to be queued.
+JUST_NOW = timedelta(seconds=30)
+# A message's document is read in its turn, which has its own sweep.
+LEFT_TO_ITS_TURN = timedelta(hours=1)
+
+
+def documents_abandoned(now: datetime) -> list[UUID]:
+    """Return the documents that have waited for some time without a worker."""
+    uploaded = Q(source_message_id__isnull=True, created_at__lt=now - JUST_NOW)
+    waited = uploaded | Q(created_at__lt=now - LEFT_TO_ITS_TURN)
+    waiting = SourceDocument.objects.filter(waited, state__in=WAITING).order_by("created_at")
+    return [document.pk for document in waiting.abandoned(now)]
+
+
+def leftovers_remove(folder: Path) -> int:
+    """Remove the files that no document waits for; return how many."""
+    removed = 0
+    for path, document_id, is_old in list(files_lying(folder)):
+        if _is_left_over(document_id, is_old=is_old):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _is_left_over(document_id: UUID | None, *, is_old: bool) -> bool:
+    if document_id is None:
+        return is_old
+    document = SourceDocument.objects.filter(pk=document_id).only("state").first()
+    # Its row may be in a transaction that isn't committed yet.
+    return is_old if document is None else document.state not in WAITING

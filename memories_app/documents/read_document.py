@@ -10,14 +10,19 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories_app.documents.claims import WAITING, DocumentLease, document_claim
-from memories_app.documents.document_files import document_file, file_remove
+from memories_app.documents.document_store import (
+    WAITING,
+    DocumentLease,
+    document_claim,
+    document_file,
+    file_remove,
+)
 from memories_app.embedding_models.facade import vector_due, vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.facade import content_hash, passages_created
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.sniffing import (
     MARKDOWN,
     TEXT,
     DocumentError,

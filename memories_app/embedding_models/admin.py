@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memoryproject.foundation.admin_kit.display import shown_mark
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.staff import staff_edit_record
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import staff_edit_record
 
 # Short, for lists; the choices of the field explain them.
 STATES = {

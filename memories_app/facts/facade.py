@@ -11,8 +11,7 @@ from memories_app.facts.facts import (
     verdict_on,
 )
 from memories_app.facts.searched_terms import memory_terms
-from memories_app.facts.similarity import Shape, shape_of
-from memories_app.facts.text_diff import Piece, word_diff
+from memories_app.facts.text_diff import Piece, Shape, shape_of, word_diff
 from memories_app.facts.validation import (
     FACT_TIMES,
     MAX_CONTENT,

@@ -23,7 +23,7 @@ from memories_app.facts.fact_parser import (
     Token,
     tokens_of,
 )
-from memoryproject.foundation.text.stems import stem
+from memoryproject.foundation.text.tokenizer import stem
 
 # Longer texts state more than one thing.
 MAX_TOKENS = 20

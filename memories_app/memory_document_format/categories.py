@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from memories_app.memory_document_format.shapes import (
+from memories_app.memory_document_format.strict_json import (
     Check,
     fields,
     list_of,

@@ -17,6 +17,8 @@ from memories_app.memory_document_format.envelope import (
     content_read,
     envelope_read,
     envelope_saved,
+    read_duration,
+    stamp,
 )
 from memories_app.memory_document_format.names import (
     SUFFIX,
@@ -29,7 +31,8 @@ from memories_app.memory_document_format.names import (
     numbered,
     numbers_of,
 )
-from memories_app.memory_document_format.problems import (
+from memories_app.memory_document_format.strict_json import (
+    MAX_BYTES,
     MemoryDocumentError,
     MemoryDocumentInvalidError,
     MemoryDocumentNameError,
@@ -39,8 +42,6 @@ from memories_app.memory_document_format.problems import (
     printable,
     render_problem,
 )
-from memories_app.memory_document_format.strict_json import MAX_BYTES
-from memories_app.memory_document_format.times import read_duration, stamp
 
 __all__ = [
     "ACCEPTED",

@@ -13,7 +13,7 @@ from datetime import date
 from fnmatch import translate
 
 from memories_app.memory_document_format.categories import CONTEXT
-from memories_app.memory_document_format.problems import MemoryDocumentNameError, shown
+from memories_app.memory_document_format.strict_json import MemoryDocumentNameError, shown
 
 SUFFIX = ".json"
 # With a date, an archive number and the suffix a name stays within 255 bytes.

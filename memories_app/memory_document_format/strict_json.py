@@ -9,10 +9,9 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from memories_app.memory_document_format.problems import Problem, Problems, below
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
@@ -165,3 +164,155 @@ def unstorable(text: str, path: str) -> Problems:
         yield Problem(path, "has a NUL character, which can't be stored")
     if _SURROGATE.search(text):
         yield Problem(path, "has half a character (a lone surrogate), which can't be stored")
+
+
+# Problems of memory documents with their paths, and the errors that carry them.
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_SHOWN = 60
+_MAX_REPORTED = 20
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``path`` leads to the place, such as content.decisions[2]; empty: the document itself."""
+
+    path: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.path or 'the document'}: {self.detail}"
+
+
+Problems = Iterator[Problem]
+
+
+def below(path: str, key: str) -> str:
+    """Return the path of a field. Keys that aren't plain names are shortened, in brackets."""
+    if _PLAIN_KEY.fullmatch(key) and len(key) <= _MAX_SHOWN:
+        return f"{path}.{key}" if path else key
+    return f"{path}[{shown(key)}]"
+
+
+def shown(text: str) -> str:
+    """Return a text in quotes, shortened and printable."""
+    short = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    return printable(json.dumps(short, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """Return the text without characters that a terminal would interpret or can't show."""
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def render_problem(problems: Sequence[Problem]) -> str:
+    """Return all problems in one line; of very many only the first ones."""
+    lines = [str(problem) for problem in problems[:_MAX_REPORTED]]
+    if len(problems) > _MAX_REPORTED:
+        lines.append(f"and {len(problems) - _MAX_REPORTED} more")
+    return "; ".join(lines)
+
+
+class MemoryDocumentError(Exception):
+    """The operation was refused, and nothing was changed. Base of the other errors."""
+
+
+class MemoryDocumentInvalidError(MemoryDocumentError, ValueError):
+    """A document is invalid. The error lists all problems."""
+
+    def __init__(self, problems: Sequence[Problem], *, place: str = "") -> None:
+        super().__init__(
+            f"{place}: {render_problem(problems)}" if place else render_problem(problems)
+        )
+        self.problems = list(problems)
+        self.place = place
+
+
+class MemoryDocumentNameError(MemoryDocumentError, ValueError):
+    """An invalid identifier or pattern."""
+
+
+class MemoryDocumentNotFoundError(MemoryDocumentError):
+    """There is no such document."""
+
+
+class MemoryDocumentStoreError(MemoryDocumentError):
+    """The place where documents are kept can't be used."""
+
+
+# Small composable checks of JSON values.
+
+Check = Callable[[Any, str], Problems]
+
+
+def kind(value: Any) -> str:
+    """Return the type of a JSON value, for people."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, int | float | Unfit):
+        return "a number"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def text(value: Any, path: str) -> Problems:
+    if not isinstance(value, str):
+        yield Problem(path, f"must be a text, not {kind(value)}")
+
+
+def one_of(*words: str) -> Check:
+    def check(value: Any, path: str) -> Problems:
+        if not isinstance(value, str):
+            yield from text(value, path)
+        elif value not in words:
+            yield Problem(path, f"must be one of {', '.join(words)}, not {shown(value)}")
+
+    return check
+
+
+def list_of(each: Check) -> Check:
+    def check(value: Any, path: str) -> Problems:
+        if not isinstance(value, list):
+            yield Problem(path, f"must be a list, not {kind(value)}")
+            return
+        for place, item in enumerate(value):
+            yield from each(item, f"{path}[{place}]")
+
+    return check
+
+
+def object_of(each: Check) -> Check:
+    """Check an object with any keys, all of whose values pass the same check."""
+
+    def check(value: Any, path: str) -> Problems:
+        if not isinstance(value, dict):
+            yield Problem(path, f"must be an object, not {kind(value)}")
+            return
+        for key, item in value.items():
+            yield from each(item, below(path, key))
+
+    return check
+
+
+def fields(known: Mapping[str, Check], *, required: Mapping[str, Check] | None = None) -> Check:
+    """Check an object's known fields that are present."""
+    must = required or {}
+
+    def check(value: Any, path: str) -> Problems:
+        if not isinstance(value, dict):
+            yield Problem(path, f"must be an object, not {kind(value)}")
+            return
+        for key in must:
+            if key not in value:
+                yield Problem(below(path, key), "is missing")
+        for key, item in value.items():
+            field = must.get(key) or known.get(key)
+            if field is not None:
+                yield from field(item, below(path, key))
+
+    return check

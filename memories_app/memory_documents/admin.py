@@ -15,8 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories_app.memory_document_format.facade import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
-from memories_app.memory_documents.database.document_rows import envelope_of
-from memories_app.memory_documents.database.remove import documents_remove
+from memories_app.memory_documents.database.document_rows import documents_remove, envelope_of
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed
 from memoryproject.foundation.admin_kit.display import (
@@ -26,8 +25,8 @@ from memoryproject.foundation.admin_kit.display import (
     shown_table,
     shown_text,
 )
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import staff_actor
 
 SHOWN_VERSIONS = 20
 MAX_VERSION_LENGTH = 20_000

@@ -1,11 +1,11 @@
 """Public face of memory documents: what other packages may use."""
 
-from memories_app.memory_documents.database.lifecycle import documents_tend
-from memories_app.memory_documents.database.remove import (
+from memories_app.memory_documents.database.document_rows import (
     document_erase,
     document_lock,
     document_rows_left,
     document_texts,
+    documents_tend,
 )
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memories_app.models.history import MemoryRevision, MemorySource, RevisionReason
+from memories_app.models.history import MemoryRevision, MemorySource, RevisionReason, Tombstone
 from memories_app.models.memories import Memory, MemoryStatus, Visibility
 from memories_app.models.memory_documents import MemoryDocument, MemoryDocumentVersion
 from memories_app.models.proposals import (
@@ -12,7 +12,6 @@ from memories_app.models.proposals import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.models.tombstones import Tombstone
 
 __all__ = [
     "DecisionReason",

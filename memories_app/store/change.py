@@ -12,10 +12,18 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
+from memories_app.errors import (
+    DuplicateFactError,
+    MemoryNotFoundError,
+    MemoryStateError,
+    MemoryValidationError,
+    Problem,
+)
 from memories_app.facts.facade import (
     FACT_TIMES,
+    fact_key,
     label_problems,
+    likeness_of,
     metadata_problems,
     storable_metadata,
     tag_problems,
@@ -25,12 +33,8 @@ from memories_app.facts.facade import (
 from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memory_audit, revisions_add
-from memories_app.store.locked_memory import (
-    memory_get,
-    memory_locked,
-    refuse_duplicate,
-)
-from memories_app.store.memory_fields import content_set, terms_set
+from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
@@ -210,3 +214,74 @@ def _check(given: Mapping[str, Any]) -> None:
         problems += [Problem(*each) for each in metadata_problems(given["metadata"])]
     if problems:
         raise MemoryValidationError(problems)
+
+
+# Let one memory supersede another.
+
+
+def memory_supersede(
+    *, older: Memory, newer: Memory, reason: str, actor: Actor, at: datetime
+) -> None:
+    """Exclude ``older`` from recall and point it to ``newer``.
+
+    Call it in a transaction that holds the lock of their scope.
+    """
+    revisions_add([older], reason=reason, actor=actor)
+    older.status = MemoryStatus.SUPERSEDED
+    older.superseded_by = newer
+    older.superseded_at = at
+    older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
+    memory_audit("memory.supersede", older, actor, superseded_by=str(newer.pk), reason=str(reason))
+
+
+def memory_reinstate(memory: Memory, *, actor: Actor) -> None:
+    """Undo ``memory_supersede``: the memory is recalled again.
+
+    Call it in a transaction that holds the lock of the scope, after a check that no other active
+    memory states the same.
+    """
+    memory.status = MemoryStatus.ACTIVE
+    memory.superseded_by = None
+    memory.superseded_at = None
+    memory.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
+    memory_audit("memory.reinstate", memory, actor)
+
+
+# Load memories and lock them against concurrent changes and comparisons.
+
+
+def memory_get(memory_id: UUID) -> Memory:
+    """Return the memory. Raises MemoryNotFoundError."""
+    memory = Memory.objects.filter(pk=memory_id).first()
+    if memory is None:
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
+    return memory
+
+
+def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
+    """Return the memory, locked until the transaction ends with its scope and ``also``.
+
+    Raises MemoryNotFoundError, and MemoryStateError if its scope changed meanwhile.
+    """
+    scope = memory_get(memory_id).scope
+    scopes_lock([scope, also or scope])
+    memory = Memory.objects.select_for_update(no_key=True).filter(pk=memory_id).first()
+    if memory is None:
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
+    if memory.scope != scope:
+        raise MemoryStateError(_("Somebody else changed who may see this memory. Try again."))
+    return memory
+
+
+def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
+    """Raise DuplicateFactError if another active memory of the scope states this.
+
+    An inactive memory is not checked.
+    """
+    if memory.status != MemoryStatus.ACTIVE:
+        return
+    key, likeness = fact_key(content), likeness_of(content)
+    known = KnownFacts.load(scopes=[scope], likenesses=[likeness], fact_keys=[key])
+    for same in known.all_same(scope, key, likeness):
+        if same.pk != memory.pk:
+            raise DuplicateFactError(same.pk)

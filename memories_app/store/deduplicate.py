@@ -35,12 +35,14 @@ from memories_app.models import (
 )
 from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, last_before
-from memories_app.store.integration_events import memory_event
-from memories_app.store.memory_fields import memory_row, terms_set, validity_given
-from memories_app.store.mention_rows import changes_store
-from memories_app.store.propose import replacement_propose
-from memories_app.store.renewals import renewals_propose
-from memories_app.store.scope_locks import scopes_lock
+from memories_app.store.memory_fields import (
+    memory_event,
+    memory_row,
+    scopes_lock,
+    terms_set,
+    validity_given,
+)
+from memories_app.store.propose import changes_store, renewals_propose, replacement_propose
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder

@@ -21,8 +21,7 @@ from memories_app.models import (
 )
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memories_audit
-from memories_app.store.memory_fields import memory_row
-from memories_app.store.scope_locks import scopes_lock
+from memories_app.store.memory_fields import memory_row, scopes_lock
 from memories_app.store.transfer_record import Record
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add

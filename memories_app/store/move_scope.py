@@ -11,8 +11,7 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryStatus, RevisionReason, SourceDocument, Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import revisions_add
-from memories_app.store.integration_events import memories_moved, passages_forgotten
-from memories_app.store.scope_locks import scopes_lock
+from memories_app.store.memory_fields import memories_moved, passages_forgotten, scopes_lock
 from memoryproject.foundation.audit.audit_events import SYSTEM
 
 

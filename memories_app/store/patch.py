@@ -15,12 +15,13 @@ from memories_app.models import Memory, MemoryStatus
 from memories_app.search.facade import scope_of
 from memories_app.store.change import (
     memory_expire_at,
+    memory_get,
+    memory_locked,
     memory_pin,
     memory_set_times,
     memory_set_visibility,
     memory_update,
 )
-from memories_app.store.locked_memory import memory_get, memory_locked
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered

@@ -6,15 +6,19 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryValidationError, Problem
-from memories_app.facts.facade import NewMemory, fact_key, problems_of
+from memories_app.facts.facade import NewMemory, fact_key, likeness_of, problems_of
 from memories_app.models import Memory, MemorySource
+from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
+from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
+from memories_app.store.memory_fields import validity_given
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
@@ -179,3 +183,53 @@ def _duplicate_of(memories: Sequence[NewMemory], keys: Sequence[str]) -> dict[in
         if wanted in found:
             duplicates[place] = found[wanted]
     return duplicates
+
+
+# Say what storing memories would do, without storing them.
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """The outcome that storing a memory would have.
+
+    ``same``: the memory that states it already and counts. ``replaced``: those whose place it
+    would take. ``pinned``: those that say otherwise, and about which staff would be asked.
+    """
+
+    same: Memory | None = None
+    replaced: tuple[Memory, ...] = ()
+    pinned: tuple[Memory, ...] = ()
+
+
+def memories_foresee(memories: Sequence[NewMemory], *, now: datetime) -> list[Foreseen]:
+    """Return for each memory what storing it would do, in a constant number of queries.
+
+    Each is looked at on its own: what one of them says about another isn't seen.
+    """
+    scopes = [scope_of(new.visibility, new.chat_id) for new in memories]
+    likenesses = [likeness_of(new.content) for new in memories]
+    keys = [fact_key(new.content) for new in memories]
+    known = KnownFacts.load(
+        scopes=scopes,
+        likenesses=likenesses,
+        fact_keys=keys,
+        subjects=[new.subject for new in memories],
+    )
+    foreseen = []
+    for new, scope, likeness, key in zip(memories, scopes, likenesses, keys, strict=True):
+        same = known.same(scope, key, likeness)
+        # Storing what has ended puts it in force again.
+        if same is not None and not (same.expires_at and same.expires_at <= now):
+            foreseen.append(Foreseen(same=same))
+            continue
+        said_at = new.said_at or now
+        claim = Claim.of(new, likeness, said_at, validity_given(new, said_at))
+        found = Contradicted() if same else known.contradicted(scope, claim, now)
+        older = [*found.replaced, *found.ending]
+        foreseen.append(
+            Foreseen(
+                replaced=tuple(each for each in older if not each.pinned),
+                pinned=tuple(each for each in older if each.pinned),
+            )
+        )
+    return foreseen

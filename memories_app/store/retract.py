@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memories_app.models import Memory, MemorySource, MemoryStatus
-from memories_app.store.delete import memories_delete
-from memories_app.store.scope_locks import scopes_lock
-from memories_app.store.supersede import memory_reinstate
+from memories_app.facts.facade import fact_key
+from memories_app.models import Memory, MemorySource, MemoryStatus, MergeProposal, Tombstone
+from memories_app.store.change import memory_reinstate
+from memories_app.store.deduplicate import memories_audit
+from memories_app.store.duplicate_lookup import last_before
+from memories_app.store.memory_fields import scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor
 
 # The source of memories that were extracted without a command.
@@ -81,3 +88,78 @@ def _reinstate(memory: Memory, actor: Actor) -> None:
         if same.exists():
             continue
         memory_reinstate(older, actor=actor)
+
+
+# Delete memories with all that was derived from them, and keep tombstones of forgotten texts.
+
+
+def keyed_hash(text: str, *, purpose: str) -> str:
+    """Return the hex HMAC-SHA-256 of the text with AUDIT_KEY, different for each purpose."""
+    message = f"{purpose}\0{text}".encode(errors="surrogatepass")
+    return hmac.new(settings.AUDIT_KEY.encode(), message, hashlib.sha256).hexdigest()
+
+
+def tombstones_add(*, facts: Iterable[tuple[str, str]]) -> int:
+    """Store tombstones of facts, each given by scope and text, in the caller's transaction."""
+    stones = [Tombstone(scope=scope, key=_key(scope, text)) for scope, text in facts]
+    Tombstone.objects.bulk_create(stones, ignore_conflicts=True)
+    return len(stones)
+
+
+def tombstones_remove(*, scope: str) -> int:
+    """Delete the tombstones of a deleted scope."""
+    return Tombstone.objects.filter(scope=scope).delete()[0]
+
+
+def is_forgotten(*, content: str, scope: str) -> bool:
+    """Return whether this fact was forgotten in the scope."""
+    return Tombstone.objects.filter(scope=scope, key=_key(scope, content)).exists()
+
+
+def _key(scope: str, text: str) -> str:
+    return keyed_hash(f"{scope}\0{fact_key(text)}", purpose="tombstone")
+
+
+def memories_delete(
+    *, memory_ids: Sequence[UUID], actor: Actor, details: Mapping[str, Any] | None = None
+) -> list[UUID]:
+    """Delete memories with the memories that they superseded, and all that belongs to them.
+
+    ``details``: those of the audit events, such as the receipt of the erasure. A forgotten price
+    also deletes the older prices. Vectors, revisions, sources and proposals are deleted, too.
+    Return the ids of the deleted memories; unknown ids are left out.
+    """
+    with transaction.atomic():
+        found = Memory.objects.filter(pk__in=list(memory_ids))
+        scopes_lock(found.values_list("scope", flat=True))
+        gone = list(Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms"))
+        # Their content is a copy of a memory's content.
+        MergeProposal.objects.filter(parts__memory__in=gone).delete()
+        memories_audit([("memory.forget", memory, details or {}) for memory in gone], actor)
+        ids = [memory.pk for memory in gone]
+        Memory.objects.filter(pk__in=ids).delete()
+        _reopen(gone)
+    return ids
+
+
+def _reopen(gone: Sequence[Memory]) -> None:
+    """Let memories hold on that were to end when one of these began to hold."""
+    for memory in gone:
+        if memory.valid_from is not None:
+            Memory.objects.filter(
+                scope=memory.scope,
+                status=MemoryStatus.ACTIVE,
+                valid_until=last_before(memory),
+                likeness__overlap=memory.likeness,
+            ).update(valid_until=None)
+
+
+def with_older(memory_ids: Sequence[UUID]) -> list[UUID]:
+    """Return these memories and all that they superseded, directly or indirectly."""
+    ids = list(memory_ids)
+    known = dict.fromkeys(ids)
+    while ids:
+        older = Memory.objects.filter(superseded_by__in=ids).exclude(pk__in=list(known))
+        ids = list(older.values_list("pk", flat=True))
+        known.update(dict.fromkeys(ids))
+    return list(known)

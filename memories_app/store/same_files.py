@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 
 from memories_app.embedding_models.facade import vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
-from memories_app.store.integration_events import passages_created
+from memories_app.store.memory_fields import passages_created
 
 # By the time of its creation a passage is listed. Older records lack the last one.
 TIMES = ("created_at", "last_told_at", "said_at")

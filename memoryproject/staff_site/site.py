@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
-from memoryproject.foundation.audit.staff import list_export_record
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.audit.audit_events import list_export_record
+from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.staff_site.accounts.login_site import AccessSite

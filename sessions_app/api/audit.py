@@ -23,8 +23,7 @@ from memoryproject.foundation.rest_kit.operations import described, response_exa
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.presentation.examples import AT, MEMORY_ID
-from sessions_app.presentation.filters import WhatsAppChatFilter
-from sessions_app.presentation.lookup import chat_named
+from sessions_app.presentation.filters import WhatsAppChatFilter, chat_named
 
 EVENT: dict[str, Any] = {
     "id": 9,

@@ -15,8 +15,7 @@ from sessions_app.conversation_views.api.session_api import (
 )
 from sessions_app.conversation_views.api.summary_api import SummariesView, SummaryView
 from sessions_app.inbound.api.chat import AskView
-from sessions_app.turns.api.context import ContextView
-from sessions_app.turns.api.turn_api import TurnView
+from sessions_app.turns.api.turn_serializers import ContextView, TurnView
 
 SESSION = f"sessions/<{ID}:session_id>/"
 

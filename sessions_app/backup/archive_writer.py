@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
+import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from sessions_app.backup.archive import ArchiveReader
-from sessions_app.backup.encryption import encrypt
-from sessions_app.backup.manifest import (
+from django.db.models import Q
+
+from memories_app.documents.facade import IncomingFile
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.process.private_folders import folder_sync
+from sessions_app.backup.archive import (
+    BLOCK,
     MANIFEST,
     ArchiveAccess,
     ArchiveError,
+    ArchiveReader,
     Manifest,
     Member,
     manifest_document,
+    media_member,
 )
-from sessions_app.backup.naming import name_file
-from sessions_app.backup.signature import SIGNATURE, signature_of
+from sessions_app.backup.encryption import SIGNATURE, encrypt, signature_of
+from sessions_app.models import MediaFile
+from sessions_app.models.stored_media import MediaState
 
 OWNER_ONLY = 0o600
 
@@ -127,3 +137,105 @@ class ArchiveWriter:
 
     def _unwritable(self, error: OSError) -> ArchiveError:
         return ArchiveError(f"{self.path} can't be written: {error.strerror}. Nothing is left.")
+
+
+# Give a finished file its final name. Independent of Django.
+
+
+# The errors of file systems without hard links: FAT and exFAT, some network folders.
+NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+Link = Callable[[Path, Path], None]
+
+
+def name_file(temporary: Path, path: Path, *, link: Link = os.link) -> None:
+    """Move the file ``temporary`` to ``path``.
+
+    Raises FileExistsError if ``path`` exists, and other OSError; then ``path`` is unchanged.
+    """
+    try:
+        # Unlike a rename, a link never replaces a file that was created meanwhile.
+        link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _rename(temporary, path)
+    folder_sync(path.parent)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    """Reserve the name first, so that only this program's own file is replaced."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        path.unlink()
+        raise
+
+
+# Files of messages in an archive: read for it, and put back from it.
+
+logger = logging.getLogger(__name__)
+
+
+def kept_files() -> list[str]:
+    """Return the names of the files that messages and waiting replies have."""
+    owned = Q(message__isnull=False) | Q(turn__isnull=False)
+    kept = MediaFile.objects.filter(owned, state=MediaState.STORED).order_by("media_id")
+    return [str(key) for key in kept.values_list("media_id", flat=True)]
+
+
+def media_add(archive: ArchiveWriter, storage: MediaStorage, names: list[str]) -> dict[str, Member]:
+    """Write the files into the archive.
+
+    One that was removed since the rows were read, because its message was forgotten or its
+    retention ended, isn't in the archive. Raises ArchiveError and OSError.
+    """
+    added: dict[str, Member] = {}
+    for name in names:
+        try:
+            file = storage.open(name)
+        except FileNotFoundError:
+            logger.warning("The file %s isn't there any more: the backup is without it.", name)
+            continue
+        with file:
+            blocks = iter(lambda file=file: file.read(BLOCK), b"")  # type: ignore[misc]
+            added[name] = archive.add(media_member(name), blocks, is_packed=True)
+    return added
+
+
+@contextmanager
+def media_put_back(archive: ArchiveReader, storage: MediaStorage | None) -> Iterator[int]:
+    """Put the archive's files into ``storage``, and yield how many; without a storage none.
+
+    Where the block fails, those that weren't there before are removed again. Raises ArchiveError
+    and OSError.
+    """
+    put = 0
+    fresh: list[str] = []
+    try:
+        if storage is not None:
+            for name, member in archive.manifest.media.items():
+                if not storage.has(name):
+                    fresh.append(name)
+                _put(archive, member, storage, name)
+                put += 1
+        yield put
+    except BaseException:
+        if storage is not None and fresh:
+            _undo(storage, fresh)
+        raise
+
+
+def _undo(storage: MediaStorage, names: list[str]) -> None:
+    try:
+        storage.remove(names)
+    except OSError as error:
+        logger.warning("%d files are left that belong to nothing: %s", len(names), error)
+
+
+def _put(archive: ArchiveReader, member: Member, storage: MediaStorage, name: str) -> None:
+    with IncomingFile(storage.incoming, max_bytes=sys.maxsize) as file:
+        for block in archive.blocks(member):
+            file.write(block)
+        storage.put(name, file.finished())

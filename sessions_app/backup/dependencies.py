@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from sessions_app.backup.manifest import ArchiveAccess
+from sessions_app.backup.archive import ArchiveAccess
 
 
 def archive_access(*, trust: bool = False, identity: Path | None = None) -> ArchiveAccess:

@@ -1,6 +1,6 @@
 """Public face of backup: what other packages may use."""
 
-from sessions_app.backup.naming import name_file
+from sessions_app.backup.archive_writer import name_file
 
 __all__ = [
     "name_file",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +16,7 @@ from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from sessions_app.backup.archive_writer import ArchiveWriter
-from sessions_app.backup.archived_media import kept_files, media_add
-from sessions_app.backup.manifest import (
+from sessions_app.backup.archive import (
     BLOCK,
     ArchiveAccess,
     Manifest,
@@ -25,7 +24,8 @@ from sessions_app.backup.manifest import (
     key_member,
     table_member,
 )
-from sessions_app.backup.tables import Table, all_tables, rows_of, sequences, use_fixed_form
+from sessions_app.backup.archive_writer import ArchiveWriter, kept_files, media_add
+from sessions_app.backup.restore_checks import Table, all_tables, rows_of, sequences, use_fixed_form
 
 logger = logging.getLogger(__name__)
 
@@ -181,3 +181,27 @@ def _sequence_values(cursor: Any) -> dict[str, tuple[int, bool]]:
         cursor.execute(sql.SQL("SELECT last_value, is_called FROM {}").format(sql.Identifier(name)))
         values[name] = cursor.fetchone()
     return values
+
+
+# The keys of a database, which sign its logins and its audit log.
+
+KEY_FILES = ("secret.key", "audit.key")
+
+
+def keys_read(data_dir: Path) -> dict[str, bytes]:
+    """Return the keys in ``data_dir`` by file name, without keys from the environment."""
+    found = {name: data_dir / name for name in KEY_FILES}
+    return {name: path.read_bytes() for name, path in found.items() if path.is_file()}
+
+
+def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
+    """Replace the keys of the empty database with those of the backup."""
+    for name in KEY_FILES:
+        if name in keys:
+            fresh = data_dir / f".{name}.{os.getpid()}"
+            fresh.touch(mode=0o600)
+            with fresh.open("wb") as file:
+                file.write(keys[name])
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(data_dir / name)

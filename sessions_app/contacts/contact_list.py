@@ -5,7 +5,7 @@ A page makes as many queries for fifty people as for one, and reads only the pag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -13,14 +13,17 @@ from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
 from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
 
 from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.admin_kit.list_csv import plain_value
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.conversations.facade import with_name
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatLabel, ChatSession
+from sessions_app.models.limits import Standing
 
 PEOPLE_A_PAGE = 50
 
@@ -115,3 +118,41 @@ def numbers_now(people: Sequence[Chat]) -> dict[UUID, list[str]]:
 def _counted(rows: QuerySet[Any]) -> Mapping[UUID, int]:
     numbers = rows.order_by().values_list("chat_id").annotate(number=Count("pk"))
     return dict(numbers.values_list("chat_id", "number"))
+
+
+# The list of contacts as a file for spreadsheets.
+
+
+def contact_titles(*, with_sessions: bool, with_memories: bool) -> list[str]:
+    counted = [_("Conversations")] * with_sessions + [_("Memories")] * with_memories
+    return [
+        "id",
+        _("Name by staff"),
+        _("Name on WhatsApp"),
+        _("Addresses"),
+        _("First seen"),
+        _("Last message"),
+        *counted,
+        _("Access"),
+        _("Opted out"),
+        _("Labels"),
+    ]
+
+
+def contact_lines(rows: Sequence[ContactRow]) -> Iterator[list[Any]]:
+    """Yield a line for each contact; counts that the reader may not see are left out."""
+    for row in rows:
+        chat = row.chat
+        counted = [number for number in (row.sessions, row.memories) if number is not None]
+        yield [
+            chat.pk,
+            chat.staff_name,
+            chat.client_name,
+            ", ".join(row.numbers),
+            plain_value(chat.created_at),
+            plain_value(chat.activity.last_at),
+            *counted,
+            str(Standing(row.standing).label) if row.standing else "",
+            _("yes") if row.opted_out else _("no"),
+            ", ".join(label.name for label in row.labels),
+        ]

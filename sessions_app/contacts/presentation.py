@@ -9,9 +9,8 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, path
 
-from sessions_app.contacts.admin.contact_page import contact_page
+from sessions_app.contacts.admin.contact_page import contact_page, export_page
 from sessions_app.contacts.admin.edit_page import edit_page
-from sessions_app.contacts.admin.export_page import export_page
 from sessions_app.contacts.admin.list_page import contacts_page
 from sessions_app.contacts.admin.merge_pages import merge_find_page, merge_page
 from sessions_app.contacts.admin.split_pages import split_page, undo_page

@@ -9,13 +9,13 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
-from sessions_app.conversations.chat_party import party_of
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 
@@ -56,3 +56,16 @@ def check_chats(names: Iterable[str]) -> list[str]:
             text = _("%(name)s is no chat: write it like 15550100123@c.us.")
             raise TokenError(text % {"name": repr(name)}) from error
     return sorted(proper)
+
+
+# Tell who is behind a chat's address.
+
+
+def party_of(whatsapp_chat: str) -> Party:
+    """Return the party behind an address in ``whatsapp_chat`` form."""
+    name, _, domain = whatsapp_chat.partition("@")
+    if domain == "c.us" and name.isdigit():
+        return Party(phone=name)
+    if domain == "bsuid":
+        return Party(bsuid=name)
+    return Party(other=whatsapp_chat)

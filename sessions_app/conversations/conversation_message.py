@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sessions_app.conversations.errors import DataValidationError
-from sessions_app.conversations.message_store import NewMessage
+from sessions_app.conversations.message_store import DataValidationError, NewMessage
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
 

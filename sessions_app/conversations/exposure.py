@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import connection
 
 from sessions_app.models.trials import TRIED_IDS
-from sessions_app.models.turn_replays import RECALLED_IDS
+from sessions_app.models.turns import RECALLED_IDS
 
 _IN_REACH = f"""
 SELECT DISTINCT turn.chat_id, told.id

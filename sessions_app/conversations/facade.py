@@ -3,13 +3,8 @@
 from sessions_app.conversations.bound_chats import (
     chat_at_or_new,
     check_chats,
+    party_of,
     token_chats,
-)
-from sessions_app.conversations.card_requests import (
-    card_put_off,
-    cards_outdate,
-    cards_request,
-    cards_sweep,
 )
 from sessions_app.conversations.chat_addresses import (
     address_change,
@@ -29,7 +24,6 @@ from sessions_app.conversations.chat_form import (
     text_of_parts,
 )
 from sessions_app.conversations.chat_options import chat_option
-from sessions_app.conversations.chat_party import party_of
 from sessions_app.conversations.chat_queries import (
     chat_at,
     chat_name,
@@ -64,14 +58,7 @@ from sessions_app.conversations.epochs import (
     forgetting_wait,
     unscoped_begin,
 )
-from sessions_app.conversations.errors import (
-    ConversationNotFoundError,
-    DataValidationError,
-    GenericMemoryError,
-    SessionArchivedError,
-)
 from sessions_app.conversations.exposure import exposure_of
-from sessions_app.conversations.file_texts import counted, document_failure
 from sessions_app.conversations.history_queries import (
     History,
     conversation_walk,
@@ -81,9 +68,12 @@ from sessions_app.conversations.history_queries import (
     messages_left_out,
     profile_current,
 )
-from sessions_app.conversations.integration_events import ANSWERING, SENDING, turn_failed
 from sessions_app.conversations.message_store import (
+    ConversationNotFoundError,
+    DataValidationError,
+    GenericMemoryError,
     NewMessage,
+    SessionArchivedError,
     has_text,
     message_retext,
     messages_add,
@@ -123,7 +113,13 @@ from sessions_app.conversations.redact_derived import (
 from sessions_app.conversations.reply_window import has_window, last_heard, window_closes
 from sessions_app.conversations.same_message import row_by_token, row_of
 from sessions_app.conversations.session_lifecycle import (
+    ANSWERING,
+    SENDING,
     activity_recount,
+    card_put_off,
+    cards_outdate,
+    cards_request,
+    cards_sweep,
     damaged_session_end,
     expires_at,
     session_end,
@@ -131,9 +127,15 @@ from sessions_app.conversations.session_lifecycle import (
     session_start,
     sessions_end,
     sessions_record,
+    turn_failed,
 )
 from sessions_app.conversations.session_rows import SessionInChat, session_lock, session_read
-from sessions_app.conversations.system_texts import received_text, text_for
+from sessions_app.conversations.system_texts import (
+    counted,
+    document_failure,
+    received_text,
+    text_for,
+)
 from sessions_app.conversations.timeline import (
     BEGINNING,
     FOUND,

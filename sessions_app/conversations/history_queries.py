@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db.models import IntegerField, Q, QuerySet, Subquery, TextField, UUIDField
 from django.db.models.functions import Cast
 
-from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
+from cards_app.rules.session_data import Line
 from memoryproject.foundation.compiled_sql import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import (

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.compiled_sql import row_add
-from sessions_app.conversations.card_requests import cards_outdate, cards_request
 from sessions_app.conversations.chat_form import FORM, stored_tokens
-from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
 from sessions_app.conversations.message_text import indexed_of
-from sessions_app.conversations.session_lifecycle import session_save
+from sessions_app.conversations.session_lifecycle import cards_outdate, cards_request, session_save
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -232,3 +231,36 @@ def message_retext(
         session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)
         session.save(update_fields=["total_tokens", "window_start"])
+
+
+# Errors of chat memory (seed 003, section 5.7).
+
+
+class ChatMemoryError(Exception):
+    """The base of the errors of chat memory."""
+
+
+class DataValidationError(ChatMemoryError, ValueError):
+    """The data is invalid, and nothing of it was stored.
+
+    The text says what is wrong, where, and how to correct it.
+    """
+
+
+class SessionArchivedError(DataValidationError):
+    """The session is archived, which makes it read-only."""
+
+
+class ConversationNotFoundError(ChatMemoryError):
+    """There is no session with this id."""
+
+    def __init__(self, conversation_id: UUID | str) -> None:
+        super().__init__(f"There is no session {conversation_id}.")
+        self.conversation_id = conversation_id
+
+
+class GenericMemoryError(ChatMemoryError):
+    """The database or a skill failed.
+
+    The cause is its ``__cause__``. The data is unchanged.
+    """

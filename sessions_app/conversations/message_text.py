@@ -13,8 +13,8 @@ from memoryproject.foundation.text.terms import IndexedText, index_text
 from sessions_app.conversations.plain_words import plain_command
 from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Message
+from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import ASKING, Role
-from sessions_app.models.roles import CLIENT
 
 
 class HistoryMessage(NamedTuple):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
-from sessions_app.models.message_ids import has_token_of
+from sessions_app.models.messages import has_token_of
 
 Row = TypeVar("Row", bound=Model)
 FIELD = "provider_message_id"

@@ -3,24 +3,111 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import connection, transaction
-from django.db.models import Max, QuerySet, UUIDField
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, UUIDField
 from django.utils import timezone
 
+from cards_app.models import MemoryCard
+from cards_app.services.cards import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.compiled_sql import Given, compiled_models, run_prepared
-from sessions_app.conversations.card_requests import cards_request
-from sessions_app.conversations.integration_events import sessions_ended
-from sessions_app.models import Chat, ChatActivity, ChatSession, Message, Turn
+from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
+from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
+from memoryproject.foundation.text.iso_times import iso_utc
+from sessions_app.models import CardWork, Chat, ChatActivity, ChatSession, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turns import TurnState
-from sessions_app.signals import session_expired
+from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.signals import cards_due, session_expired
+
+# Queue the session cards that are due.
+
+
+# A worker was notified when the card became due; after this delay the sweep takes what is left.
+TIME_FOR_WORKERS = timedelta(seconds=30)
+AT_ONCE = 50
+MAX_SWEPT = 5_000
+# A card that fails is retried after a minute, then after twice as long each time.
+FIRST_WAIT = timedelta(minutes=1)
+MAX_WAIT = timedelta(hours=12)
+
+
+def cards_request(*, session_ids: Collection[UUID]) -> None:
+    """Record that the cards of these sessions are due.
+
+    Call it in the transaction that ends or changes the sessions, with their rows locked.
+    """
+    if not session_ids:
+        return
+    now = timezone.now()
+    known = CardWork.objects.filter(pk__in=list(session_ids))
+    if known.update(token=uuid4(), due_at=now, attempts=0) < len(set(session_ids)):
+        fresh = [CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
+        CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
+    transaction.on_commit(partial(_send_cards_due, list(session_ids)))
+
+
+def cards_outdate(*, session_ids: Collection[UUID]) -> int:
+    """Delete the cards of these sessions at once and queue new ones; return how many were deleted.
+
+    Call it after messages of the sessions were changed or deleted. An active session gets a new
+    card only if it had one.
+
+    Call it in the transaction of the change, with the sessions' rows locked.
+    """
+    keys = list(session_ids)
+    has_one = Q(Exists(MemoryCard.objects.filter(pk=OuterRef("pk"))))
+    is_made = Q(card_work__isnull=False)
+    ended = ~Q(status=SessionStatus.ACTIVE)
+    due = ChatSession.objects.filter(ended | has_one | is_made, pk__in=keys)
+    cards_request(session_ids=list(due.order_by("pk").values_list("pk", flat=True)))
+    return cards_delete(session_ids=keys)
+
+
+def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | None = None) -> int:
+    """Enqueue due cards that no worker made, and outdated cards of active sessions.
+
+    Returns how many. Several processes can run it at the same time.
+    """
+    before = (now or timezone.now()) - TIME_FOR_WORKERS
+    left = CardWork.objects.filter(due_at__lt=before).order_by("due_at")
+    keys = [*left.values_list("pk", flat=True)[:MAX_SWEPT], *_grown()]
+    for start in range(0, len(keys), AT_ONCE):
+        enqueue(keys[start : start + AT_ONCE])
+    return len(keys)
+
+
+def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
+    """Postpone a card that failed, so that it doesn't delay the others."""
+    with transaction.atomic():
+        work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
+        if work is None:
+            return
+        wait = min(FIRST_WAIT * 2 ** min(work.attempts, 20), MAX_WAIT)
+        work.attempts += 1
+        work.due_at = (now or timezone.now()) + wait
+        work.save(update_fields=["attempts", "due_at"])
+
+
+def _grown() -> list[UUID]:
+    """Return the active sessions that got messages after their card was made."""
+    older = MemoryCard.objects.filter(pk=OuterRef("pk"), last_order__lt=OuterRef("message_counter"))
+    active = ChatSession.objects.filter(status=SessionStatus.ACTIVE, message_counter__gt=0)
+    grown = active.filter(Exists(older), card_work__isnull=True)
+    return list(grown.values_list("pk", flat=True)[:MAX_SWEPT])
+
+
+def _send_cards_due(session_ids: list[UUID]) -> None:
+    for receiver, result in cards_due.send_robust(sender=CardWork, session_ids=session_ids):
+        if isinstance(result, Exception):
+            # The sweep finds them.
+            logger.error("%r failed for %d due cards.", receiver, len(session_ids), exc_info=result)
+
 
 ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
 
@@ -205,3 +292,48 @@ def _send_session_expired(session: ChatSession) -> None:
             logger.error(
                 "%r failed for the expired session %s.", receiver, session.pk, exc_info=result
             )
+
+
+# Send conversation events to integrators: ids and times, never message texts.
+
+
+ANSWERING, SENDING = "answering", "sending"
+
+
+def sessions_ended(ended: Sequence[tuple[ChatSession, datetime]]) -> None:
+    """Report that these sessions ended at these times.
+
+    Call it in the transaction that ends them.
+    """
+    hooks_raise(
+        [
+            HookEvent(
+                SESSION_EXPIRED,
+                session.pk,
+                {"session_id": str(session.pk), "expired_at": iso_utc(at)},
+                session.chat_id,
+            )
+            for session, at in ended
+        ]
+    )
+
+
+def turn_failed(turn: Turn, *, stage: str) -> None:
+    """Report that a turn failed for good, in ``answering`` or ``sending``.
+
+    Call it in the transaction that records the failure. Staff read the error in the admin; the
+    event names its code alone, because an error may quote a message.
+    """
+    data = {
+        "turn_id": str(turn.turn_id),
+        "session_id": _text(turn.session_id),
+        "message_id": _text(turn.message_id),
+        "stage": stage,
+        "outcome": str(Outcome.FAILED),
+        "error_code": turn.error_code,
+    }
+    hooks_raise([HookEvent(TURN_FAILED, turn.turn_id, data, turn.chat_id)])
+
+
+def _text(key: UUID | None) -> str | None:
+    return None if key is None else str(key)

@@ -23,13 +23,12 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memories_app.review.presentation import mark
 from memoryproject.foundation.admin_kit.display import shown_link, shown_short, shown_table
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.documents.dependencies import enqueue_document
-from sessions_app.documents.document_queries import with_passages
-from sessions_app.documents.upload import document_upload
+from sessions_app.documents.upload import document_upload, with_passages
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Chat
 from sessions_app.presentation.chat_page import chat_gone_text, contact_typed

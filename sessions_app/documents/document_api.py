@@ -17,7 +17,7 @@ from rest_framework.reverse import reverse
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder
 from memories_app.models import DocumentState, SourceDocument, Visibility
-from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
@@ -45,8 +45,7 @@ from memoryproject.foundation.rest_kit.uploads import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document
-from sessions_app.documents.document_queries import documents_named
-from sessions_app.documents.upload import document_upload
+from sessions_app.documents.upload import document_upload, documents_named
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from memories_app.documents.facade import IncomingFile, Received, document_receive
-from memories_app.models import Visibility
+from memories_app.models import Memory, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.facade import chats_keep
 from sessions_app.models import Chat
@@ -46,3 +49,20 @@ def document_upload(
                 uploaded_by=actor.name or actor.kind,
                 actor=actor,
             )
+
+
+# Query documents with what lists and pages show of them.
+
+
+def with_passages(documents: QuerySet[SourceDocument]) -> QuerySet[Any]:
+    """Add ``passage_count``: counted only for the rows that are read, not for all documents."""
+    own = Memory.objects.filter(document=OuterRef("pk")).order_by().values("document")
+    counted = own.annotate(count=Count("pk")).values("count")
+    passages = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    return documents.annotate(passage_count=passages)
+
+
+def documents_named() -> QuerySet[Any]:
+    """Return all documents, each with its passages counted and its ``whatsapp_chat``."""
+    chats = Chat.objects.filter(pk=OuterRef("chat_id")).values("whatsapp_chat")[:1]
+    return with_passages(SourceDocument.objects.annotate(whatsapp_chat=Subquery(chats)))

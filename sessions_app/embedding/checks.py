@@ -13,8 +13,11 @@ from memories_app.embedding_models.facade import model_verify
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
-from memoryproject.foundation.integrations.embedders.registered import AbsentEmbedder
+from memoryproject.foundation.integrations.embedders.base import (
+    AbsentEmbedder,
+    EmbedderError,
+    WrongDimensionsError,
+)
 from sessions_app.embedding import choice
 
 # A start doesn't wait long for a server that is down.

@@ -24,13 +24,11 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import (
+    AbsentEmbedder,
     Embedder,
     EmbedderError,
-    embed_queries,
-)
-from memoryproject.foundation.integrations.embedders.registered import (
-    AbsentEmbedder,
     RegisteredEmbedder,
+    embed_queries,
 )
 from memoryproject.foundation.outside_services.models import ServiceName
 from sessions_app.embedding.reembed import Target

@@ -7,8 +7,11 @@ can be using them.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
+from django.db import Error, connection
 from django.db.models import Model
 from django.utils import timezone
 
@@ -17,7 +20,6 @@ from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.search.facade import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.narrowing import present
-from sessions_app.embedding.exclusive import ReembedRunningError, reembed_lock
 from sessions_app.embedding.message_vectors import messages_waiting, sessions_embed
 from sessions_app.models import ChatSession, MessageEmbedding
 
@@ -88,3 +90,35 @@ def _make_up(retired: EmbeddingModel, embedder: Embedder) -> int:
     keys = list(recent.order_by("-last_active").values_list("pk", flat=True))
     made = memories_embed(embedder=embedder, uncovered={})
     return made + sessions_embed(session_ids=keys, embedder=embedder, progress=lambda _: None)
+
+
+# Allow one process at a time to make, switch or remove the vectors of whole models.
+
+
+# Any number that nothing else uses.
+LOCK = 0x4E3BED
+
+
+class ReembedRunningError(Exception):
+    """Another process is already making, switching or removing vectors."""
+
+    def __init__(self) -> None:
+        super().__init__("Another memories_reembed is at work in this database.")
+
+
+@contextmanager
+def reembed_lock() -> Iterator[None]:
+    """Hold the lock until the block ends. Raises ReembedRunningError.
+
+    The database releases the lock when the process dies.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        if not cursor.fetchone()[0]:
+            raise ReembedRunningError
+    try:
+        yield
+    finally:
+        # A lost connection has released its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

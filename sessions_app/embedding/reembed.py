@@ -27,8 +27,7 @@ from memories_app.embedding_models.facade import (
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.embedding.exclusive import reembed_lock
-from sessions_app.embedding.maintenance import indexes_ensure
+from sessions_app.embedding.maintenance import indexes_ensure, reembed_lock
 from sessions_app.embedding.message_vectors import messages_lacking, sessions_embed
 from sessions_app.models import ChatSession, Message
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from sessions_app.conversations.facade import is_knowledge
 from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.chats import GODFATHER, chat_role, reading_role
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER, chat_role, reading_role
 from sessions_app.models.turns import TurnState
 
 # Longer than any burst that a person writes.

@@ -40,11 +40,10 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.forgetting.delete_messages import messages_delete
 from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.lineage import Lineage
 from sessions_app.forgetting.probe import Prober, ProbeRecord
 from sessions_app.forgetting.redact_chats import chats_redact, own_command_redact
 from sessions_app.forgetting.redact_unscoped import statistics_renew, unscoped_redact
-from sessions_app.forgetting.sweep import Sweep
+from sessions_app.forgetting.sweep import Lineage, Sweep
 from sessions_app.forgetting.write_receipt import ReceiptHead, receipt_write
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from rest_framework.exceptions import APIException
 
 from memoryproject.foundation.rest_kit.errors import not_found
-from sessions_app.forgetting.admin.actions import ForgetAction
+from sessions_app.forgetting.admin.search_page import ForgetAction
 from sessions_app.forgetting.api.forget_call import forget_once
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 

@@ -18,14 +18,15 @@ from django.db.models import F, Func, IntegerField, JSONField, Q
 from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
 from sessions_app.conversations.facade import ChangeKind, parse_command, without_notice
-from sessions_app.forgetting.lineage import Lineage
-from sessions_app.forgetting.recalled_entries import (
+from sessions_app.forgetting.sweep import (
     BESIDE,
+    ROWS_AT_ONCE,
+    Lineage,
+    Sweep,
     entries_of,
     names_removed,
     objects_named,
 )
-from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
 from sessions_app.models import (
     AnswerTrial,
     ExtractionWork,

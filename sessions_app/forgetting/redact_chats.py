@@ -17,9 +17,8 @@ from django.db.models import Q, QuerySet
 
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.conversations.facade import ChangeKind
-from sessions_app.forgetting.lineage import Lineage
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
-from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
+from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep
 from sessions_app.models import InboundDelivery, Message, Note
 from sessions_app.models.messages import Role
 

@@ -34,7 +34,7 @@ from sessions_app.models import (
     ForgottenKind,
     Message,
 )
-from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
+from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
 logger = logging.getLogger(__name__)
 

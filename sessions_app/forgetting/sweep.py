@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,7 +13,7 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet
 
 from cards_app.models import MemoryCard
-from memoryproject.foundation.retrieval.fragments import Fragments
+from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     REDACT,
@@ -22,7 +24,16 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.history.facade import ChatMemoryService
-from sessions_app.models import ChatSession, InboundDelivery, Message, SummarizationMetadata
+from sessions_app.models import (
+    ChatSession,
+    InboundDelivery,
+    Message,
+    SummarizationMetadata,
+    Turn,
+    TurnReplay,
+)
+from sessions_app.models.messages import Role
+from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
 from sessions_app.summaries.facade import summaries_retract
 
 ROWS_AT_ONCE = 200
@@ -139,3 +150,135 @@ class Sweep:
             self.recorder.record(ChangeKind.CARD, card.pk, card.title)
         self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
         cards_retract(chat_id=locked.chat_id, session_ids=[locked.pk])
+
+
+# Find which answers were given which erased texts, by the turns' own records.
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A deleted message that a turn answered: its id and its place in its session."""
+
+    message_id: str
+    order_num: int
+
+
+class Lineage:
+    """Which answers were given which erased texts.
+
+    Build it before the messages are deleted. ``texts_by_id``: see DeletionPlan; the parts that are
+    cut out of an answer are stated by that answer from then on.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        self.texts_by_id = sweep.plan.texts_by_id
+        self.ids = set(sweep.ids)
+        # The erased texts that each id carries: an object its own, an answer those it was given.
+        self._carried: defaultdict[str, set[str]] = defaultdict(set)
+        for key in self.ids & self.texts_by_id.keys():
+            self._carried[key].add(key)
+        # The same of each session, from a place in it on.
+        self._in_session: defaultdict[UUID, list[tuple[int, set[str]]]] = defaultdict(list)
+        self._answered: dict[int, Answered] = {}
+        messages = Message.objects.filter(pk__in=sweep.plan.messages)
+        rows = messages.values_list("pk", "session_id", "order_num", "turn__id", "role")
+        for key, session_id, order_num, turn_id, role in rows.iterator():
+            if turn_id is not None:
+                self._answered[turn_id] = Answered(str(key), order_num)
+            after = 0 if role == Role.USER else 1
+            self._in_session[session_id].append((order_num + after, {str(key)}))
+            self._carried[str(session_id)].add(str(key))
+
+    def given(self, turn: Turn, replay: TurnReplay, seen: Collection[str] | None) -> set[str]:
+        """Return the ids of the erased objects and redacted answers whose texts a turn had.
+
+        ``seen``: the messages whose pictures its model saw; None if no model was asked, such as
+        for a command, which reads nothing of its session.
+        """
+        named = set(seen or ())
+        answered = self._answered.get(turn.pk)
+        if answered is not None:
+            named.add(answered.message_id)
+        keys = self.listed(replay)
+        keys |= {key for name in named & self._carried.keys() for key in self._carried[name]}
+        if turn.session_id is not None and seen is not None:
+            place = self._place(turn)
+            for since, handed_on in self._in_session[turn.session_id]:
+                keys |= handed_on if since <= place else set()
+        return keys
+
+    def listed(self, replay: TurnReplay) -> set[str]:
+        """Return the same of what was recalled for a turn, and what it listed."""
+        named = {*objects_named(replay.recalled), *replay.shown}
+        return {key for name in named & self._carried.keys() for key in self._carried[name]}
+
+    def hand_on(self, turn: Turn, keys: set[str], removed: Collection[str]) -> None:
+        """Record that later turns may have the texts from this turn's answer."""
+        if turn.reply_id is not None:
+            answer = str(turn.reply_id)
+            self.texts_by_id[answer].update(removed)
+            keys = keys | {answer}
+            self._carried[answer] |= keys
+        if turn.session_id is not None:
+            self._in_session[turn.session_id].append((self._place(turn) + 1, keys))
+            self._carried[str(turn.session_id)] |= keys
+
+    def _place(self, turn: Turn) -> int:
+        """Return the place of the answered message in its session."""
+        if turn.message is not None:
+            return turn.message.order_num
+        answered = self._answered.get(turn.pk)
+        if answered is not None:
+            return answered.order_num
+        # Its message was deleted before: the answer stands behind it.
+        return turn.reply.order_num - 1 if turn.reply is not None else 0
+
+
+# Read the entries of a replay record: what was recalled for an answer. Pure.
+
+
+# The neighbours of a recalled message, by their names in the replay record.
+BESIDE = ("before", "after")
+# How a card is named in the replay record.
+CARDS = "cards"
+
+
+def objects_named(recalled: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the ids of what was recalled, and of what stood beside it."""
+    for entry in recalled:
+        yield str(entry.get("id"))
+        if entry.get("source") == CARDS:
+            yield str(entry.get("session_id"))
+        yield from (str(entry[name].get("message_id")) for name in BESIDE if name in entry)
+
+
+def entries_of(recalled: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what was recalled, each with what stood beside it."""
+    for entry in recalled:
+        yield entry
+        yield from (entry[name] for name in BESIDE if name in entry)
+
+
+def names_removed(
+    prompt: Sequence[dict[str, Any]],
+    recalled: Sequence[dict[str, Any]],
+    *,
+    goes: Callable[[dict[str, Any]], bool],
+) -> list[dict[str, Any]]:
+    """Return a prompt without the names of the clients whose erased memories it held.
+
+    ``goes`` says of an entry whether its memory was erased.
+    """
+    named = [entry for entry in recalled if CLIENT_NAME in entry]
+    staying = {entry[CLIENT_NAME] for entry in named if not goes(entry)}
+    lines = list(prompt)
+    for name in {entry[CLIENT_NAME] for entry in named if goes(entry)}:
+        # Beside a memory that stays, only the label of what is cut.
+        cut = rf"(?=[^()\n]+\) {re.escape(MARK)})" if name in staying else ""
+        label = re.compile(rf"\({re.escape(CLIENTS_MEMORY + name)}, {cut}")
+        for place, line in enumerate(lines):
+            if line.get("role") == "system" and line["content"]:
+                content = label.sub(f"({MEMORY}, ", line["content"])
+                lines[place] = {**line, "content": content}
+    return lines

@@ -41,8 +41,8 @@ from sessions_app.conversations.facade import (
 from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
 from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.models.chats import CLIENT, GODFATHER, Limits, chat_role
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT, GODFATHER, Limits, chat_role
 from sessions_app.summaries.facade import sizes_for, summaries_retract
 
 logger = logging.getLogger(__name__)

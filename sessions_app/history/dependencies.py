@@ -16,7 +16,7 @@ from sessions_app.history.strategies import (
     SummarizationStrategy,
 )
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import Summarizer, skill_named
 

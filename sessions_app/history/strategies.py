@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sessions_app.limits.facade import MeteredChatModel, UsageLimits
 from sessions_app.models import ChatSession
-from sessions_app.models.roles import GODFATHER
+from sessions_app.models.chats import GODFATHER
 from sessions_app.summaries.facade import (
     Summarizer,
     SummaryRules,

@@ -40,9 +40,8 @@ from sessions_app.limits.facade import UsageLimits, access_of, change_count
 from sessions_app.media.dependencies import remove_after_commit
 from sessions_app.media.facade import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
-from sessions_app.models.message_ids import has_token_of
-from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER
+from sessions_app.models.chats import GODFATHER
+from sessions_app.models.messages import Role, has_token_of
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
 

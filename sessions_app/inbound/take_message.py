@@ -51,9 +51,8 @@ from sessions_app.models import (
     Message,
     Turn,
 )
-from sessions_app.models.chats import Provider
+from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import GODFATHER, Speaker, actor_in
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import turn_needs_model

@@ -17,12 +17,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS, BoundedPaginator
 from sessions_app.conversations.facade import with_name
-from sessions_app.inbox.attention import (
-    is_reviewed,
-    needs_attention,
-    pauses_in_force,
-    turns_gone_wrong,
-)
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
@@ -32,7 +26,13 @@ from sessions_app.inbox.read_markers import (
     news_count,
     place_marked,
 )
-from sessions_app.inbox.snooze import snoozes_in_force
+from sessions_app.inbox.snooze import (
+    is_reviewed,
+    needs_attention,
+    pauses_in_force,
+    snoozes_in_force,
+    turns_gone_wrong,
+)
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import (
     Assignment,

@@ -13,17 +13,19 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from sessions_app.conversations.facade import Place
-from sessions_app.inbox.chat_locks import chats_lock, chats_record
-from sessions_app.inbox.errors import ReviewError
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     last_message_place,
     place_fields,
     place_marked,
 )
-from sessions_app.models import Message, ReadMark, ReviewedMark, Snooze
+from sessions_app.models import Chat, Message, ReadMark, ReviewedMark, Snooze
+
+
+class ReviewError(ValueError):
+    """The request is invalid, or not valid any more. The text is for staff."""
 
 
 def chat_look(*, user: User, chat_id: UUID, place: Place) -> None:
@@ -132,4 +134,22 @@ def _before(marks: Any, place: Place) -> Any:
         Q(began_at__lt=place.began_at)
         | here & Q(session_key__lt=place.session_id)
         | here & Q(session_key=place.session_id, order_num__lt=place.order_num)
+    )
+
+
+# Lock the chats of a review, and audit it.
+
+
+def chats_lock(chat_ids: Collection[UUID]) -> list[UUID]:
+    """Lock these chats until the transaction ends; return the ones that exist."""
+    rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=set(chat_ids))
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def chats_record(
+    action: str, chats: Collection[UUID], actor: Actor, details: Mapping[str, Any] | None = None
+) -> None:
+    """Record an action on these chats in the audit log."""
+    audit_record_many(
+        events=[Event(action, actor, "chat", key, details=details or {}) for key in chats]
     )

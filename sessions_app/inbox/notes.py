@@ -13,8 +13,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import Reader, forgetting_wait
-from sessions_app.inbox.chat_locks import chats_lock
-from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.move_markers import ReviewError, chats_lock
 from sessions_app.models import Message, Note
 from sessions_app.models.review import MAX_NOTE_LENGTH
 

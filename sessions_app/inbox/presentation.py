@@ -1,6 +1,7 @@
 """Functions of the inbox for pages and REST resources of other packages."""
 
-from sessions_app.inbox.admin.filters_page import filter_urls
+from sessions_app.inbox.admin.filters_page import ACCESSES, MAX_QUERY_LENGTH, filter_urls
+from sessions_app.inbox.admin.inbox import CHOICES as SNOOZE_CHOICES
 from sessions_app.inbox.admin.inbox import (
     Hit,
     chosen_chats,
@@ -8,12 +9,10 @@ from sessions_app.inbox.admin.inbox import (
     staff_choices,
 )
 from sessions_app.inbox.admin.inbox_csv import inbox_csv
-from sessions_app.inbox.admin.inbox_filters import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.inbox.admin.inbox_list import attention_shown
 from sessions_app.inbox.admin.inbox_live import inbox_fragment, inbox_pane
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls
-from sessions_app.inbox.admin.snooze_actions import CHOICES as SNOOZE_CHOICES
 
 __all__ = [
     "ACCESSES",

@@ -13,14 +13,27 @@ from django.db import DataError, IntegrityError
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.embedding.facade import session_embed
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.files.errors import LegacyError
-from sessions_app.legacy_import.files.gather import FoundMessage, Gathered, Gatherer
-from sessions_app.legacy_import.files.ids import is_uuid, is_whatsapp_chat
-from sessions_app.legacy_import.files.import_plan import Entry, Unlisted, plan_folder, plan_session
-from sessions_app.legacy_import.files.owner import whatsapp_chat_of
+from sessions_app.legacy_import.files.gather import (
+    FoundMessage,
+    Gathered,
+    Gatherer,
+    whatsapp_chat_of,
+)
+from sessions_app.legacy_import.files.import_plan import (
+    Entry,
+    ImportReport,
+    Unlisted,
+    plan_folder,
+    plan_session,
+)
 from sessions_app.legacy_import.files.parse_sessions import LegacySession, parse_session
-from sessions_app.legacy_import.files.report import ImportReport
-from sessions_app.legacy_import.files.session_folder import LegacyFolder, shown
+from sessions_app.legacy_import.files.session_folder import (
+    LegacyError,
+    LegacyFolder,
+    is_uuid,
+    is_whatsapp_chat,
+    shown,
+)
 from sessions_app.legacy_import.import_messages import Added
 from sessions_app.legacy_import.import_session import (
     Incoming,

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import indexed_of
-from sessions_app.legacy_import.files.ids import is_uuid
-from sessions_app.legacy_import.files.numbering import numbered
+from sessions_app.legacy_import.files.gather import numbered
+from sessions_app.legacy_import.files.session_folder import is_uuid
 from sessions_app.models import ChatSession, Message
 
 if TYPE_CHECKING:

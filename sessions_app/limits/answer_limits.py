@@ -46,24 +46,27 @@ from memoryproject.foundation.integrations.llm.base import (
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
-from sessions_app.limits.intake import HOUR, OPTED_OUT_COMMANDS, Entry, access_of, hour_runs
-from sessions_app.limits.usage_limits import (
+from sessions_app.limits.intake import (
     BLOCKED,
     BUDGET,
     DAY_CODES,
+    HOUR,
     MESSAGES,
     MODEL_CALLS,
     NOT_ALLOWED,
     OPTED_OUT,
+    OPTED_OUT_COMMANDS,
     TOKENS,
     TOO_OLD,
+    Entry,
     LimitReachedError,
     UsageLimits,
+    access_of,
+    hour_runs,
 )
 from sessions_app.models import Chat, ChatAccess, Turn, UsageDay
-from sessions_app.models.chats import Provider
+from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
-from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turns import TurnState
 
 logger = logging.getLogger(__name__)

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from sessions_app.limits.usage_limits import UsageLimits, folded
+from sessions_app.limits.intake import UsageLimits, folded
 from sessions_app.models import Chat
-from sessions_app.models.roles import GODFATHER, chat_role
+from sessions_app.models.chats import GODFATHER, chat_role
 
 
 def build_usage_limits() -> UsageLimits:

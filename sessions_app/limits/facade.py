@@ -13,30 +13,30 @@ from sessions_app.limits.answer_limits import (
 from sessions_app.limits.figures import (
     FILTERS,
     Used,
+    access_join,
+    access_merge,
     chats_with_access,
     clients_day,
+    standing_set,
     used_by_chat,
     used_by_day,
 )
 from sessions_app.limits.intake import (
     ANSWERED,
-    Entry,
-    access_of,
-    change_count,
-    entry_count,
-    entry_decide,
-)
-from sessions_app.limits.priority import is_known, known_chats_waiting
-from sessions_app.limits.standing import access_join, access_merge, standing_set
-from sessions_app.limits.usage_limits import (
     BLOCKED,
     DAY_CODES,
     NOT_OWNERS,
     REASONS,
+    Entry,
     LimitReachedError,
     UsageLimits,
+    access_of,
+    change_count,
+    entry_count,
+    entry_decide,
     word_for,
 )
+from sessions_app.limits.priority import is_known, known_chats_waiting
 from sessions_app.limits.usage_store import usage_drop, usage_merge
 
 __all__ = [

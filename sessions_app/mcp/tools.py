@@ -27,8 +27,7 @@ from sessions_app.mcp.arguments import (
     SessionPage,
     SessionsArguments,
 )
-from sessions_app.mcp.rest import Operation, Rest
-from sessions_app.mcp.running import Arguments, ToolResult
+from sessions_app.mcp.running import Arguments, Operation, Rest, ToolResult
 from sessions_app.memories.api import examples as memories
 from sessions_app.memories.api.recall_api import RecallAnswerSerializer, RecallSerializer
 from sessions_app.memories.api.serializers import NewMemorySerializer, StoredMemorySerializer

@@ -21,12 +21,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.memory_documents.api.raw_json import RawJson
-from memoryproject.foundation.rest_kit.authentication import TokenAuthentication
+from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, caller_of
 from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE
-from memoryproject.foundation.rest_kit.callers import caller_of
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.mcp.rest import Refused, Rest
+from sessions_app.mcp.running import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 # Headers for one hop, or set again by this server.

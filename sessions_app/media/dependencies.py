@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.lanes import enqueue, with_commit
-from sessions_app.media.fetch import MediaDependencies
+from sessions_app.media.fetch import MediaDependencies, MediaQuota
 from sessions_app.media.media_store import (
     media_detach,
     media_drop,
@@ -25,7 +25,6 @@ from sessions_app.media.media_store import (
     ordered_files_remove,
     strays_remove,
 )
-from sessions_app.media.quota import MediaQuota
 from sessions_app.models import MediaFile, Message
 
 logger = logging.getLogger(__name__)

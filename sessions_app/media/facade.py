@@ -1,7 +1,14 @@
 """Public face of media: what other packages may use."""
 
-from sessions_app.media.fetch import MediaDependencies, media_abandoned, media_fetch
-from sessions_app.media.file_types import HEAD, type_of
+from sessions_app.media.fetch import (
+    MediaDependencies,
+    MediaQuota,
+    bytes_used,
+    largest_chats,
+    media_abandoned,
+    media_fetch,
+    refused_for_room,
+)
 from sessions_app.media.media_store import (
     attachment_of,
     attachment_store,
@@ -15,11 +22,12 @@ from sessions_app.media.media_store import (
 )
 from sessions_app.media.outgoing_types import (
     EXTENSIONS,
+    HEAD,
     OutgoingType,
     outgoing_type,
     sent_name,
+    type_of,
 )
-from sessions_app.media.quota import MediaQuota, bytes_used, largest_chats, refused_for_room
 
 __all__ = [
     "EXTENSIONS",

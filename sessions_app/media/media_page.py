@@ -20,8 +20,7 @@ from django.shortcuts import render
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.integrations.media_storage.base import (
     MediaStorage,
     MediaStorageError,
@@ -29,8 +28,8 @@ from memoryproject.foundation.integrations.media_storage.base import (
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from sessions_app.media.file_types import is_shown
 from sessions_app.media.media_store import media_name
+from sessions_app.media.outgoing_types import is_shown
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from sessions_app.limits.facade import REASONS
+from sessions_app.media.fetch import CHAT_FULL, TOTAL_FULL
 from sessions_app.media.media_page import media_page
-from sessions_app.media.quota import CHAT_FULL, TOTAL_FULL
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState
 

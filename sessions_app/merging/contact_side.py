@@ -9,7 +9,7 @@ from typing import Any
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryStatus, SourceDocument
-from memoryproject.foundation.admin_kit.form_stamps import digest_of
+from memoryproject.foundation.admin_kit.stamped_form import digest_of
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbox.facade import later_assignment
 from sessions_app.models import (

@@ -22,9 +22,13 @@ from sessions_app.conversations.facade import (
     forgetting_begin,
 )
 from sessions_app.history.facade import ChatMemoryService
-from sessions_app.merging.errors import MergeError, SeenChangedError
-from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.merging.merge_preview import MergePreview, merge_preview
+from sessions_app.merging.merge_chats import (
+    MergeError,
+    MergePreview,
+    SeenChangedError,
+    chat_merge,
+    merge_preview,
+)
 from sessions_app.merging.merge_record import record_begin, record_end
 from sessions_app.models import Chat, ChatAddress
 

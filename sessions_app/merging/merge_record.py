@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
+from django.db.models import Model
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, SourceDocument
@@ -12,19 +15,24 @@ from memories_app.store.facade import same_files_record
 from memoryproject.foundation.audit.audit_events import person_keys
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_bound
 from memoryproject.foundation.rest_kit.tokens import tokens_bound
-from sessions_app.merging.decided_states import labels_read, states_read
-from sessions_app.merging.stored_columns import columns_of
 from sessions_app.models import (
+    Assignment,
     Bookmark,
     Chat,
+    ChatAccess,
     ChatAddress,
+    ChatLabel,
+    ChatPause,
     ChatSession,
     ContactMerge,
     ForgetReceipt,
+    Label,
     Note,
+    Snooze,
     Turn,
     UsageDay,
 )
+from sessions_app.models.limits import Standing
 
 CHAT = (
     "whatsapp_chat",
@@ -116,3 +124,104 @@ def _texts(keys: Any) -> list[str]:
 
 def _keys(rows: Any) -> list[int]:
     return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+# Give both contacts of an undone merge what staff had decided about each of them.
+
+_ACCESS = ("standing", "reason", "decided_at", "decided_by", "opted_out_at", "noticed_turn")
+STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
+    (ChatAccess, _ACCESS),
+    (ChatPause, ("since", "until", "paused_by")),
+    (Assignment, ("assignee", "assigned_at")),
+    (Snooze, ("since", "until", "snoozed_by")),
+)
+# The columns that name a member of staff.
+USERS = ("decided_by", "paused_by", "assignee", "snoozed_by")
+
+
+def states_read(chat_id: UUID) -> dict[str, Columns | None]:
+    """Return what is decided about a chat now, by the name of its table."""
+    return {
+        str(model._meta.model_name): columns_of(_row(model, chat_id), names)
+        for model, names in STATES
+    }
+
+
+def states_restore(*, kept: UUID, gone: UUID, states: Mapping[str, Any]) -> None:
+    """Restore the states of both chats. ``states``: those of kept, gone and of after the merge.
+
+    Without them the chat that is split off is somebody else: a block holds for them, too, but
+    nobody has allowed them.
+    """
+    now = states_read(kept)
+    for model, _names in STATES:
+        name = str(model._meta.model_name)
+        if "after" in states and now[name] == states["after"].get(name):
+            _set(model, kept, states["kept"].get(name))
+            _set(model, gone, states["gone"].get(name))
+        else:
+            _set(model, gone, now[name] if states else _not_allowed(now[name]))
+
+
+def _not_allowed(columns: Columns | None) -> Columns | None:
+    if columns is None or columns.get("standing") != Standing.ALLOWED:
+        return columns
+    return {**columns, "standing": "", "reason": "", "decided_at": None, "decided_by": None}
+
+
+def labels_read(chat_id: UUID) -> list[int]:
+    labels = ChatLabel.objects.filter(chat=chat_id).order_by("label")
+    return list(labels.values_list("label_id", flat=True))
+
+
+def labels_restore(*, kept: UUID, gone: UUID, labels: Mapping[str, list[int]]) -> None:
+    """Give ``gone`` its labels back, and take those from ``kept`` that came with it."""
+    own = set(labels["gone"]) - set(labels["kept"])
+    ChatLabel.objects.filter(chat=kept, label__in=own).delete()
+    there = Label.objects.filter(pk__in=labels["gone"]).values_list("pk", flat=True)
+    ChatLabel.objects.bulk_create(ChatLabel(chat_id=gone, label_id=key) for key in there)
+
+
+def _set(model: type[Model], chat_id: UUID, columns: Columns | None) -> None:
+    row = _row(model, chat_id)
+    if columns is None:
+        if row is not None:
+            row.delete()
+        return
+    columns = dict(columns)
+    for name in USERS:
+        if columns.get(name) and not User.objects.filter(pk=columns[name]).exists():
+            if name == "assignee":
+                # Nobody is responsible: the account is gone.
+                return
+            columns[name] = None
+    row = row or model(pk=chat_id)
+    columns_set(row, columns)
+    row.save()
+
+
+def _row(model: type[Model], chat_id: UUID) -> Model | None:
+    return model._default_manager.filter(pk=chat_id).first()
+
+
+# Keep columns of a row as JSON, and put them back.
+
+Columns = dict[str, str | None]
+
+
+def columns_of(row: Model | None, names: Collection[str]) -> Columns | None:
+    """Return these columns as texts; None for no row."""
+    if row is None:
+        return None
+    fields: list[Any] = [row._meta.get_field(name) for name in names]
+    return {
+        field.name: None if field.value_from_object(row) is None else field.value_to_string(row)
+        for field in fields
+    }
+
+
+def columns_set(row: Model, columns: Mapping[str, str | None]) -> None:
+    """Set these columns of a row, without saving it."""
+    for name, value in columns.items():
+        field: Any = row._meta.get_field(name)
+        setattr(row, field.attname, None if value is None else field.to_python(value))

@@ -12,9 +12,14 @@ from django.db.models import F
 from memoryproject.foundation.audit.audit_events import person_split
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_rebind
 from memoryproject.foundation.rest_kit.tokens import tokens_rebind
-from sessions_app.merging.decided_states import labels_restore, states_restore
-from sessions_app.merging.merge_record import CHAT, USAGE
-from sessions_app.merging.stored_columns import columns_of, columns_set
+from sessions_app.merging.merge_record import (
+    CHAT,
+    USAGE,
+    columns_of,
+    columns_set,
+    labels_restore,
+    states_restore,
+)
 from sessions_app.models import (
     Bookmark,
     Chat,

@@ -1,18 +1,18 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
-from sessions_app.models.activity import ChatActivity
-from sessions_app.models.canned import CannedReply
-from sessions_app.models.cards import CardWork
-from sessions_app.models.chats import Chat, ChatAddress
-from sessions_app.models.contact_merges import ContactMerge
+from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
-from sessions_app.models.extraction import ExtractionWork
-from sessions_app.models.forget_runs import ForgetItem, ForgetRun
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.ratings import AnswerRating, AnswerResolved, RatingReason
-from sessions_app.models.receipts import ForgetEpoch, ForgetReceipt, ForgottenKind
+from sessions_app.models.receipts import (
+    ForgetEpoch,
+    ForgetItem,
+    ForgetReceipt,
+    ForgetRun,
+    ForgottenKind,
+)
 from sessions_app.models.review import (
     Assignment,
     Bookmark,
@@ -24,14 +24,13 @@ from sessions_app.models.review import (
     Snooze,
 )
 from sessions_app.models.saved_filters import SavedFilter
-from sessions_app.models.sessions import ChatSession
+from sessions_app.models.sessions import CardWork, ChatSession
 from sessions_app.models.stored_media import MediaFile
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
-from sessions_app.models.takeover import ChatPause
-from sessions_app.models.transcripts import TranscriptBatch
+from sessions_app.models.takeover import CannedReply, ChatPause
+from sessions_app.models.transcripts import ExtractionWork, TranscriptBatch
 from sessions_app.models.trials import AnswerTrial
-from sessions_app.models.turn_replays import TurnReplay
-from sessions_app.models.turns import Turn
+from sessions_app.models.turns import Turn, TurnReplay
 
 __all__ = [
     "AnswerRating",

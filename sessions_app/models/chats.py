@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.text.phone_numbers import number_shown
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -151,3 +155,144 @@ class ChatAddress(models.Model):
     @property
     def shown_number(self) -> str:
         return number_shown(self.address)
+
+
+# The time of the last message of a chat.
+
+
+class ChatActivity(models.Model):
+    """The time of a chat's last message, or of the chat's creation.
+
+    Summaries don't count for ``last_at``. It is a separate row, so that storing a message
+    changes nothing else of its chat, and one index returns the newest of ten thousand chats.
+    """
+
+    chat = models.OneToOneField(
+        Chat,
+        verbose_name=_("chat"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="activity",
+    )
+    last_at = models.DateTimeField(_("last at"))
+
+    class Meta:
+        verbose_name = _("chat activity")
+        verbose_name_plural = _("chat activities")
+        indexes: ClassVar = [models.Index(fields=["-last_at", "-chat"], name="chats_by_activity")]
+
+    def __str__(self) -> str:
+        return f"activity of {self.chat_id}"
+
+
+# The role of the sender: the godfather or a client (REQ-ROLE-001).
+
+CLIENT = "client"
+GODFATHER = "godfather"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limit of history in a prompt, in tokens, by role."""
+
+    client: int = 4_000
+    godfather: int = 100_000
+
+    def tokens_for(self, user_role: str) -> int:
+        return self.godfather if user_role == GODFATHER else self.client
+
+
+def user_role(*, addresses: Collection[str], is_group: bool, godfather: Collection[str]) -> str:
+    """Return the role in a chat.
+
+    It is godfather only if one of the chat's addresses is exactly one of the configured ids. In
+    a group it is always client, for every sender.
+    """
+    if is_group:
+        return CLIENT
+    return GODFATHER if any(address in godfather for address in addresses) else CLIENT
+
+
+def chat_role(
+    chat: Chat, *, godfather: Collection[str], addresses: Collection[str] | None = None
+) -> str:
+    """Return the role of the person who writes in a chat.
+
+    ``addresses``: the chat's current ones; they are read if they aren't given.
+    """
+    if not godfather:
+        return CLIENT
+    if addresses is None:
+        current = chat.addresses.filter(left_at__isnull=True)
+        addresses = current.values_list("address", flat=True)
+    return user_role(addresses=addresses, is_group=chat.is_group, godfather=godfather)
+
+
+# The name in a turn's context.
+SPEAKER = "speaker"
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A token or a staff member who writes in a person's place, through the API.
+
+    ``kind`` and ``name``: those of the actor. ``is_bound``: a token that is bound to chats.
+    """
+
+    kind: str
+    name: str
+    is_bound: bool = False
+
+    def as_context(self) -> dict[str, Any]:
+        """Return the part of a turn's context from which the functions below read it."""
+        return {SPEAKER: asdict(self)}
+
+
+def actor_in(chat_id: UUID, context: Mapping[str, Any]) -> Actor:
+    """Return the actor of what a message causes: its writer, the person or their speaker."""
+    speaker = context.get(SPEAKER)
+    if speaker is None:
+        return Actor("person", chat_id=chat_id)
+    return Actor(speaker["kind"], speaker["name"], on_behalf_of=chat_id)
+
+
+def reading_role(user_role: str, context: Mapping[str, Any]) -> str:
+    """Return the role by which memories are read and written for a turn.
+
+    A bound token sees no memories of other chats, also if it writes in the owner's chat.
+    """
+    return CLIENT if context.get(SPEAKER, {}).get("is_bound") else user_role
+
+
+# Merges of two contacts by staff, with what it takes to undo them.
+
+
+class ContactMerge(models.Model):
+    """A merge that can be undone: which rows of ``chat`` came from the contact that is gone.
+
+    ``gone_id``: the id of the chat that was moved into ``chat``; undoing the merge brings it back.
+    ``gone`` and ``kept``: the columns of both chats, as they were before. ``rows``: the ids of the
+    rows that were moved, and what staff had decided about the two. The record goes with its chat,
+    or when the merge is undone.
+    """
+
+    merge_id = models.UUIDField(_("merge id"), primary_key=True, default=uuid.uuid4, editable=False)
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="merges"
+    )
+    gone_id = models.UUIDField(_("merged chat"), unique=True)
+    merged_at = models.DateTimeField(_("merged at"))
+    merged_by = models.CharField(_("merged by"), max_length=150)
+    gone = models.JSONField(_("merged contact before the merge"), default=dict)
+    kept = models.JSONField(_("remaining contact before the merge"), default=dict)
+    rows = models.JSONField(_("moved records"), default=dict)
+
+    class Meta:
+        verbose_name = _("contact merge")
+        verbose_name_plural = _("contact merges")
+        # The permission is Chat's merge_chat.
+        default_permissions = ()
+        ordering: ClassVar = ["-merged_at", "merge_id"]
+
+    def __str__(self) -> str:
+        return f"{self.gone_id} into {self.chat_id}"

@@ -12,8 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from sessions_app.models.chats import Chat, Provider
-from sessions_app.models.message_ids import token_index
-from sessions_app.models.messages import DeliveryStatus, Message
+from sessions_app.models.messages import DeliveryStatus, Message, token_index
 from sessions_app.models.turns import Turn
 
 # The outcome of an event that could not be processed begins so.

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import F, Func, Q
-from django.db.models.lookups import GreaterThan
+from django.db.models import F, Func, Q, Value
+from django.db.models.lookups import Exact, GreaterThan, IsNull
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat, Provider
-from sessions_app.models.message_ids import token_index
 from sessions_app.models.sessions import ChatSession
+
+# The token in a provider's id of a message, which is the same whichever identity stands before
+# it.
+
+
+# Made by migration 0002, which says how an id is read.
+FUNCTION = "sessions_app_message_token"
+
+
+def message_token(message_id: Any) -> models.Func:
+    """Return the token of an id, which is an expression; null where it has none."""
+    return models.Func(message_id, function=FUNCTION, output_field=models.TextField())
+
+
+def token_index(field: str, name: str) -> models.Index:
+    """Return the index for ``has_token_of``."""
+    return models.Index(
+        message_token(F(field)), name=name, condition=Q(IsNull(message_token(F(field)), False))
+    )
+
+
+def has_token_of(field: str, message_id: Any) -> Q:
+    """Return the condition that an id has the same token as this id (a text or an expression)."""
+    given = Value(message_id) if isinstance(message_id, str) else message_id
+    return Q(Exact(message_token(F(field)), message_token(given)))
+
 
 # In a stored message's metadata and a turn's context: the account id of the author, so that the
 # name is removed with the account.

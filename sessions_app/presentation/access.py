@@ -9,7 +9,7 @@ from django.db.models import Q
 from rest_framework.exceptions import NotFound, PermissionDenied
 
 from memories_app.models import Visibility
-from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from sessions_app.conversations.facade import chat_at
 from sessions_app.models import Chat

@@ -8,9 +8,8 @@ from uuid import UUID
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat, ChatSession
 

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.models import Chat, Message
+from sessions_app.models.chats import GODFATHER, chat_role
 from sessions_app.models.messages import AUTHOR, Role
-from sessions_app.models.roles import GODFATHER, chat_role
 
 SOMEBODY = gettext_lazy("somebody of the staff")
 

@@ -25,10 +25,10 @@ from memoryproject.foundation.rest_kit.serializers import (
 from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
+from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT, GODFATHER, chat_role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA
+from sessions_app.presentation.filters import WHATSAPP_CHAT_SCHEMA
 from sessions_app.presentation.message_forms import (
     MAX_CALLS,
     MAX_ID,

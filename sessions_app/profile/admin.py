@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.staff import staff_edit_record
+from memoryproject.foundation.audit.audit_events import staff_edit_record
 from sessions_app.conversations.facade import profile_locked
 from sessions_app.models import AssistantProfile
 from sessions_app.profile.form import ProfileForm

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage
 from sessions_app.models import AssistantProfile
-from sessions_app.models.roles import CLIENT, GODFATHER
+from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.turns.facade import PromptParts, Recalled, build_prompt, profile_for_prompt
 from sessions_app.turns.presentation import PromptLine, prompt_lines
 

@@ -1,19 +1,19 @@
 """Public face of recall: what other packages may use."""
 
-from sessions_app.recall.fact_times import NEWER, SAID_BY, FactTimes
-from sessions_app.recall.hits import (
+from sessions_app.recall.fact_times import (
+    CLIENT_NAME,
+    CLIENTS_MEMORY,
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
+    MEMORY,
     MESSAGES,
+    NEWER,
+    SAID_BY,
+    FactTimes,
     Hit,
     LeftOut,
     RecallResult,
     Viewer,
-)
-from sessions_app.recall.memory_labels import (
-    CLIENT_NAME,
-    CLIENTS_MEMORY,
-    MEMORY,
     name_in_label,
 )
 from sessions_app.recall.memory_queries import (

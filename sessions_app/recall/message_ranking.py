@@ -41,12 +41,10 @@ from memoryproject.foundation.retrieval.relevance import (
 )
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
 from sessions_app.models import Chat
+from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING
-from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import Line, lines_around, runs_of
-from sessions_app.recall.fact_times import FactTimes
-from sessions_app.recall.hits import Hit, Viewer
-from sessions_app.recall.memory_labels import memory_about
+from sessions_app.recall.fact_times import FactTimes, Hit, Viewer, memory_about
 
 # Limit of lines that are ranked with their context.
 SEEDS = 40

@@ -40,16 +40,15 @@ from memoryproject.foundation.retrieval.subqueries import (
     unquoted,
 )
 from memoryproject.foundation.text.characters import cut_at_word
+from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING
-from sessions_app.models.roles import GODFATHER
 from sessions_app.recall.conversation_lines import (
     Line,
     adjacent,
     business_now,
     messages_searched,
 )
-from sessions_app.recall.fact_times import current_first, newest_first, place_of
-from sessions_app.recall.hits import (
+from sessions_app.recall.fact_times import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
     MESSAGES,
@@ -57,6 +56,9 @@ from sessions_app.recall.hits import (
     LeftOut,
     RecallResult,
     Viewer,
+    current_first,
+    newest_first,
+    place_of,
 )
 from sessions_app.recall.message_ranking import rank_messages, read_memories, topics_of
 

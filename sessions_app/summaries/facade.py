@@ -1,17 +1,14 @@
 """Public face of summaries: what other packages may use."""
 
-from sessions_app.summaries.chunks import is_due, may_be_due
-from sessions_app.summaries.sizes import sizes_for
-from sessions_app.summaries.skills import SKILLS, skill_named
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
-from sessions_app.summaries.summarizer import Summarizer
+from sessions_app.summaries.summarizer import SKILLS, Summarizer, sizes_for, skill_named
 from sessions_app.summaries.summary_claims import (
     excerpts_waiting,
     summaries_abandoned,
     summary_is_requested,
     summary_request,
 )
-from sessions_app.summaries.summary_store import summaries_retract
+from sessions_app.summaries.summary_store import is_due, may_be_due, summaries_retract
 
 __all__ = [
     "SKILLS",

@@ -11,18 +11,19 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.utils import timezone
 
-from cards_app.rules.lines import Line
+from cards_app.rules.session_data import Line
 from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.facade import is_knowledge, speaker_of, text_of
 from sessions_app.models import Message, SummaryWork
-from sessions_app.summaries.chunks import Chunk, chunk_next, chunk_of_excerpts
-from sessions_app.summaries.sizes import sizes_for
-from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten
+from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten, sizes_for
 from sessions_app.summaries.summary_claims import SummaryLease, summary_claim, summary_request
 from sessions_app.summaries.summary_store import (
+    Chunk,
     ChunkChangedError,
+    chunk_next,
+    chunk_of_excerpts,
     chunk_pass,
     summary_store,
 )

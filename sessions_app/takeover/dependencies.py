@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from sessions_app.takeover.own_number import OwnNumber
+from sessions_app.takeover.staff_reply import OwnNumber
 
 
 def default_number() -> OwnNumber:

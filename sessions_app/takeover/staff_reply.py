@@ -6,36 +6,38 @@ and never twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from sessions_app.conversations.facade import has_window, last_heard
+from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.conversations.facade import NewMessage, has_window, last_heard, session_open
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.models import Chat
-from sessions_app.models.turns import QUOTES
-from sessions_app.takeover.attachment import Attachment, Posted, attached, parts_of
-from sessions_app.takeover.own_number import OwnNumber, number_of
-from sessions_app.takeover.quotes import quotable
-from sessions_app.takeover.reply_errors import (
+from sessions_app.media.facade import attachment_of
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.chats import Provider
+from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.turn_states import turn_create
+from sessions_app.models.turns import QUOTES, SENDS_FILE, Outcome, TurnState
+from sessions_app.takeover.attachment import (
+    Attachment,
     EmptyReplyError,
+    KeyUsedError,
+    Posted,
     QuoteGoneError,
     TooLongError,
     WindowClosedError,
+    attached,
+    parts_of,
 )
-from sessions_app.takeover.reply_turn import (
-    HandReply,
-    Writer,
-    Written,
-    reply_turn_store,
-    sent_before,
-)
-from sessions_app.turns.facade import chat_locked
+from sessions_app.turns.facade import chat_locked, chat_pause, parts_store, pause_in_force
 
 MAX_LENGTH = 20_000
 
@@ -144,3 +146,196 @@ def _quoted(chat: Chat, by: OwnNumber, quote: str) -> str:
     if message is None:
         raise QuoteGoneError
     return str(message.provider_message_id)
+
+
+# Decide which message a reply may quote.
+
+
+def quotable(chat: Chat, by: OwnNumber, message_id: str) -> Message | None:
+    """Return the message, or None where a reply by this number can't quote it.
+
+    A provider knows a message by its own id, and only at the number at which it came or went.
+    """
+    key = uuid_or_none(message_id)
+    if key is None:
+        return None
+    return (
+        Message.objects.filter(
+            pk=key,
+            chat=chat,
+            provider=by.provider,
+            number_id=by.number_id,
+            provider_message_id__isnull=False,
+            revoked_at__isnull=True,
+        )
+        .exclude(provider_message_id="")
+        .first()
+    )
+
+
+# Name one of our numbers, and choose the one that writes to a chat.
+
+
+@dataclass(frozen=True)
+class OwnNumber:
+    """One of our numbers, at its provider."""
+
+    provider: str
+    number_id: str = ""
+
+
+def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
+    """Return which of our numbers sends a reply."""
+    if chat.provider == str(Provider.CONSOLE):
+        return otherwise
+    return OwnNumber(chat.provider, chat.number_id)
+
+
+# Store what staff write to a chat as a turn, which a worker sends.
+
+
+# Writing to a chat pauses the assistant for this time.
+OWN_PAUSE = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The writer of a reply, the rules and the time. ``enqueue`` hands the chat to a worker."""
+
+    author_id: int
+    actor: Actor
+    rules: IntakeRules
+    enqueue: Callable[[UUID], None]
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Written:
+    """The parts of a reply that are stored and sent.
+
+    ``text`` stands in the conversation, ``parts`` are sent, the first one with ``attachment``, if
+    there is one. ``asked_at``: when the person last
+    wrote, or now where no window holds. ``context`` and ``metadata``: what the turn and the message
+    hold beyond what each reply by staff holds. ``details`` go to the audit log.
+    """
+
+    text: str
+    parts: Sequence[str]
+    asked_at: datetime
+    kind: str = "text"
+    context: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    attachment: Attachment | None = None
+
+
+@dataclass(frozen=True)
+class HandReply:
+    """The turn of a reply.
+
+    ``fresh`` is false where this key had been sent before. ``paused_until``: the end of the pause
+    that this reply started.
+    """
+
+    turn: Turn
+    fresh: bool
+    paused_until: datetime | None = None
+
+
+def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandReply | None:
+    """Return the earlier turn of a form that was posted twice; None for a new key.
+
+    ``sha256``: of the file that is sent with the text. Raises KeyUsedError where the key sent
+    something else.
+    """
+    sent = Turn.objects.select_related("reply").filter(turn_id=key).first()
+    if sent is None:
+        return None
+    sent_text = sent.reply.content if sent.reply else sent.unstored_reply
+    # A text that was erased by now can't be compared.
+    if not sent.by_hand or sent.chat_id != chat.pk or (sent_text and sent_text != text):
+        raise KeyUsedError
+    file = attachment_of(sent)
+    if bool(sha256) != (SENDS_FILE in sent.context) or (file and file.sha256 != sha256):
+        raise KeyUsedError
+    return HandReply(sent, fresh=False)
+
+
+def reply_turn_store(
+    *, action: str, chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer
+) -> HandReply:
+    """Store the turn, its message and its parts, and pause the assistant where it isn't paused.
+
+    ``action`` names it in the audit log. Call it with the chat locked.
+    """
+    until = None
+    if pause_in_force(chat.pk, writer.now) is None:
+        until = writer.now + OWN_PAUSE
+        by_id, actor = writer.author_id, writer.actor
+        chat_pause(chat_id=chat.pk, until=until, by=by_id, actor=actor, now=writer.now)
+    turn = _turn(chat, by, key, written, writer)
+    parts_store(turn, written.parts)
+    if written.attachment is not None:
+        owner: dict[str, Any] = {"message": turn.reply} if turn.reply else {"turn": turn}
+        written.attachment.keep(**owner)
+    audit_record(
+        action=action,
+        actor=writer.actor,
+        object_type="turn",
+        object_id=turn.turn_id,
+        details=dict(written.details),
+        chat_id=chat.pk,
+    )
+    chat_id = chat.pk
+    # Where the queue is down the sweep finds it.
+    transaction.on_commit(lambda: writer.enqueue(chat_id), robust=True)
+    return HandReply(turn, fresh=True, paused_until=until)
+
+
+def _turn(chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer) -> Turn:
+    role = writer.rules.chat_memory.role_in(chat)
+    stored: dict[str, Any]
+    context: dict[str, Any] = {"kind": written.kind if written.attachment else "text"}
+    if written.attachment is not None:
+        context[SENDS_FILE] = written.attachment.kind
+    if writer.rules.remember(chat):
+        reply = _message(chat, by, role, written, writer)
+        stored = {"reply": reply, "session": reply.session}
+    else:
+        # As with the assistant's answers: kept until it is sent.
+        stored = {"unstored_reply": written.text}
+        if written.attachment is not None:
+            context["media"] = written.attachment.media
+    return turn_create(
+        turn_id=key,
+        chat=chat,
+        by_hand=True,
+        state=TurnState.REPLIED,
+        outcome=Outcome.ANSWERED,
+        provider=by.provider,
+        number_id=by.number_id,
+        user_role=role,
+        asked_at=written.asked_at,
+        context={**context, AUTHOR: writer.author_id, **written.context},
+        **stored,
+    )
+
+
+def _message(chat: Chat, by: OwnNumber, role: str, written: Written, writer: Writer) -> Message:
+    rules, now = writer.rules, writer.now
+    session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=writer.actor)
+    new = NewMessage(
+        role=Role.ASSISTANT,
+        content=written.text,
+        timestamp=now,
+        sender="assistant",
+        recipient=chat.whatsapp_chat,
+        kind=written.kind,
+        provider=by.provider,
+        number_id=by.number_id,
+        was_received=False,
+        media=written.attachment.media if written.attachment else {},
+        metadata={"by_hand": True, AUTHOR: writer.author_id, **written.metadata},
+    )
+    (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
+    return stored

@@ -14,12 +14,13 @@ from django.db import transaction
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TEMPLATE
-from sessions_app.takeover.own_number import OwnNumber, number_of
-from sessions_app.takeover.reply_errors import BadTemplateError, NoTemplatesError
-from sessions_app.takeover.reply_turn import (
+from sessions_app.takeover.attachment import BadTemplateError, NoTemplatesError
+from sessions_app.takeover.staff_reply import (
     HandReply,
+    OwnNumber,
     Writer,
     Written,
+    number_of,
     reply_turn_store,
     sent_before,
 )

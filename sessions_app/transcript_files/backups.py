@@ -19,10 +19,15 @@ from typing import Any
 from uuid import uuid4
 
 from memoryproject.foundation.process.private_folders import file_make, folder_sync
-from sessions_app.transcript_files.check import BatchFile, ChangedError, Progress, file_again
-from sessions_app.transcript_files.errors import FaultError
-from sessions_app.transcript_files.transcript_folder import BatchFolder
-from sessions_app.transcript_files.transcript_text import messages_in
+from sessions_app.transcript_files.exchanges import messages_in
+from sessions_app.transcript_files.problems import FaultError
+from sessions_app.transcript_files.transcript_folder import (
+    BatchFile,
+    BatchFolder,
+    ChangedError,
+    Progress,
+    file_again,
+)
 
 MANIFEST = "manifest.json"
 PART = ".part"

@@ -6,17 +6,6 @@ from sessions_app.transcript_files.backups import (
     UntouchedBackups,
     backup_name,
 )
-from sessions_app.transcript_files.batch_names import batch_name
-from sessions_app.transcript_files.check import (
-    WHITE_SPACE,
-    BatchFile,
-    ChangedError,
-    Check,
-    Progress,
-    folder_check,
-    messages_again,
-    no_progress,
-)
 from sessions_app.transcript_files.continuity import (
     Kind,
     Signs,
@@ -26,30 +15,40 @@ from sessions_app.transcript_files.continuity import (
     repeated_end,
     standing_as_given,
 )
-from sessions_app.transcript_files.errors import (
-    BusyError,
-    FaultError,
-    FolderError,
-    RefusedError,
-    TranscriptsError,
-)
 from sessions_app.transcript_files.exchanges import (
+    ASSISTANT,
     REASONS,
     TOO_LARGE,
     UNANSWERED,
+    USER,
     Exchange,
     LeftOut,
     Row,
+    TranscriptMessage,
     exchanges,
+    message_text,
 )
 from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
-from sessions_app.transcript_files.problems import Problem
-from sessions_app.transcript_files.transcript_folder import NO_NUMBER, BatchFolder
-from sessions_app.transcript_files.transcript_text import (
-    ASSISTANT,
-    USER,
-    TranscriptMessage,
-    message_text,
+from sessions_app.transcript_files.problems import (
+    BusyError,
+    FaultError,
+    FolderError,
+    Problem,
+    RefusedError,
+    TranscriptsError,
+)
+from sessions_app.transcript_files.transcript_folder import (
+    NO_NUMBER,
+    WHITE_SPACE,
+    BatchFile,
+    BatchFolder,
+    ChangedError,
+    Check,
+    Progress,
+    batch_name,
+    folder_check,
+    messages_again,
+    no_progress,
 )
 
 __all__ = [

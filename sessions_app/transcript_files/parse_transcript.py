@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sessions_app.transcript_files.problems import Problem, Problems
-from sessions_app.transcript_files.transcript_text import (
+from sessions_app.transcript_files.exchanges import (
     ASSISTANT,
     LABELS,
     USER,
@@ -20,6 +19,7 @@ from sessions_app.transcript_files.transcript_text import (
     message_text,
     messages_in,
 )
+from sessions_app.transcript_files.problems import Problem, Problems
 
 MAX_FILE_SIZE = 16 * 1024 * 1024
 BOM = "\ufeff"

@@ -30,7 +30,7 @@ from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
 from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
-from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.filters import session_within
 from sessions_app.presentation.renderings import TranscriptText
 from sessions_app.transcript_files.facade import (
     MAX_FILE_SIZE,
@@ -44,9 +44,9 @@ from sessions_app.transcript_files.facade import (
 from sessions_app.transcripts.conversation_queries import Conversation
 from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
 from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
-from sessions_app.transcripts.target import Target
 from sessions_app.transcripts.transcript_serializers import (
     SavedTranscriptSerializer,
+    Target,
     TranscriptSerializer,
     TranscriptTextSerializer,
     TranscriptValidationSerializer,

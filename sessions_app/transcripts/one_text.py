@@ -22,7 +22,7 @@ from sessions_app.transcripts.conversation_queries import (
 from sessions_app.transcripts.export_transcripts import exchange_text, left_out_at
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.status import Validation, folder_validate
-from sessions_app.transcripts.target import Target
+from sessions_app.transcripts.transcript_serializers import Target
 
 OWNER_ONLY = 0o700
 PREFIX = "text-"

@@ -39,8 +39,8 @@ from sessions_app.transcript_files.facade import (
     messages_again,
     no_progress,
 )
-from sessions_app.transcripts.target import Target, alone_in
 from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
+from sessions_app.transcripts.transcript_serializers import Target, alone_in
 
 logger = logging.getLogger(__name__)
 

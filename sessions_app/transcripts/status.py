@@ -16,8 +16,8 @@ from sessions_app.transcript_files.facade import (
 )
 from sessions_app.transcripts.continuity_problems import boundary_problems
 from sessions_app.transcripts.conversation_queries import conversation_signs, last_batch
-from sessions_app.transcripts.target import Target
 from sessions_app.transcripts.transcript_plan import Plan, plan_make
+from sessions_app.transcripts.transcript_serializers import Target
 
 NOT_CHECKED = (
     "Only the format was checked. Whether it goes on from what is stored, without a gap, was not "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.utils import timezone
@@ -11,15 +13,24 @@ from django.utils.dateparse import parse_datetime
 
 from memories_app.models import Memory
 from memories_app.search.facade import memories_visible
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import AnswerTrial, Chat, Turn, TurnReplay
-from sessions_app.models.roles import GODFATHER
+from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories
-from sessions_app.recall.facade import CLIENT_NAME, Hit, hit_record, name_in_label
-from sessions_app.trials.errors import TrialRefusedError
-from sessions_app.trials.prompt_parts import StoredPrompt, recalled_apart
-from sessions_app.turns.facade import Dependencies, hit_label, hit_text, recall_today
+from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, Hit, hit_record, name_in_label
+from sessions_app.turns.facade import (
+    RECALLED_LABELS,
+    Dependencies,
+    fence_split,
+    fenced_text,
+    hit_label,
+    hit_text,
+    recall_today,
+    without_introduction,
+)
 
 RECALLED_SOURCES = ("memory", "message")
 # More ticks than the page offers.
@@ -128,3 +139,107 @@ def _hit(entry: dict[str, Any]) -> Hit:
         created_at=said_on,
         metadata=entry,
     )
+
+
+# Take the stored prompt of an answer apart, and put it together again with other parts.
+
+SYSTEM = "system"
+_LABELS = "|".join(re.escape(label) for label in RECALLED_LABELS)
+_LABELS += rf"|{re.escape(CLIENTS_MEMORY)}[^()\n]+"
+_RECALLED = re.compile(rf"^- \(({_LABELS}), \d{{4}}-\d\d-\d\d[^()\n]*\) ", re.MULTILINE)
+_NOW = re.compile(r"^It is \w+, \d{4}-\d\d-\d\d \d\d:\d\d \(.*\)\.$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class StoredPrompt:
+    """The parts of a prompt as it was sent.
+
+    ``instructions``: the system text up to the fence. ``data``: what stands in the fence: cards,
+    the summary, the passage, and last the recalled texts. ``after``: the rest of the system text.
+    ``conversation``: the messages.
+    """
+
+    instructions: str
+    data: str
+    after: str
+    conversation: Sequence[ChatMessage]
+
+
+def prompt_apart(
+    prompt: Sequence[dict[str, Any]], pictures: Mapping[str, Picture] = MappingProxyType({})
+) -> StoredPrompt:
+    """Return the parts of a stored prompt. Raises TrialRefusedError where there is none.
+
+    ``pictures``: those that its messages get again, by the ids of their messages.
+    """
+    if not prompt:
+        raise TrialRefusedError("trial_no_record")
+    if prompt[0].get("role") != SYSTEM:
+        raise TrialRefusedError("trial_unreadable")
+    text = str(prompt[0].get("content") or "")
+    conversation = [_message(entry, pictures) for entry in prompt[1:]]
+    found = fence_split(text)
+    if found is None:
+        return StoredPrompt(text.strip(), "", "", conversation)
+    return StoredPrompt(without_introduction(found.before), found.data, found.after, conversation)
+
+
+def recalled_apart(data: str, labels: Sequence[str]) -> tuple[str, list[str]]:
+    """Divide what stands in the fence: what isn't recalled, and each recalled text.
+
+    ``labels``: those of the recalled texts, in their order. Raises TrialRefusedError where the
+    texts can't be told apart.
+    """
+    starts = list(_RECALLED.finditer(data))
+    starts = starts[len(starts) - len(labels) :] if labels else []
+    if [start[1] for start in starts] != list(labels):
+        raise TrialRefusedError("trial_unreadable")
+    places = [start.start() for start in starts]
+    ends = [*places[1:], len(data)]
+    texts = [data[start:end].rstrip("\n") for start, end in zip(places, ends, strict=True)]
+    kept = data[: places[0]] if places else data
+    return kept.rstrip("\n"), texts
+
+
+def prompt_together(
+    stored: StoredPrompt, *, fence: str, instructions: str, lines: Sequence[str]
+) -> list[ChatMessage]:
+    """Return the messages for the model: these instructions, these lines in the fence."""
+    fenced = fenced_text(fence, [line for line in lines if line])
+    sections = [instructions.strip(), fenced, stored.after]
+    system = "\n\n".join(section for section in sections if section)
+    return [ChatMessage(SYSTEM, system), *stored.conversation]
+
+
+def with_day_of(instructions: str, stored: StoredPrompt) -> str:
+    """Return the instructions with the day and time that the stored ones name."""
+    then = _NOW.search(stored.instructions)
+    return _NOW.sub(lambda _found: then[0], instructions, count=1) if then else instructions
+
+
+def _message(entry: dict[str, Any], pictures: Mapping[str, Picture]) -> ChatMessage:
+    return ChatMessage(
+        role=str(entry.get("role", "")),
+        content=str(entry.get("content") or ""),
+        tool_calls=entry.get("tool_calls", ()),
+        tool_call_id=str(entry.get("tool_call_id", "")),
+        name=str(entry.get("name", "")),
+        pictures=[pictures[key] for key in entry.get("pictures", ()) if key in pictures],
+    )
+
+
+# The errors of trials.
+
+
+class TrialRefusedError(Exception):
+    """The trial can't be made; the error says why, by its code."""
+
+    def __init__(self, code: str, /, **params: object) -> None:
+        super().__init__(ErrorText(code, **params))
+
+
+class TrialBusyError(TrialRefusedError):
+    """Another trial of this answer is being made."""
+
+    def __init__(self) -> None:
+        super().__init__("trial_busy")

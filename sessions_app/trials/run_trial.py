@@ -37,15 +37,17 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.limits.facade import MeteredChatModel
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
-from sessions_app.models.roles import GODFATHER
+from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialPrompt, TrialState
 from sessions_app.recall.facade import CLIENT_NAME
-from sessions_app.trials.errors import TrialRefusedError
-from sessions_app.trials.given_texts import Given, role_now, texts_given
-from sessions_app.trials.prompt_parts import (
+from sessions_app.trials.given_texts import (
+    Given,
     StoredPrompt,
+    TrialRefusedError,
     prompt_apart,
     prompt_together,
+    role_now,
+    texts_given,
     with_day_of,
 )
 from sessions_app.turns.facade import (

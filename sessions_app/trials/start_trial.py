@@ -13,9 +13,12 @@ from django.db import transaction
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
-from sessions_app.trials.errors import TrialBusyError, TrialRefusedError
-from sessions_app.trials.given_texts import MAX_CHOSEN
-from sessions_app.trials.prompt_parts import prompt_apart
+from sessions_app.trials.given_texts import (
+    MAX_CHOSEN,
+    TrialBusyError,
+    TrialRefusedError,
+    prompt_apart,
+)
 
 # As many as can be read side by side; a further one takes the place of the oldest.
 MAX_TRIALS = 3

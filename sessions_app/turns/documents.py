@@ -9,8 +9,8 @@ from django.db import transaction
 from memories_app.documents.facade import document_file, document_receive, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.documents.base import DocumentError
-from memoryproject.foundation.integrations.whatsapp.media import MediaError
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError
+from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import (
     chats_keep,
@@ -20,8 +20,8 @@ from sessions_app.conversations.facade import (
     text_for,
 )
 from sessions_app.models import Turn
-from sessions_app.models.roles import GODFATHER
-from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.models.chats import GODFATHER
+from sessions_app.turns.pictures import fetched, media_of
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies
 

@@ -37,7 +37,7 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
 from sessions_app.models import Turn
-from sessions_app.models.roles import GODFATHER, reading_role
+from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.recall.facade import RecallResult
@@ -52,8 +52,8 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.draft import NEAREST, Draft
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
+from sessions_app.turns.reply_store import NEAREST, Draft
 from sessions_app.turns.send import recipient_of
 from sessions_app.turns.small_talk import is_offline
 from sessions_app.turns.turn_claims import TurnLease

@@ -37,15 +37,15 @@ from sessions_app.models.turn_states import (
     turns_move,
 )
 from sessions_app.models.turns import APOLOGY_FOR, DEFERRALS, QUOTES, TurnState
-from sessions_app.turns.draft import Draft
 from sessions_app.turns.reply_store import (
+    Draft,
     message_store,
     parts_of,
     parts_store,
     replay_store,
     session_locked,
 )
-from sessions_app.turns.system_drafts import apology
+from sessions_app.turns.small_talk import apology
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 

@@ -1,12 +1,10 @@
 """Functions of answering for pages and REST resources of other packages."""
 
 from sessions_app.turns.admin.near_misses import near_misses
-from sessions_app.turns.admin.part_pages import OutboundPartAdmin
 from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
 from sessions_app.turns.admin.replay import PromptLine, answer_of, prompt_lines, question_of
-from sessions_app.turns.admin.state_labels import turn_crumb
-from sessions_app.turns.admin.timing_bar import duration
-from sessions_app.turns.admin.turn_pages import TurnAdmin
+from sessions_app.turns.admin.state_labels import duration, turn_crumb
+from sessions_app.turns.admin.turn_pages import OutboundPartAdmin, TurnAdmin
 
 __all__ = [
     "OutboundPartAdmin",

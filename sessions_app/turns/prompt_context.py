@@ -21,8 +21,8 @@ from sessions_app.conversations.facade import (
     last_messages,
 )
 from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import Role
-from sessions_app.models.roles import CLIENT
 from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Material,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,6 @@ from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnRe
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.turns.draft import LISTED, Draft
 from sessions_app.turns.turn_claims import TurnLease
 
 
@@ -156,3 +156,42 @@ def replay_store(turn: Turn, draft: Draft) -> None:
         timings=draft.timings,
     )
     row_add(replay, may_exist=True)
+
+
+# An answer that is made but not stored yet, with its replay record.
+
+
+# The name in a turn's context.
+LISTED = "listed"
+# The name, in the record of what was recalled, of a text that is below the threshold.
+NEAREST = "nearest"
+
+
+@dataclass
+class Draft:
+    """An answer that is not stored yet.
+
+    ``is_system_text``: the text is one of ours (a confirmation, an apology, a list of what is
+    remembered), not a model's: it is not knowledge and never recalled. ``uses_memory``: it may
+    hold memories or messages that were stored when it was made. ``listed``: the entries of its
+    numbered list, each with its memory if it is one. ``is_apology``: there is no answer, and the
+    text says so; ``is_outside``: for a cause that has nothing to do with the message. The other
+    fields go into the turn as they are.
+    """
+
+    text: str
+    is_system_text: bool = False
+    uses_memory: bool = True
+    listed: Mapping[int, UUID | None] = field(default_factory=dict)
+    is_apology: bool = False
+    is_outside: bool = False
+    prompt: list[dict[str, Any]] = field(default_factory=list)
+    recalled: list[dict[str, Any]] = field(default_factory=list)
+    left_out: dict[str, Any] = field(default_factory=dict)
+    summary_id: UUID | None = None
+    model: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    timings: dict[str, int] = field(default_factory=dict)
+    error: str = ""
+    outcome: str = Outcome.ANSWERED

@@ -41,10 +41,10 @@ from sessions_app.limits.facade import (
     can_be_blocked,
 )
 from sessions_app.models import ChatAddress, OutboundPart, Turn
+from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.held_sends import postponed_error, too_late

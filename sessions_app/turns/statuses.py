@@ -22,8 +22,7 @@ from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import chat_find, chat_for_party, row_by_token, row_of
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
-from sessions_app.models.message_ids import has_token_of
-from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.messages import DeliveryStatus, has_token_of
 from sessions_app.turns.turn_claims import turn_update_state
 
 RANK = {

@@ -10,16 +10,16 @@ from pathlib import Path
 from uuid import UUID
 
 from memoryproject.foundation.integrations.context_limit import ContextLimit
-from memoryproject.foundation.integrations.documents.base import DocumentLimits, TextExtractor
+from memoryproject.foundation.integrations.documents.sniffing import DocumentLimits, TextExtractor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.speech.base import Transcriber
+from memoryproject.foundation.integrations.speech.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import UsageLimits
 from sessions_app.transcript_files.facade import Backups
-from sessions_app.turns.storage_notices import StorageNotices
+from sessions_app.turns.held_sends import StorageNotices
 
 # Without a model, the best text below the threshold is offered from this score on.
 NEAREST_SIMILARITY = 0.05

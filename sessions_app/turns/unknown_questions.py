@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -14,13 +16,14 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from numpy.typing import NDArray
 
+from memories_app.facts.facade import shape_of
 from memoryproject.foundation.integrations.embedders.base import Calibration
+from memoryproject.foundation.text.characters import fold
 from sessions_app.models import AnswerRating, MessageEmbedding, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.ratings import RatingReason
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer_review import is_seen, is_unknown
-from sessions_app.turns.questions import VARIANT, Question, QuestionGroup, folded_question
 
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
 NEWEST = 3_000
@@ -211,3 +214,59 @@ def _shared_words(questions: Sequence[Question]) -> Floats:
         shared[np.ix_(places, forms[word])] += weight
     shares = shared / whole[:, None]
     return np.minimum((shares + shares.T) / 2, 1)
+
+
+# Questions of people, and those of them that are about one topic.
+
+
+# How terms of the index begin that stand for forms of a word.
+VARIANT = "~"
+_PUNCTUATION = re.compile(r"\W+")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that somebody asked. ``terms``: those of its message; ``why``: see the caller."""
+
+    turn_id: int
+    chat_id: UUID
+    text: str
+    asked_at: datetime
+    why: str = ""
+    is_open: bool = True
+    terms: Sequence[str] = field(default=(), repr=False)
+    vector: Sequence[float] | None = field(default=None, repr=False)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that tell what it is about; none for small talk."""
+        return shape_of(self.text).words
+
+
+@dataclass(frozen=True)
+class QuestionGroup:
+    """Questions about one topic, the newest first. ``label``: the most central one."""
+
+    label: Question
+    questions: tuple[Question, ...]
+
+    @property
+    def people(self) -> int:
+        return len({question.chat_id for question in self.questions})
+
+    @property
+    def last(self) -> datetime:
+        return self.questions[0].asked_at
+
+    @property
+    def examples(self) -> list[Question]:
+        """Return one question of each wording, the newest first."""
+        by_key: dict[str, Question] = {}
+        for question in self.questions:
+            by_key.setdefault(folded_question(question.text), question)
+        return list(by_key.values())
+
+
+def folded_question(text: str) -> str:
+    """Return the text without differences that a reader ignores."""
+    return _PUNCTUATION.sub(" ", fold(text)).strip()

@@ -8,17 +8,17 @@ from pathlib import Path
 from django.db import transaction
 
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.integrations.documents.base import DocumentError
-from memoryproject.foundation.integrations.speech.base import (
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError
+from memoryproject.foundation.integrations.speech.openai_transcriber import (
     MAX_BYTES,
     Transcriber,
     Transcript,
     TranscriptionError,
 )
-from memoryproject.foundation.integrations.whatsapp.media import MediaError
+from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from sessions_app.conversations.facade import language_of, parse_command
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.turns.pictures import fetched, media_of
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 

@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_mark
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffAdmin
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     NewSecret,
@@ -32,8 +31,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.presentation.links import list_address
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
-from sessions_app.webhook_endpoints.endpoint_chats import hook_chats
-from sessions_app.webhook_endpoints.endpoint_form import EndpointForm
+from sessions_app.webhook_endpoints.endpoint_form import EndpointForm, hook_chats
 
 
 class TroubleFilter(admin.SimpleListFilter):

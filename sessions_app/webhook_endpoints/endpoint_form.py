@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.db import transaction
@@ -13,9 +15,10 @@ from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.outgoing_webhooks.endpoints import EndpointError, endpoint_check
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.rest_kit.tokens import TokenError
+from sessions_app.conversations.facade import check_chats, token_chats
 from sessions_app.models import Chat
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
-from sessions_app.webhook_endpoints.endpoint_chats import hook_chats, hook_chats_check
 
 
 class ChatsField(forms.CharField):
@@ -91,3 +94,24 @@ class EndpointForm(ConflictCheckedForm):
 def _names(endpoint: WebhookEndpoint) -> list[str]:
     chats = Chat.objects.filter(pk__in=endpoint.chat_ids or [])
     return sorted(chats.values_list("whatsapp_chat", flat=True))
+
+
+# The chats to which an endpoint is bound.
+
+
+def hook_chats(whatsapp_chats: Iterable[str]) -> list[UUID] | None:
+    """Return the ids of these chats; None if none is named.
+
+    New chats are created, as for tokens. Raises EndpointError.
+    """
+    names = list(whatsapp_chats)
+    hook_chats_check(names)
+    return token_chats(names) if names else None
+
+
+def hook_chats_check(whatsapp_chats: Iterable[str]) -> None:
+    """Check the names of chats. Raises EndpointError for an invalid one."""
+    try:
+        check_chats(whatsapp_chats)
+    except TokenError as error:
+        raise EndpointError(str(error), "chats") from error

@@ -14,7 +14,7 @@ from django_q.models import OrmQ
 
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.documents.base import DOCX, PDF
+from memoryproject.foundation.integrations.documents.sniffing import DOCX, PDF
 from sessions_app.models import Chat
 from sessions_app.tasks import read_document
 from tests.api.calling import JSON, Api, error_of, form_of

@@ -13,7 +13,7 @@ from django.test import override_settings
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
-from sessions_app.memories.api.streams import LinesParser
+from sessions_app.memories.api.transfer_api import LinesParser
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.rest_kit.waiting_calls import (
+from memoryproject.foundation.rest_kit.throttles import (
     MAX_WAITING_CALLS,
     PlacedIterator,
     TooManyWaiting,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.audit.canonical import (
+from memoryproject.foundation.audit.audit_logfile import (
     Fields,
     canonical,
     is_signed,

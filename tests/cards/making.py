@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from sessions_app.cards.make_cards import cards_make
-from sessions_app.conversations.card_requests import cards_sweep
+from sessions_app.conversations.session_lifecycle import cards_sweep
 
 
 def make_due() -> int:

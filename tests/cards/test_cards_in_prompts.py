@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from cards_app.rules.card import extract_card
-from cards_app.rules.lines import Line
 from cards_app.rules.prompt_text import render_card
+from cards_app.rules.session_data import Line
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire

@@ -26,8 +26,8 @@ from sessions_app.cards.make_cards import (
     card_make,
     cards_make,
 )
-from sessions_app.conversations.card_requests import cards_outdate, cards_sweep
 from sessions_app.conversations.message_store import NewMessage
+from sessions_app.conversations.session_lifecycle import cards_outdate, cards_sweep
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import CardWork, Chat, ChatSession, Message

@@ -11,7 +11,7 @@ from django.test import Client
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import AnswerResolved, OutboundPart, Turn, TurnReplay
-from sessions_app.turns.failure_causes import GroupResult, group_act
+from sessions_app.turns.answer_review import GroupResult, group_act
 from tests.dashboard.staff import staff_with
 from tests.shown import words_of
 from tests.world import CLIENT, World, new_world

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from memories_app.documents.document_files import IncomingFile
-from memories_app.documents.document_store import Received, document_receive
+from memories_app.documents.document_store import IncomingFile, Received, document_receive
 from memories_app.documents.read_document import document_store
 from memories_app.models import SourceDocument
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder

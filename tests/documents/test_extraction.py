@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.integrations.documents.sniffing import (
     DOCX,
     PDF,
     TEXT,
@@ -15,7 +16,6 @@ from memoryproject.foundation.integrations.documents.base import (
     ExtractedText,
     TextExtractor,
 )
-from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from tests.documents import files
 from tests.doubles.direct_extractor import DirectExtractor
 

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from memoryproject.foundation.integrations.documents import sandbox
-from memoryproject.foundation.integrations.documents.base import DocumentError, DocumentLimits
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError, DocumentLimits
 from tests.documents import files
 
 # Each file is read by a process of its own.

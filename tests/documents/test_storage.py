@@ -12,20 +12,24 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memories_app.documents.claims import DocumentBusyError
-from memories_app.documents.document_files import IncomingFile, document_file
-from memories_app.documents.document_store import document_forget
+from memories_app.documents.document_store import (
+    DocumentBusyError,
+    IncomingFile,
+    document_file,
+    document_forget,
+    documents_abandoned,
+    leftovers_remove,
+)
 from memories_app.documents.read_document import document_store
-from memories_app.documents.sweep import documents_abandoned, leftovers_remove
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.move_scope import memories_move
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.documents.base import DocumentError, ExtractedText
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError, ExtractedText
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.leases import this_process
-from sessions_app.models.roles import CLIENT, GODFATHER
+from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.recall.facade import Viewer, recall
 from tests.documents import files
 from tests.documents.conftest import Receive, Store

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.speech.base import TranscriptionError
+from memoryproject.foundation.integrations.speech.openai_transcriber import TranscriptionError
+from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.models import Turn
 from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.turn_dependencies import FileDependencies

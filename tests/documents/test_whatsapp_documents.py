@@ -13,9 +13,9 @@ import pytest
 
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.documents.base import DocumentLimits, ExtractedText
+from memoryproject.foundation.integrations.documents.sniffing import DocumentLimits, ExtractedText
+from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Turn
 from sessions_app.turns.queue import chat_answer

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.child import read_document
+from memoryproject.foundation.integrations.documents.sniffing import (
     DocumentError,
     DocumentLimits,
     ExtractedText,
 )
-from memoryproject.foundation.integrations.documents.child import read_document
 
 
 class DirectExtractor:

@@ -10,8 +10,11 @@ import re
 import threading
 from collections.abc import Sequence
 
-from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
-from memoryproject.foundation.integrations.embedders.unit_vector import unit_vector
+from memoryproject.foundation.integrations.embedders.base import (
+    Calibration,
+    EmbedderError,
+    unit_vector,
+)
 
 WORD = re.compile(r"\w+")
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memoryproject.foundation.integrations.retry import do_nothing
-from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
+from memoryproject.foundation.integrations.speech.openai_transcriber import (
+    Transcript,
+    TranscriptionError,
+)
 
 
 class ScriptedTranscriber:

@@ -22,12 +22,11 @@ from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.retrying import DELAYS, RetryingEmbedder
+from memoryproject.foundation.integrations.embedders.openai_embedder import DELAYS, RetryingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.backup.restore_checks import RestoreError, check_empty
 from sessions_app.embedding.choice import embedder
-from sessions_app.embedding.exclusive import LOCK
-from sessions_app.embedding.maintenance import embeddings_tend
+from sessions_app.embedding.maintenance import LOCK, embeddings_tend
 from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.embedding.reembed import FEW, Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding

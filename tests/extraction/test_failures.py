@@ -11,10 +11,10 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
+from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModelError
-from memoryproject.foundation.integrations.overflow import Overflow
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.extraction.extraction_claims import (
     MAX_ATTEMPTS,

@@ -13,7 +13,7 @@ from django.db import connection
 from pgvector import Vector
 
 from memories_app.models import MemoryEmbedding
-from memoryproject.foundation.embedded_postgres.binaries import postgres_program
+from memoryproject.foundation.embedded_postgres.places import postgres_program
 from sessions_app.models import MessageEmbedding
 
 PG_DUMP = postgres_program("pg_dump")

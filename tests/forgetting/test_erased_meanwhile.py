@@ -20,7 +20,7 @@ from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.authentication import Caller
 from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import messages_embed

@@ -12,10 +12,14 @@ from django.test import override_settings
 from django.utils import translation
 from pypdf import PdfReader
 
-from sessions_app.backup.tables import all_tables
-from sessions_app.forgetting.receipts.document import receipt_document, run_document, times_of
+from sessions_app.backup.restore_checks import all_tables
+from sessions_app.forgetting.receipts.document import (
+    as_text,
+    receipt_document,
+    run_document,
+    times_of,
+)
 from sessions_app.forgetting.receipts.pdf import as_pdf
-from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.forgetting.receipts.receipt_labels import WORDS, swept_words, table_words
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
 

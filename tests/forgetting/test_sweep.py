@@ -13,7 +13,7 @@ from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
 from memories_app.store.change import memory_update
-from memories_app.store.delete import is_forgotten
+from memories_app.store.retract import is_forgotten
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest

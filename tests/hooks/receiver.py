@@ -15,8 +15,7 @@ from standardwebhooks import Webhook
 
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
-from memoryproject.foundation.integrations.hooks.base import Poster
-from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.integrations.hooks.http import HttpPoster, Poster
 from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
 from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create

@@ -19,8 +19,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.hooks.base import PostError
-from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.integrations.hooks.http import HttpPoster, PostError
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,

@@ -15,9 +15,12 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
-from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_rotate
+from memoryproject.foundation.outgoing_webhooks.endpoints import (
+    endpoint_rotate,
+    secret_new,
+    signature,
+)
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.signing import secret_new, signature
 from tests.hooks.receiver import Clock, Receiver, dependencies, send_all
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.limits.usage_limits import UsageLimits
+from sessions_app.limits.intake import UsageLimits
 from tests.sessions.conftest import desk
 from tests.world import World
 

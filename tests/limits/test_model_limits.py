@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest, Completi
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.limits.answer_limits import MeteredChatModel
-from sessions_app.limits.usage_limits import LimitReachedError, UsageLimits
+from sessions_app.limits.intake import LimitReachedError, UsageLimits
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, Message, SummarizationMetadata, Turn, UsageDay
 from tests.limits.conftest import Limiting

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.extraction.extract import Extractor, chat_learn
-from sessions_app.limits.usage_limits import MAX_LENGTH, UsageLimits, folded, word_for
+from sessions_app.limits.intake import MAX_LENGTH, UsageLimits, folded, word_for
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, ExtractionWork, InboundDelivery, Message
 from tests.limits.conftest import Limiting

@@ -15,12 +15,11 @@ from memoryproject.foundation.integrations.loopback.graph import GraphServer, gr
 from memoryproject.foundation.integrations.loopback.green import GreenServer
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
 from memoryproject.foundation.integrations.network.addresses import AddressRules
-from memoryproject.foundation.integrations.whatsapp.base import Recipient
+from memoryproject.foundation.integrations.whatsapp.base import MediaError, Recipient
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.downloading import Source, download
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
-from memoryproject.foundation.integrations.whatsapp.media import MediaError
 
 CONTENT = b"%PDF-1.7 " + b"x" * 5000
 CHAT = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")

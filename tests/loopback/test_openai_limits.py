@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.context_limit import SharedContextLimit
+from memoryproject.foundation.integrations.context_limit import (
+    MAX_WORDS_LENGTH,
+    Overflow,
+    SharedContextLimit,
+    read_overflow,
+)
 from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
-from memoryproject.foundation.integrations.overflow import MAX_WORDS_LENGTH, Overflow, read_overflow
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import Behaviour, fails, raw, says
 from tests.loopback.openai_server import OpenAIServer

@@ -8,8 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from memoryproject.foundation.integrations.speech.base import TranscriptionError
-from memoryproject.foundation.integrations.speech.openai_transcriber import OpenAITranscriber
+from memoryproject.foundation.integrations.speech.openai_transcriber import (
+    OpenAITranscriber,
+    TranscriptionError,
+)
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import (
     Behaviour,

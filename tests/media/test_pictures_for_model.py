@@ -19,8 +19,8 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
+from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.dependencies import build_media_dependencies, media_request
 from sessions_app.media.facade import media_drop, media_fetch

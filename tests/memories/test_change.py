@@ -25,9 +25,9 @@ from memories_app.store.change import (
     memory_set_visibility,
     memory_update,
 )
-from memories_app.store.delete import memories_delete
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.move_scope import memories_move
+from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

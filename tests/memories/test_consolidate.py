@@ -7,11 +7,11 @@ import uuid
 import pytest
 
 from memories_app.errors import MemoryNotFoundError, MemoryStateError, MemoryValidationError
-from memories_app.facts.similarity import shape_of
+from memories_app.facts.text_diff import shape_of
 from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.review.decide_proposals import proposal_accept, proposal_dismiss
-from memories_app.store.delete import memories_delete
+from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder

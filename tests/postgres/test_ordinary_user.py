@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.binaries import postgres_program
+from memoryproject.foundation.embedded_postgres.places import postgres_program
 from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 from tests.postgres.conftest import end_server
 from tests.postgres.support import run_python

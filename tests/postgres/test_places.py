@@ -8,8 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, postgres_program
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import (
+    POSTGRES_MAJOR,
+    places_for,
+    postgres_program,
+)
 from tests.postgres.support import run_python
 
 SOCKET = ".s.PGSQL.5432"

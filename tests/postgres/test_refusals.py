@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.binaries import postgres_program
+from memoryproject.foundation.embedded_postgres.places import postgres_program
 from memoryproject.foundation.embedded_postgres.system_accounts import nobody_account
 from tests.postgres.support import connect, run_python
 

@@ -13,14 +13,12 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from memories_app.documents.document_files import IncomingFile
-from memories_app.documents.document_store import document_receive
+from memories_app.documents.document_store import IncomingFile, document_receive
 from memories_app.documents.read_document import document_store
 from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, SourceDocument
-from memories_app.store.change import memory_expire_at
+from memories_app.store.change import memory_expire_at, memory_supersede
 from memories_app.store.remember import memory_remember
-from memories_app.store.supersede import memory_supersede
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel

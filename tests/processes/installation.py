@@ -26,15 +26,16 @@ from memoryproject.foundation.embedded_postgres.processes import (
     stop_postmaster,
 )
 from memoryproject.foundation.embedded_postgres.server import FileLock
-from memoryproject.front_door import FrontDoor, socket_folder
 from memoryproject.programs import (
     WEB_PROCESSES,
     WEB_THREADS,
     WEBHOOK_PROCESSES,
     WEBHOOK_THREADS,
+    FrontDoor,
     Program,
     all_programs,
     gunicorn_options,
+    socket_folder,
 )
 from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY, CommandServer, Ended

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.front_door import FrontDoor, socket_folder
+from memoryproject.programs import FrontDoor, socket_folder
 from tests.processes.hashing_server import DROPPED, DROPPED_ONCE, REFUSED, hashing_server
 from tests.processes.installation import free_port
 from tests.processes.waiting import wait_until

@@ -17,8 +17,9 @@ from memoryproject.foundation.integrations.loopback.recordings import (
     CONVERSATIONS,
     PROVIDERS,
     conversation,
+    restamp_cloud,
+    restamp_green,
 )
-from memoryproject.foundation.integrations.loopback.restamp import restamp_cloud, restamp_green
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,

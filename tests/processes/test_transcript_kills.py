@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.parse_transcript import write
+from sessions_app.transcript_files.transcript_folder import batch_name
 from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.archive import ArchiveAccess, ArchiveReader, Manifest
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.manifest import ArchiveAccess, Manifest
-from sessions_app.backup.tables import all_tables
+from sessions_app.backup.restore_checks import all_tables
 from sessions_app.management.commands.restore import backup_restore
 from tests.recovery.contents import everything, fill, rows, wipe
 from tests.world import World

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.import_plan import ImportReport
 from sessions_app.legacy_import.files.session_folder import LegacyFolder
 from sessions_app.legacy_import.import_folder import FolderImport
 from tests.doubles.hashing_embedder import HashingEmbedder

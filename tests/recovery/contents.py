@@ -15,7 +15,7 @@ from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.backup.tables import Table, all_tables
+from sessions_app.backup.restore_checks import Table, all_tables
 from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.models import AssistantProfile, InboundDelivery, Message
 from tests.world import CLIENT, GODFATHER, World

@@ -21,11 +21,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryproject import __version__
+from sessions_app.backup.archive import Manifest
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.manifest import Manifest
-from sessions_app.backup.restore_checks import RestoreError
-from sessions_app.backup.tables import all_tables
+from sessions_app.backup.restore_checks import RestoreError, all_tables
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.management.commands.restore import backup_restore
 from sessions_app.models import Chat, Message, Turn

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from sessions_app.backup.archive import ArchiveError
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore_checks import RestoreError
 from tests.recovery.archives import restore, tampered, verify
 from tests.recovery.contents import everything

@@ -17,8 +17,8 @@ from django.test import Client
 
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.events import Media
+from sessions_app.backup.archive import ArchiveError
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore_checks import RestoreError
 from sessions_app.management.commands.restore import backup_restore
 from sessions_app.media.dependencies import build_media_dependencies, media_request

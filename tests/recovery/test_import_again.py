@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.conversations.session_lifecycle import session_start
 from sessions_app.models import ChatSession, Message, MessageEmbedding, Turn
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import (

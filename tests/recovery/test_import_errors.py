@@ -10,7 +10,7 @@ import pytest
 
 from sessions_app.legacy_import.files.session_folder import MAX_BYTES
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import CLIENT, NOW, OTHER_CLIENT, OldFolder, message, new_id
 

@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.legacy_import.files.errors import LegacyError
-from sessions_app.legacy_import.files.gather import FoundMessage
-from sessions_app.legacy_import.files.ids import message_uuid, session_uuid
-from sessions_app.legacy_import.files.numbering import numbered
+from sessions_app.legacy_import.files.gather import FoundMessage, numbered
 from sessions_app.legacy_import.files.parse_sessions import (
     MAX_DEPTH,
     MAX_ORDER,
@@ -27,6 +24,7 @@ from sessions_app.legacy_import.files.parse_sessions import (
     parse_message,
     parse_session,
 )
+from sessions_app.legacy_import.files.session_folder import LegacyError, message_uuid, session_uuid
 from tests.recovery.old_files import CLIENT, NOW, message
 
 LATEST = NOW + timedelta(days=1)

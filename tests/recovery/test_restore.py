@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
-from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.archive import ArchiveReader, Member
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.manifest import Member
 from sessions_app.backup.restore_checks import RestoreError
 from sessions_app.management.commands.restore import backup_restore
 from tests.processes.waiting import wait_until

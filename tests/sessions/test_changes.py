@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from sessions_app.models import InboundDelivery, Message, Turn
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 PERSON = Party(phone="15550100123")

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 
 from sessions_app.conversations.conversation_message import MAX_MESSAGES, ConversationMessage
-from sessions_app.conversations.errors import (
+from sessions_app.conversations.message_store import (
     ChatMemoryError,
     ConversationNotFoundError,
     DataValidationError,
@@ -22,7 +22,7 @@ from sessions_app.conversations.errors import (
 from sessions_app.conversations.session_lifecycle import session_end
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)

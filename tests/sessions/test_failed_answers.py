@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.limits.usage_limits import UsageLimits
+from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import Turn
 from sessions_app.models.turns import APOLOGY_FOR
 from tests.world import CLIENT, GODFATHER, World, message_from, remember

@@ -6,7 +6,7 @@ import pytest
 
 from sessions_app.conversations.history_queries import history_until
 from sessions_app.models import ChatSession, Message, Turn
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from sessions_app.conversations.timeline import Place
-from sessions_app.inbox.errors import ReviewError
 from sessions_app.inbox.labels import bookmark_set, chats_assign
 from sessions_app.inbox.move_markers import (
+    ReviewError,
     chat_look,
     chats_mark_read,
     chats_mark_unread,

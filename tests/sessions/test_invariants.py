@@ -22,7 +22,7 @@ from sessions_app.legacy_import.files.session_folder import LegacyFolder
 from sessions_app.legacy_import.import_folder import FolderImport
 from sessions_app.management.commands.session_rebuild import session_rebuild
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from sessions_app.summaries.summarizer import Summarizer
 from tests.fuzz.damage import FACTOR
 from tests.recovery.old_files import OldFolder, message

@@ -18,9 +18,8 @@ from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts.conditions import current_conditions
 from sessions_app.inbound.synchronous_chat import talk
-from sessions_app.inbox.attention import attention_count
-from sessions_app.limits.intake import access_of
-from sessions_app.limits.usage_limits import UsageLimits
+from sessions_app.inbox.snooze import attention_count
+from sessions_app.limits.intake import UsageLimits, access_of
 from sessions_app.models import Turn, UsageDay
 from sessions_app.turns.open_questions import MAX_AT_ONCE, MAX_DEFERRALS, questions_resume
 from sessions_app.turns.pauses import chat_pause, chat_resume

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from memoryproject.foundation.integrations.context_limit import SharedContextLimit
+from memoryproject.foundation.integrations.context_limit import Overflow, SharedContextLimit
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.overflow import Overflow
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import AssistantProfile, Turn
 from sessions_app.turns.prompt_history import CUT_MARK

@@ -18,10 +18,9 @@ from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from sessions_app.conversations import redact_derived
 from sessions_app.conversations.redact_derived import GONE, REDACT, WORK_LENGTH, chat_redact
 from sessions_app.inbound.message_changes import MAX_HISTORY_LENGTH, MAX_VERSIONS
-from sessions_app.limits.intake import CHANGES_PER_HOUR
-from sessions_app.limits.usage_limits import UsageLimits
+from sessions_app.limits.intake import CHANGES_PER_HOUR, UsageLimits
 from sessions_app.models import ChatAccess, InboundDelivery, Message, TurnReplay
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from sessions_app.sweeps import leased_kinds
 from tests.sessions.test_changes import about, edit, react, revoke, stored, whole_database
 from tests.world import CLIENT, GODFATHER, World, message_from

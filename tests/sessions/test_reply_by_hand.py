@@ -16,14 +16,13 @@ from sessions_app.conversations.reply_window import last_heard, window_closes
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.takeover.own_number import OwnNumber
-from sessions_app.takeover.reply_errors import (
+from sessions_app.takeover.attachment import (
     EmptyReplyError,
     KeyUsedError,
     TooLongError,
     WindowClosedError,
 )
-from sessions_app.takeover.staff_reply import MAX_LENGTH
+from sessions_app.takeover.staff_reply import MAX_LENGTH, OwnNumber
 from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.sessions.desk import DAY, Desk
 from tests.threads import in_threads

@@ -6,8 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.inbox.errors import ReviewError
-from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label, chats_unlabel
+from sessions_app.inbox.labels import (
+    bookmark_set,
+    chats_assign,
+    chats_label,
+    chats_unlabel,
+)
+from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.inbox.notes import note_delete, note_edit, note_write
 from sessions_app.models import Bookmark, Label, Note
 from tests.sessions.reviewing import STAFF, actions, names, row_of

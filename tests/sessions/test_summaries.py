@@ -7,13 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.overflow import Overflow
 from sessions_app.models import ChatSession, Message, SummaryWork, Turn
-from sessions_app.models.roles import Limits
-from sessions_app.summaries.skills import SKILLS
-from sessions_app.summaries.summarizer import Summarizer
+from sessions_app.models.chats import Limits
+from sessions_app.summaries.summarizer import SKILLS, Summarizer
 from tests.doubles.own_context_limit import OwnContextLimit
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from

@@ -14,8 +14,7 @@ from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Message, SummaryWork, Turn
-from sessions_app.models.roles import Limits
-from sessions_app.summaries.chunks import chunk_next
+from sessions_app.models.chats import Limits
 from sessions_app.summaries.summarizer import Made, Summarizer
 from sessions_app.summaries.summary_claims import (
     excerpts_waiting,
@@ -23,7 +22,7 @@ from sessions_app.summaries.summary_claims import (
     summary_claim,
     summary_request,
 )
-from sessions_app.summaries.summary_store import summary_store
+from sessions_app.summaries.summary_store import chunk_next, summary_store
 from sessions_app.sweeps import leased_kinds
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, World, message_from

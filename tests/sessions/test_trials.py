@@ -21,7 +21,6 @@ from sessions_app.conversations.redact_derived import text_redact
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import AnswerTrial, ForgetReceipt, Message, Turn, TurnReplay, UsageDay
 from sessions_app.sweeps import leased_kinds
-from sessions_app.trials.errors import TrialBusyError, TrialRefusedError
 from sessions_app.trials.facade import (
     MAX_TRIALS,
     TrialWanted,
@@ -29,6 +28,7 @@ from sessions_app.trials.facade import (
     trial_start,
     trials_abandoned,
 )
+from sessions_app.trials.given_texts import TrialBusyError, TrialRefusedError
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world, remember
 
 pytestmark = pytest.mark.django_db

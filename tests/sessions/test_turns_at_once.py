@@ -10,8 +10,7 @@ from django.db import transaction
 
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, Message, Turn
-from sessions_app.turns.draft import Draft
-from sessions_app.turns.reply_store import reply_store
+from sessions_app.turns.reply_store import Draft, reply_store
 from sessions_app.turns.send import reply_send
 from sessions_app.turns.turn_claims import TurnLease, turn_claim
 from tests.threads import begin_blocked, in_threads

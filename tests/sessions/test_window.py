@@ -22,7 +22,7 @@ from sessions_app.conversations.message_store import (
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.models.roles import Limits
+from sessions_app.models.chats import Limits
 from tests.plans import CapturedWithValues, rows_read
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)

@@ -25,8 +25,8 @@ from memoryproject.foundation.errors.stored_errors import (
     error_text,
     error_to_column,
     named_error_text,
+    translate_error,
 )
-from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.forgetting.probe import KINDS
 from sessions_app.forgetting.receipts.receipt_labels import row_kind
 from sessions_app.models import Turn

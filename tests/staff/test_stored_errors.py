@@ -26,9 +26,8 @@ from memoryproject.environment import Environment
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
 from memoryproject.foundation.audit.verify import report as audit_report
-from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.errors.translate_error import translate_error
-from memoryproject.foundation.integrations.documents.base import REASONS
+from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
+from memoryproject.foundation.integrations.documents.sniffing import REASONS
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken

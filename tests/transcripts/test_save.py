@@ -14,15 +14,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.conversations.errors import ConversationNotFoundError
+from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.backups import MANIFEST
-from sessions_app.transcript_files.batch_names import batch_name
-from sessions_app.transcript_files.errors import FolderError, RefusedError
-from sessions_app.transcript_files.transcript_folder import BatchFolder
-from sessions_app.transcripts.target import DEFAULT_CHAT, Target
+from sessions_app.transcript_files.problems import FolderError, RefusedError
+from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
+from sessions_app.transcripts.transcript_serializers import DEFAULT_CHAT, Target
 from tests.transcripts.conftest import Batches, said, stored
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 

@@ -12,8 +12,7 @@ from memoryproject.foundation.integrations.embedders.calibrations import WORDLLA
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
-from sessions_app.turns.questions import Question
-from sessions_app.turns.unknown_questions import questions_group
+from sessions_app.turns.unknown_questions import Question, questions_group
 
 PARKING = ("Do you have parking near the shop?", "Is there parking?", "where can I park my car")
 GLUTEN = ("Do you have gluten free bread?", "is the bread without gluten")

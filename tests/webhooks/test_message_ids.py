@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.models.message_ids import has_token_of
+from sessions_app.models.messages import has_token_of
 from tests.sessions.test_changes import whole_database
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 

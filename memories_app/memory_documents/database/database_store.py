@@ -25,6 +25,7 @@ from memories_app.memory_document_format.facade import (
 from memories_app.memory_documents.database.document_rows import (
     BY_NAME,
     categories_lock,
+    documents_remove_older,
     envelope_of,
     event_of,
     found_of,
@@ -37,7 +38,6 @@ from memories_app.memory_documents.database.document_rows import (
     row_update,
     rows_in,
 )
-from memories_app.memory_documents.database.remove import documents_remove_older
 from memories_app.memory_documents.store_protocol import (
     ANOTHER_TEXT,
     CONFLICT,

@@ -42,7 +42,7 @@ from memories_app.memory_documents.store_protocol import (
 )
 from memories_app.memory_documents.tree import tree_files
 from memories_app.memory_documents.tree.folders import LOCK_SECONDS, Folders
-from memories_app.memory_documents.tree.read_tree import kept_if_there, kept_or_broken, kept_read
+from memories_app.memory_documents.tree.tree_files import kept_if_there, kept_or_broken, kept_read
 from memoryproject.foundation.process.narrowing import present
 
 

@@ -34,10 +34,8 @@ from memories_app.review.resolve import (
     memories_merge,
 )
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
-from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.audit.audit_events import Actor, staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
 WAITING_AT_ONCE = 20

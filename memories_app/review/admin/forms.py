@@ -24,11 +24,9 @@ from memories_app.errors import (
 from memories_app.facts.facade import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
 from memories_app.store.facade import memory_patch, memory_remember
-from memoryproject.foundation.admin_kit.form_stamps import digest_of
-from memoryproject.foundation.admin_kit.stamped_form import StampedForm
+from memoryproject.foundation.admin_kit.stamped_form import StampedForm, digest_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
 

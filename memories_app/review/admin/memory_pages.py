@@ -50,8 +50,8 @@ from memories_app.review.admin.state_labels import (
     type_label,
 )
 from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_short
-from memoryproject.foundation.admin_kit.period_filter import period_filter
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.admin_kit.periods import period_filter
+from memoryproject.foundation.audit.audit_events import staff_actor
 
 SAID = {
     "duplicate": gettext_lazy("This was known already: it counts as one more mention."),

@@ -24,8 +24,7 @@ from memories_app.review.admin.actions import MemoryActions, made_visible, pinne
 from memories_app.review.admin.memory_history import memory_address
 from memories_app.review.admin.state_labels import VISIBILITIES, mark
 from memories_app.store.facade import memory_patch, memory_pin
-from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import Actor, staff_actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.uuids import uuid_or_none
 

@@ -43,11 +43,9 @@ from memories_app.review.decide_proposals import (
     proposal_reverse,
 )
 from memoryproject.foundation.admin_kit.display import shown_short
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import Actor, staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
 

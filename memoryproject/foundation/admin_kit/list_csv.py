@@ -5,20 +5,19 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.admin.utils import label_for_field, lookup_field
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import ForeignKey
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
-from memoryproject.foundation.admin_kit.downloads import as_download
 from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 
 # In an address: the list as a file instead of a page.
@@ -81,3 +80,15 @@ def plain_value(value: Any) -> Any:
     if value is None or isinstance(value, (int, float)):
         return value
     return str(value)
+
+
+# Responses that the browser saves as a file.
+
+Answer = TypeVar("Answer", bound=HttpResponseBase)
+
+
+def as_download(answer: Answer, file: str) -> Answer:
+    """Have the browser save the response under this name, and keep no other copy of it."""
+    answer["Content-Disposition"] = f'attachment; filename="{file}"'
+    answer["Cache-Control"] = "no-store"
+    return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -172,3 +172,33 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]
     extra = 0
+
+
+# A base class of admin pages for records that services write and staff only read.
+
+
+class ReadOnlyAdmin(StaffAdmin):
+    """Doesn't allow adding, changing or deleting.
+
+    An edit would separate a record from the data derived from it.
+
+    ``find_rows``: returns the rows of a list that a search finds. Without it Django searches.
+    """
+
+    find_rows: ClassVar[Callable[..., QuerySet[Any]] | None] = None
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if self.find_rows is None:
+            return super().get_search_results(request, queryset, search_term)
+        return self.find_rows(queryset, search_term), False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -18,10 +18,9 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from memoryproject.foundation.admin_kit.display import shown_json, shown_state
-from memoryproject.foundation.admin_kit.downloads import as_download
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import audit_record, pseudonyms_of
-from memoryproject.foundation.audit.export import FORMATS, line_shown
+from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import audit_record, pseudonyms_of, staff_actor
 from memoryproject.foundation.audit.filters import (
     ACTOR_KINDS,
     ActionFilter,
@@ -30,9 +29,13 @@ from memoryproject.foundation.audit.filters import (
     ObjectTypeFilter,
     PeriodFilter,
 )
-from memoryproject.foundation.audit.findings import shown_findings, shown_result
+from memoryproject.foundation.audit.findings import (
+    FORMATS,
+    line_shown,
+    shown_findings,
+    shown_result,
+)
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.wiring import audit_key
 from memoryproject.foundation.audit.words import action_shown, object_shown

@@ -10,8 +10,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.http import HttpRequest
 
-from memoryproject.foundation.audit.canonical import sign
+from memoryproject.foundation.admin_kit.list_csv import PARAMETER
+from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.process.lanes import SCHEDULES, enqueue
@@ -247,3 +249,60 @@ def _mark_taken() -> bool:
             "INSERT INTO audit_auditsealjob (id, asked_at) VALUES (1, now()) ON CONFLICT DO NOTHING"
         )
         return int(cursor.rowcount) == 1
+
+
+# Audit events for changes that staff make in the admin.
+
+
+def staff_actor(request: HttpRequest) -> Actor:
+    """Return the logged-in staff member as an actor."""
+    return Actor("staff", request.user.get_username())
+
+
+def staff_edit_record(
+    request: HttpRequest,
+    *,
+    action: str,
+    object_type: str,
+    object_id: object,
+    fields: Sequence[str],
+    chat_id: UUID | None = None,
+) -> None:
+    """Record that a saved form changed these fields. Records nothing if it changed none."""
+    if not fields:
+        return
+    audit_record(
+        action=action,
+        actor=staff_actor(request),
+        object_type=object_type,
+        object_id=object_id,
+        details={"fields": sorted(fields)},
+        chat_id=chat_id,
+    )
+
+
+def list_export_record(request: HttpRequest, name: str, rows: int) -> None:
+    """Record that staff took a list as a file. ``name``: the list's model."""
+    audit_record(
+        action="export",
+        actor=staff_actor(request),
+        object_type="list",
+        details={"list": name, "rows": rows, "filters": sorted({*request.GET} - {PARAMETER})},
+    )
+
+
+# Read what staff did with one person's data, for the page of that person.
+
+
+# Of a chat with very many events only the newest are looked through.
+MAX_LOOKED_THROUGH = 2_000
+
+
+def staff_events_of(*, chat_id: UUID, most: int) -> list[AuditEvent]:
+    """Return the newest reads and changes by staff that concern a chat."""
+    names = pseudonyms_of(key=audit_key(), chat_id=chat_id)
+    if not names:
+        return []
+    newest = AuditEvent.objects.filter(chat__in=names).order_by("-id").values("pk")
+    events = AuditEvent.objects.filter(pk__in=newest[:MAX_LOOKED_THROUGH], actor_kind="staff")
+    return list(events.order_by("-id")[:most])

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db import Error, connection
 
-from memoryproject.foundation.audit.canonical import is_signed, sign, utc_text
+from memoryproject.foundation.audit.audit_logfile import is_signed, sign, utc_text
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
 from memoryproject.foundation.errors.stored_errors import ErrorText
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.audit.canonical import sign
+from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.wiring import audit_key
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.audit_logfile import AuditLogFile
-from memoryproject.foundation.audit.canonical import line_of
+from memoryproject.foundation.audit.audit_logfile import AuditLogFile, line_of
 from memoryproject.foundation.audit.chain import ChainError, chain_lock
-from memoryproject.foundation.audit.rows import sealed_rows
+from memoryproject.foundation.audit.pruning import sealed_rows
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,13 @@ from pathlib import Path
 
 from django.db import IntegrityError, connection, transaction
 
-from memoryproject.foundation.audit.audit_logfile import AuditLogFile
-from memoryproject.foundation.audit.canonical import Fields, line_head, line_of, seal_of
+from memoryproject.foundation.audit.audit_logfile import (
+    AuditLogFile,
+    Fields,
+    line_head,
+    line_of,
+    seal_of,
+)
 from memoryproject.foundation.audit.chain import (
     ChainError,
     Place,
@@ -18,7 +23,7 @@ from memoryproject.foundation.audit.chain import (
     head_move,
 )
 from memoryproject.foundation.audit.models import AuditSealJob
-from memoryproject.foundation.audit.rows import unsealed_fields, waiting
+from memoryproject.foundation.audit.pruning import unsealed_fields, waiting
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, audit_record
-from memoryproject.foundation.audit.canonical import sign
+from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.models import AuditSetting
 
 # An advisory lock number that nothing else uses.

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead, AuditVerification
-from memoryproject.foundation.audit.rows import waiting
+from memoryproject.foundation.audit.pruning import waiting
 from memoryproject.foundation.audit.verify.report import AuditReport
 from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.process.lanes import enqueue

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from memoryproject.foundation.embedded_postgres.errors import EmbeddedPostgresError
 from memoryproject.foundation.embedded_postgres.places import PORT, Places
+from memoryproject.foundation.embedded_postgres.serverlog import EmbeddedPostgresError
 
 _POLL_SECONDS = 0.02
 _ORPHANS_LEAVE_SECONDS = 5

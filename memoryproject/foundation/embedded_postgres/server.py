@@ -26,30 +26,33 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 
-from memoryproject.foundation.embedded_postgres.binaries import postgres_program
 from memoryproject.foundation.embedded_postgres.cluster import (
     ROLE,
     ensure_cluster,
-    server_environment,
-)
-from memoryproject.foundation.embedded_postgres.errors import (
-    OWN_SERVER,
-    EmbeddedPostgresError,
-    explained,
-)
-from memoryproject.foundation.embedded_postgres.folders import (
     make_server_file,
     make_server_folder,
     prepare_folders,
+    server_environment,
 )
-from memoryproject.foundation.embedded_postgres.places import PORT, Places, places_for
+from memoryproject.foundation.embedded_postgres.places import (
+    PORT,
+    Places,
+    places_for,
+    postgres_program,
+)
 from memoryproject.foundation.embedded_postgres.processes import (
     clear_dead_server,
     is_alive,
     postmaster_of,
     stop_postmaster,
 )
-from memoryproject.foundation.embedded_postgres.serverlog import log_tail, trim_log
+from memoryproject.foundation.embedded_postgres.serverlog import (
+    OWN_SERVER,
+    EmbeddedPostgresError,
+    explained,
+    log_tail,
+    trim_log,
+)
 from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 
 # Create the database inside the server, with the vector extension, when it is missing.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-from memoryproject.foundation.embedded_postgres.errors import explained
 
 _MAX_SIZE = 5_000_000
 _KEPT = 200_000
@@ -39,3 +39,26 @@ def log_tail(path: Path, *, since: int = 0) -> str:
         return f"  (unreadable: {error.strerror})"
     lines = text.splitlines()[-_QUOTED_LINES:]
     return "\n".join(f"  {line}" for line in lines) or "  (it says nothing)"
+
+
+# The error of the embedded server. Its text is for the person who runs the server.
+
+
+class EmbeddedPostgresError(Exception):
+    """The embedded PostgreSQL can't be used. The text states the cause, place and remedy."""
+
+
+OWN_SERVER = "or set DATABASE_URL to a PostgreSQL server of your own"
+
+
+@contextmanager
+def explained(action: str) -> Iterator[None]:
+    """Turn an OSError of the block into an EmbeddedPostgresError: "Can't <action>: <reason>"."""
+    try:
+        yield
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        raise EmbeddedPostgresError(
+            f"Can't {action}: {error.strerror or error}{place}. Make the place writable for the "
+            f"user that runs this, with free space, or choose another DATA_DIR, {OWN_SERVER}."
+        ) from error

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memoryproject.foundation.embedded_postgres.errors import EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.serverlog import EmbeddedPostgresError
 
 ROOT = 0
 UNPRIVILEGED_USER = "nobody"

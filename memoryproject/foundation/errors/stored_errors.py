@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django import template
 from django.db import models
+from django.utils.translation import gettext
 
 from memoryproject.foundation.errors.catalogue import CATALOGUE
 from memoryproject.foundation.text.storable import storable
@@ -136,3 +138,20 @@ def _with_errors(value: Any) -> Any:
     if value.keys() == {"code", "params"}:
         return error_from_column(json.dumps(value, ensure_ascii=False))
     return {name: _with_errors(each) for name, each in value.items()}
+
+
+# Translate stored errors: ``{{ text|translate_error }}`` in templates.
+
+register = template.Library()
+
+
+@register.filter
+def translate_error(text: str) -> str:
+    """Return the text in the active language; a text without a code is returned unchanged."""
+    if not isinstance(text, ErrorText):
+        return text
+    params = {
+        name: translate_error(value) if isinstance(value, str) else value
+        for name, value in text.params.items()
+    }
+    return gettext(CATALOGUE[text.code]) % params

@@ -16,10 +16,9 @@ from memoryproject.foundation.integrations.context_limit import ContextLimit, Sh
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.retry import do_nothing
-from memoryproject.foundation.integrations.speech.base import Transcriber
-from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.foundation.integrations.speech.openai_transcriber import Transcriber
+from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
-from memoryproject.foundation.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.foundation.integrations.whatsapp.posting import trusted
 from memoryproject.foundation.outside_services.models import ServiceName

@@ -16,7 +16,7 @@ import httpx2
 import openai
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.overflow import read_overflow
+from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.retry import AttemptFailed, parse_retry_after
 from memoryproject.foundation.outside_services.deadline import time_left
 from memoryproject.foundation.outside_services.guards import (

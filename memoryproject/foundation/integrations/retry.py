@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.overflow import Overflow
+from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.outside_services.deadline import time_left
 
 DELAYS = (1.0, 2.0, 4.0)

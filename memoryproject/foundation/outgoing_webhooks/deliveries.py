@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
@@ -20,7 +21,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_wake
+from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 
 BATCH = 5_000
 
@@ -95,3 +96,43 @@ def chat_deliveries_erase(*, chat_id: UUID) -> int:
 def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
     """Move deliveries when two chats are merged as one person: see endpoints_move."""
     return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
+
+
+# Queue jobs that send due deliveries.
+
+logger = logging.getLogger(__name__)
+
+# A job that was queued longer ago than this was lost.
+JOB_IS_LOST_AFTER = timedelta(seconds=60)
+
+
+def endpoints_wake(*, endpoint_ids: Iterable[int]) -> int:
+    """Queue a job for each endpoint that has none waiting; return the number of queued jobs.
+
+    Call it outside of a transaction.
+    """
+    return sum(endpoint_wake(key) for key in endpoint_ids)
+
+
+def endpoint_wake(endpoint_id: int) -> bool:
+    """Queue a job that sends the endpoint's deliveries, unless one waits; return whether queued."""
+    now = timezone.now()
+    unasked = Q(asked_at__isnull=True) | Q(asked_at__lte=now - JOB_IS_LOST_AFTER)
+    if not WebhookEndpoint.objects.filter(unasked, pk=endpoint_id).update(asked_at=now):
+        return False
+    results = deliveries_due.send_robust(sender=WebhookEndpoint, endpoint_id=endpoint_id)
+    for receiver, result in results:
+        if isinstance(result, Exception):
+            # The sweep finds it.
+            logger.error("%r failed for endpoint %s.", receiver, endpoint_id, exc_info=result)
+    return True
+
+
+def endpoints_abandoned(now: datetime) -> list[int]:
+    """Return the endpoints with due deliveries and no worker."""
+    due = WebhookDelivery.objects.filter(
+        endpoint=OuterRef("pk"), state=DeliveryState.PENDING, due_at__lte=now
+    )
+    ready = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
+    found = WebhookEndpoint.objects.filter(Exists(due), ready, enabled=True).order_by("asked_at")
+    return [endpoint.pk for endpoint in found.abandoned(now)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import logging
-from collections.abc import Collection, Sequence
+import secrets
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,8 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
@@ -23,7 +26,6 @@ from memoryproject.foundation.integrations.network.addresses import (
 )
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.signing import secret_new
 
 logger = logging.getLogger(__name__)
 
@@ -293,3 +295,26 @@ def _record(action: str, endpoint: WebhookEndpoint, actor: Actor, **details: Any
             **details,
         },
     )
+
+
+# Secrets and signatures, as Standard Webhooks defines them.
+
+
+# People and scanners for leaked secrets recognise a secret by this prefix.
+MARK = "whsec_"
+BYTES = 32
+
+
+def secret_new() -> str:
+    return MARK + base64.b64encode(secrets.token_bytes(BYTES)).decode()
+
+
+def signature(*, keys: Iterable[str], message_id: str, timestamp: int, body: bytes) -> str:
+    """Return the header ``webhook-signature``: one signature for each secret."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return " ".join(f"v1,{_mac(key, signed)}" for key in keys)
+
+
+def _mac(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(MARK))
+    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

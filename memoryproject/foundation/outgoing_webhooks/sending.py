@@ -19,16 +19,18 @@ from django.db.models import F
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.hooks.base import Poster, PostError
+from memoryproject.foundation.integrations.hooks.http import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable
+from memoryproject.foundation.outgoing_webhooks.deliveries import (
+    endpoints_abandoned,
+    endpoints_wake,
+)
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable, signature
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.outgoing_webhooks.signing import signature
-from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandoned, endpoints_wake
 from memoryproject.foundation.text.iso_times import iso_utc
 
 logger = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from memoryproject.foundation.outgoing_webhooks.deliveries import endpoints_wake
 from memoryproject.foundation.outgoing_webhooks.kinds import ERASURES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_wake
 
 BATCH = 5_000
 # Names of changed parts. They are joined where an object changes twice in one block.

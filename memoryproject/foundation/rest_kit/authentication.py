@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
+from django.db.models import Q
 from django.utils import timezone
 from rest_framework.authentication import (
     BaseAuthentication,
     SessionAuthentication,
     get_authorization_header,
 )
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from memoryproject.foundation.rest_kit.callers import Caller, caller_of_staff, caller_of_token
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.rest_kit.models import ApiToken
+from memoryproject.foundation.rest_kit.scopes import ANY, READ, STAFF_PERMISSIONS
 from memoryproject.foundation.rest_kit.tokens import token_find, token_used
 
 # Of RFC 6750, and the older one that Django REST framework uses.
@@ -70,3 +78,121 @@ class StaffAuthentication(SessionAuthentication):
             return None
         self.enforce_csrf(request)
         return user, caller_of_staff(user)
+
+
+# The caller of a request, and the chats that the caller may access.
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A token or a staff member.
+
+    ``key`` identifies the caller in tables. ``chat_ids``: the chats that a token is bound to; None:
+    the caller may access all chats. ``expires_at``: when a token ends, if it does.
+    """
+
+    key: str
+    actor: Actor
+    scopes: frozenset[str]
+    chat_ids: frozenset[UUID] | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def is_authenticated(self) -> bool:
+        return True
+
+    @property
+    def is_staff(self) -> bool:
+        return self.actor.kind == "staff"
+
+    @property
+    def is_bound(self) -> bool:
+        return self.chat_ids is not None
+
+    def may_see(self, chat_id: UUID | None) -> bool:
+        """Return whether the caller may access this chat; None is for unbound callers only."""
+        return self.chat_ids is None or chat_id in self.chat_ids
+
+    def reach(self, field: str = "chat_id") -> Q:
+        """Return the condition on rows that the chat in ``field`` is one the caller may access."""
+        return Q() if self.chat_ids is None else Q(**{f"{field}__in": self.chat_ids})
+
+
+def caller_of_token(token: ApiToken) -> Caller:
+    return Caller(
+        key=f"token:{token.pk}",
+        actor=Actor("api", token.name),
+        scopes=frozenset(token.scopes),
+        chat_ids=None if token.chat_ids is None else frozenset(token.chat_ids),
+        expires_at=token.expires_at,
+    )
+
+
+def caller_of_staff(user: Any) -> Caller:
+    """Return the caller for a staff user. A superuser has every scope."""
+    scopes = {scope for scope, names in STAFF_PERMISSIONS.items() if user.has_perms(names)}
+    return Caller(
+        key=f"staff:{user.pk}",
+        actor=Actor("staff", user.get_username()),
+        scopes=frozenset(scopes),
+    )
+
+
+def caller_of(request: Request) -> Caller | None:
+    """Return the caller of this request, or None if nobody is authenticated."""
+    found = request.auth
+    return found if isinstance(found, Caller) else None
+
+
+# Check the caller's scopes, and refuse everything that no scope allows.
+
+
+class HasScope(BasePermission):
+    """The view's ``scopes`` name one scope for each method; a method without one is refused."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        caller = caller_of(request)
+        if caller is None:
+            return False
+        method = str(request.method)
+        if method == "OPTIONS" or method not in view.allowed_methods:
+            return True  # answered with the allowed methods, or with 405
+        method = "GET" if method == "HEAD" else method
+        scope = getattr(view, "scopes", {}).get(method)
+        who = _lacking(caller)
+        if caller.is_staff and method in view.staff_rights:
+            lacking = [
+                name for name in view.staff_rights[method] if not request.user.has_perm(name)
+            ]
+            if lacking:
+                raise PermissionDenied(f"{who} the permission {', '.join(lacking)}.")
+        elif scope != ANY and (scope is None or scope not in caller.scopes):
+            raise PermissionDenied(f"{who} the scope {scope or 'for this'}.")
+        if caller.is_bound and not view.bound_tokens:
+            raise PermissionDenied("The token is bound to chats, and this concerns all of them.")
+        return True
+
+
+def require_scopes(caller: Caller, needed: Iterable[str], why: str) -> None:
+    """Refuse a call whose content needs more scopes than its address and method.
+
+    ``why``: a clause that says what needs them. Raises PermissionDenied.
+    """
+    missing = [scope for scope in needed if scope not in caller.scopes]
+    if missing:
+        noun = "scope" if len(missing) == 1 else "scopes"
+        raise PermissionDenied(f"{_lacking(caller)} the {noun} {' and '.join(missing)}: {why}")
+
+
+def require_reading(caller: Caller) -> None:
+    """Refuse a token that may write but not read, where the answer shows what others stored.
+
+    Call it for an object that is within reach: whether it exists is no secret of its content.
+    Staff's rights are those of the admin. Raises PermissionDenied.
+    """
+    if not caller.is_staff:
+        require_scopes(caller, [READ], "the answer holds what is stored.")
+
+
+def _lacking(caller: Caller) -> str:
+    return "Your account lacks" if caller.is_staff else "The token lacks"

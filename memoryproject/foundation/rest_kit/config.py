@@ -9,12 +9,12 @@ REST_FRAMEWORK: dict[str, Any] = {
         "memoryproject.foundation.rest_kit.authentication.TokenAuthentication",
         "memoryproject.foundation.rest_kit.authentication.StaffAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["memoryproject.foundation.rest_kit.permissions.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["memoryproject.foundation.rest_kit.authentication.HasScope"],
     "DEFAULT_THROTTLE_CLASSES": ["memoryproject.foundation.rest_kit.throttles.CallThrottle"],
     "DEFAULT_PARSER_CLASSES": ["memoryproject.foundation.rest_kit.bodies.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["memoryproject.foundation.rest_kit.renderers.Json"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": (
-        "memoryproject.foundation.rest_kit.negotiation.Negotiation"
+        "memoryproject.foundation.rest_kit.renderers.Negotiation"
     ),
     "DEFAULT_PAGINATION_CLASS": None,
     "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.metadata.Forms",

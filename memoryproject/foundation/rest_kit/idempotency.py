@@ -24,10 +24,10 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.narrowing import present
-from memoryproject.foundation.rest_kit.callers import caller_of
+from memoryproject.foundation.rest_kit.authentication import caller_of
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, refuse
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
-from memoryproject.foundation.rest_kit.waiting_calls import waiting_calls
+from memoryproject.foundation.rest_kit.throttles import waiting_calls
 
 logger = logging.getLogger(__name__)
 

@@ -2,8 +2,7 @@
 
 from django.urls import path, re_path
 
-from memoryproject.foundation.rest_kit.nowhere import nowhere
-from memoryproject.foundation.rest_kit.schema_views import schema, schema_page
+from memoryproject.foundation.rest_kit.schema_views import nowhere, schema, schema_page
 
 schema_urlpatterns = [
     path("schema/", schema, name="api-schema"),

@@ -9,13 +9,14 @@ from functools import lru_cache
 
 from memoryproject.foundation.text import hebrew_words
 from memoryproject.foundation.text.hebrew import bare_forms
-from memoryproject.foundation.text.stems import other_stems, stem
 from memoryproject.foundation.text.tokenizer import (
     MAX_TERM,
     MAX_TEXT,
     Kind,
     Token,
     kind_of,
+    other_stems,
+    stem,
     tokenize,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -11,7 +12,6 @@ from functools import lru_cache
 from memoryproject.foundation.text import english_words, hebrew_words, other_words
 from memoryproject.foundation.text.characters import fold, readable
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.stems import stem
 
 
 class Kind(Enum):
@@ -247,3 +247,46 @@ def _camel_parts(word: str) -> tuple[str, ...]:
         return ()
     parts = [fold(part) for part in _CAMEL.findall(word) if len(part) > 2]
     return tuple(parts) if len(parts) > 1 else ()
+
+
+# Stems of words by Snowball, in the languages of their script: a word doesn't say its language.
+
+
+# Of each script the languages in which a word is stemmed. The first stem of a Latin word is
+# English.
+LANGUAGES = {
+    "latin": ("spanish", "portuguese", "french", "german", "italian"),
+    "other": ("russian", "arabic"),
+}
+# A shorter word has no ending that could be cut off.
+MIN_LENGTH = 4
+
+# A stemmer keeps the current word in its state, so threads can't share one.
+_stemmers = threading.local()
+
+# Words that Snowball would merge although people distinguish them.
+_EXCEPTIONS = {"accountant": "accountant", "accountants": "accountant"}
+
+
+def stem(word: str) -> str:
+    """Return the English stem of a folded word: "invoices" and "invoice" are one."""
+    return _EXCEPTIONS.get(word) or _stem("english", word)
+
+
+def other_stems(word: str, script: str, known: str) -> tuple[str, ...]:
+    """Return the stems in the other languages of the script, without ``known``."""
+    if len(word) < MIN_LENGTH:
+        return ()
+    found = (_stem(language, word) for language in LANGUAGES.get(script, ()))
+    return tuple(dict.fromkeys(each for each in found if each and each != known))
+
+
+@lru_cache(maxsize=100_000)
+def _stem(language: str, word: str) -> str:
+    stemmer = getattr(_stemmers, language, None)
+    if stemmer is None:
+        import snowballstemmer  # noqa: PLC0415 slow to import
+
+        stemmer = snowballstemmer.stemmer(language)
+        setattr(_stemmers, language, stemmer)
+    return str(stemmer.stemWord(word))

@@ -9,7 +9,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from memoryproject.staff_site.accounts.login_locks import FailedLoginAdmin
+from memoryproject.staff_site.accounts.lockout import FailedLoginAdmin
 from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
 from memoryproject.staff_site.models import FailedLogin
 

@@ -18,6 +18,7 @@ from axes.helpers import get_client_ip_address, get_client_username
 from axes.models import AccessAttempt
 from axes.signals import user_locked_out
 from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_login_failed
 from django.db import transaction
@@ -26,10 +27,16 @@ from django.db.models.signals import pre_save
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from unfold.views import ChangeList
 
-from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.audit.logins import typed_name_mark
 from memoryproject.foundation.audit.wiring import audit_key
+from memoryproject.staff_site.models import FailedLogin
 
 V6_PREFIX = 64
 
@@ -208,3 +215,62 @@ def _record(action: str, actor: Actor, mark: str) -> None:
         object_type="user" if user else "typed name",
         object_id=user.pk if user else mark,
     )
+
+
+# The list of failed logins that count for a lock, and the action that lifts a lock.
+
+
+class FailedLoginList(ChangeList):  # type: ignore[misc]
+    """Adds the user's name to each row: one query for all rows, not one for each."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        names, locked = names_by_mark(), pairs_locked(timezone.now())
+        for row in self.result_list:
+            row.shown_name = names.get(row.username or "", "")
+            row.is_locked = (row.username, row.ip_address) in locked
+
+
+class FailedLoginAdmin(ReadOnlyAdmin):
+    list_display = (
+        "attempt_time",
+        "shown_name",
+        "ip_address",
+        "failures_since_start",
+        "shown_lock",
+    )
+    fields = ("attempt_time", "shown_name", "ip_address", "user_agent", "failures_since_start")
+    actions = ("unlock",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[FailedLogin]:
+        recent = attempts_that_count(timezone.now()).values("pk")
+        return FailedLogin.objects.filter(pk__in=recent).order_by("-attempt_time")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[FailedLoginList]:
+        return FailedLoginList
+
+    def has_unlock_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("dashboard.delete_failedlogin")
+
+    @admin.action(description=gettext_lazy("Lift the lock"), permissions=["unlock"])
+    def unlock(self, request: HttpRequest, queryset: QuerySet[FailedLogin]) -> None:
+        freed = login_unlock(attempts=queryset, actor=staff_actor(request))
+        text = ngettext(
+            "%(count)d name can be tried again.", "%(count)d names can be tried again.", freed
+        )
+        self.message_user(request, text % {"count": freed}, messages.SUCCESS)
+
+    @admin.display(description=gettext_lazy("name"))
+    def shown_name(self, row: Any) -> str:
+        """Return the name if an account has it.
+
+        Other texts are hidden: people type passwords there.
+        """
+        if not hasattr(row, "shown_name"):
+            row.shown_name = names_by_mark().get(row.username or "", "")
+        return row.shown_name or _("a name that nobody has")
+
+    @admin.display(description=gettext_lazy("state"))
+    def shown_lock(self, row: Any) -> str:
+        locked = _("locked")
+        return shown_state(locked if row.is_locked else _("not locked"), bad=[locked])

@@ -20,8 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.forms import AdminOwnPasswordChangeForm
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.staff_site.accounts.forms import CodeForm, PasswordForm, ProofForm
 from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
 from memoryproject.staff_site.accounts.login import (

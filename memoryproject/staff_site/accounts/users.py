@@ -23,8 +23,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.staff_site.accounts.groups import GROUPS, group_shown
 from memoryproject.staff_site.accounts.permission_list import PermissionList
 from memoryproject.staff_site.accounts.rights import (

@@ -15,13 +15,12 @@ from memories_app.review.facade import MAX_COUNTED, proposed_count
 from memoryproject.foundation.admin_kit.periods import TODAY
 from memoryproject.staff_site.dashboard import figure_links
 from memoryproject.staff_site.dashboard.figure_links import Places
-from memoryproject.staff_site.dashboard.figures import Figures
-from memoryproject.staff_site.dashboard.number_format import (
+from memoryproject.staff_site.dashboard.figures import (
+    Figures,
     count_shown,
     mean_shown,
     seconds_shown,
 )
-from memoryproject.staff_site.dashboard.tiles import Note, Tile
 from memoryproject.staff_site.models import Quarter
 from sessions_app.turns.facade import to_review_ids
 
@@ -153,3 +152,30 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         yield Tile(
             "answers_review", _("Answers to review"), count_shown(count), address, notes, tone
         )
+
+
+# A figure of the dashboard, and what stands under it.
+
+
+@dataclass(frozen=True)
+class Note:
+    """A text under a figure, with a link to the list that it refers to."""
+
+    text: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure. ``tone``: good, warn, bad, or empty.
+
+    ``is_restless``: it changes by itself at any moment, whatever people and staff do.
+    """
+
+    key: str
+    title: str
+    value: str
+    address: str = ""
+    notes: Sequence[Note] = ()
+    tone: str = ""
+    is_restless: bool = False

@@ -15,20 +15,21 @@ from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.periods import TODAY, period_named, span_key
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.prices import ModelTokens
-from memoryproject.staff_site.alerts.rounds import alerts_open
+from memoryproject.staff_site.alerts.channels import alerts_open
 from memoryproject.staff_site.dashboard import figure_links, health
-from memoryproject.staff_site.dashboard.answer_tiles import answer_tiles, review_tiles
+from memoryproject.staff_site.dashboard.answer_tiles import Note, Tile, answer_tiles, review_tiles
 from memoryproject.staff_site.dashboard.figure_links import Places
-from memoryproject.staff_site.dashboard.figures import Figures, PeriodFigures, figures_of
-from memoryproject.staff_site.dashboard.number_format import (
+from memoryproject.staff_site.dashboard.figures import (
+    Figures,
+    PeriodFigures,
     count_shown,
+    figures_of,
     seconds_shown,
     since_shown,
     slot_shown,
 )
-from memoryproject.staff_site.dashboard.tiles import Note, Tile
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.facade import clients_day

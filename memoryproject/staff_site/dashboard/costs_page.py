@@ -23,10 +23,8 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, period_named
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.staff_site.dashboard.figures import figures_of
-from memoryproject.staff_site.dashboard.number_format import count_shown
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.staff_site.dashboard.figures import count_shown, figures_of
 from sessions_app.limits.facade import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
 
-from memoryproject.foundation.admin_kit.period_filter import PARAMETER
+from memoryproject.foundation.admin_kit.periods import PARAMETER
 from sessions_app.models.turns import WAITING_STATES
 
 MESSAGES = "sessions_app_message"

@@ -28,7 +28,7 @@ from memoryproject import __version__
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from memoryproject.foundation.process.storage import free_bytes
-from memoryproject.staff_site.alerts.rounds import alerts_open
+from memoryproject.staff_site.alerts.channels import alerts_open
 from memoryproject.staff_site.broker import BrokerGoneError, queue_depth
 from memoryproject.staff_site.readiness import Part, parts
 from sessions_app.embedding.facade import texts_waiting

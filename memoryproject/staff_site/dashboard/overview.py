@@ -18,8 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.periods import DAYS, TODAY
+from memoryproject.staff_site.dashboard.answer_tiles import Tile
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
-from memoryproject.staff_site.dashboard.tiles import Tile
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:

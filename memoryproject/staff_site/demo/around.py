@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.utils import timezone
+from django_q.conf import Conf
 from django_q.models import Schedule, Task
 
 from memories_app.facts.facade import NewMemory
@@ -21,6 +24,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from memoryproject.foundation.process.brokers import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from memoryproject.staff_site.demo.demo_people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
 from memoryproject.staff_site.demo.story import Story
@@ -194,3 +198,24 @@ def _jobs(story: Story) -> None:
         id=f"{99:032x}", name="vectors", func="sessions_app.tasks.embed_session", args=("",),
         kwargs={}, result=TRACE, started=at, stopped=at, success=False, attempt_count=3,
     )  # fmt: skip
+
+
+# A queue that takes jobs and keeps none.
+
+
+class NoQueue(PatientBroker):
+    """A broker of django-q2 for programs whose jobs nobody is to do."""
+
+    def enqueue(self, task: str) -> str:
+        return ""
+
+
+@contextmanager
+def without_jobs() -> Iterator[None]:
+    """While the block runs, this process puts no job into a queue. Sweeps find the work later."""
+    chosen = Conf.BROKER_CLASS
+    Conf.BROKER_CLASS = f"{NoQueue.__module__}.{NoQueue.__qualname__}"
+    try:
+        yield
+    finally:
+        Conf.BROKER_CLASS = chosen

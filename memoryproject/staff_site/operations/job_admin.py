@@ -13,9 +13,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django_q.models import Failure, OrmQ, Schedule, Success, Task
 
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.staff_site.operations.job_words import fault_of, kind_of
-from memoryproject.staff_site.operations.operations_page import RIGHT
+from memoryproject.staff_site.operations.provider_page import RIGHT
 
 
 class JobAdmin(ReadOnlyAdmin):

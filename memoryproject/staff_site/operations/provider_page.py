@@ -7,21 +7,24 @@ message of ours.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from django import forms
+from django.contrib import admin
 from django.core import signing
 from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.staff_site.operations.operations_page import operations_page
 from memoryproject.staff_site.operations.provider_test import (
     Result,
     credentials_check,
@@ -141,3 +144,42 @@ def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
         object_id=provider,
     )
     return message_send(provider, data["number"]) if sends else credentials_check(provider)
+
+
+# Shared by the operations pages: the permission check and the page frame.
+
+RIGHT = "dashboard.operate_server"
+
+View = Callable[..., HttpResponseBase]
+
+
+def operators_only(view: View) -> View:
+    """Return the view with a 403 for staff without the operations permission."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.has_perm(RIGHT):
+            raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def operations_page(
+    request: HttpRequest,
+    name: str,
+    *,
+    title: str,
+    context: Mapping[str, Any],
+    status: int = 200,
+) -> TemplateResponse:
+    """Return the page of a tab, from its template in templates/admin/operations/."""
+    shown = {
+        **admin.site.each_context(request),
+        "title": title,
+        "tab": name,
+        **context,
+    }
+    page = TemplateResponse(request, f"admin/operations/{name}.html", shown, status=status)
+    page["Cache-Control"] = "no-store"
+    return page

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,

@@ -15,8 +15,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.integrations.configured import configured_context_limit
 from memoryproject.foundation.integrations.context_limit import KEPT_FOR
 from memoryproject.staff_site.operations.setting_meanings import (

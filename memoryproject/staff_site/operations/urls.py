@@ -9,8 +9,7 @@ from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
 from memoryproject.staff_site.operations import views
-from memoryproject.staff_site.operations.operations_page import operators_only
-from memoryproject.staff_site.operations.provider_page import provider_page
+from memoryproject.staff_site.operations.provider_page import operators_only, provider_page
 
 PAGES: tuple[tuple[str, Callable[..., Any], str], ...] = (
     ("", views.overview_page, "operations"),

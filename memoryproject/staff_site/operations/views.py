@@ -15,11 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 from django_q.models import Failure
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.staff_site.alerts.rounds import alerts_open
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.staff_site.alerts.channels import alerts_open
 from memoryproject.staff_site.broker import BrokerGoneError
 from memoryproject.staff_site.operations import dead_turns
-from memoryproject.staff_site.operations.operations_page import operations_page
+from memoryproject.staff_site.operations.provider_page import operations_page
 from memoryproject.staff_site.operations.provider_test import providers_there
 from memoryproject.staff_site.operations.queue import (
     failed_job,

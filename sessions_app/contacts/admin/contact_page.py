@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_safe
+from django.utils import timezone, translation
+from django.views.decorators.http import require_GET, require_safe
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.person_events import staff_events_of
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor, staff_events_of
 from memoryproject.foundation.audit.words import action_shown
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.admin.list_page import SEE
-from sessions_app.contacts.contact_blocks import (
+from sessions_app.contacts.readable_export import (
     addresses_of,
     cards_of,
     documents_of,
     labels_of,
     memories_of,
     notes_of,
+    readable_export,
     receipts_of_person,
     sessions_of,
 )
@@ -134,3 +136,36 @@ def _record(request: HttpRequest, chat: Chat) -> None:
         details={"page": "contact"},
         chat_id=chat.pk,
     )
+
+
+# Serve the readable export of a person: a page of its own, to print or to save as PDF.
+
+TEMPLATES = "admin/contacts/export"
+
+
+@require_GET
+def export_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> StreamingHttpResponse:
+    """Return everything kept about the person as a page in their language."""
+    if not request.user.has_perms((SEE, *EXPORT)):
+        raise PermissionDenied
+    chat = chat_or_404(chat_id)
+    return StreamingHttpResponse(_pieces(request, chat), headers={"Cache-Control": "no-store"})
+
+
+def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
+    # Pages aren't in all the languages that people write in.
+    is_known = chat.language in dict(settings.LANGUAGES)
+    language = chat.language if is_known else translation.get_language()
+    zone, made = timezone.get_current_timezone(), timezone.now()
+    parts = readable_export(chat=chat, actor=staff_actor(request))
+
+    def rendered() -> str | None:
+        # The middleware that sets these has finished when this runs, and other pages are made
+        # between two parts.
+        with translation.override(language), timezone.override(zone):
+            part = next(parts, None)
+            if part is None:
+                return None
+            return render_to_string(f"{TEMPLATES}/{part.name}.html", {**part.values, "made": made})
+
+    return iter(rendered, None)

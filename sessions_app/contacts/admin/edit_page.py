@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
-from memoryproject.foundation.audit.staff import staff_edit_record
+from memoryproject.foundation.audit.audit_events import staff_edit_record
 from sessions_app.contacts.admin.contact_page import REVIEW, contact_name
 from sessions_app.contacts.admin.list_page import SEE
 from sessions_app.models import Chat

@@ -15,9 +15,14 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.audit.staff import list_export_record
-from sessions_app.contacts.contact_list import contact_pages, contact_rows, contacts_found
-from sessions_app.contacts.contacts_csv import contact_lines, contact_titles
+from memoryproject.foundation.audit.audit_events import list_export_record
+from sessions_app.contacts.contact_list import (
+    contact_lines,
+    contact_pages,
+    contact_rows,
+    contact_titles,
+    contacts_found,
+)
 from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor
 from sessions_app.contacts.admin.contact_page import MERGE, contact_name
 from sessions_app.contacts.contact_list import alike_contacts, contact_rows, contacts_found
 from sessions_app.contacts.merge_rows import compared, warnings_of

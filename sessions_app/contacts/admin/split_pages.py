@@ -16,12 +16,11 @@ from django.views.decorators.http import require_http_methods
 
 from memories_app.models import MemoryStatus
 from memories_app.search.facade import memories_for_staff
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.admin.contact_page import MERGE, contact_name
 from sessions_app.contacts.admin.merge_pages import contact_to_merge
-from sessions_app.contacts.contact_blocks import addresses_of
+from sessions_app.contacts.readable_export import addresses_of
 from sessions_app.merging.facade import (
     MergeError,
     SeenChangedError,

@@ -19,9 +19,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import shown_state
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.live import is_live
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_admin import StaffTabularInline
-from memoryproject.foundation.audit.staff import staff_edit_record
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffTabularInline
+from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversation_views.admin.conversation_page import conversation_page
 from sessions_app.conversation_views.viewers import viewer_seen

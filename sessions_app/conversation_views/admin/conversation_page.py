@@ -25,8 +25,7 @@ from django.utils.translation import gettext as _
 
 from cards_app.models import MemoryCard
 from memories_app.search.facade import memories_for_staff
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversation_views.admin.message_view import bubbles_of

@@ -20,8 +20,8 @@ from memoryproject.foundation.admin_kit.display import (
     shown_mark,
     shown_text,
 )
-from memoryproject.foundation.admin_kit.period_filter import period_filter
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.periods import period_filter
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.media.presentation import media_page
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.timezone import localdate
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.media.presentation import ShownMedia, shown_media_of
 from sessions_app.models import (
     Bookmark,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_link, shown_mark
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.cards.presentation import MakeCards, card_link
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import ChatSession, SummaryWork

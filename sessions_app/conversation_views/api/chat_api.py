@@ -22,8 +22,7 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.presentation import examples
-from sessions_app.presentation.filters import ChatFilters
-from sessions_app.presentation.lookup import WHATSAPP_CHAT_SCHEMA, chat_within
+from sessions_app.presentation.filters import WHATSAPP_CHAT_SCHEMA, ChatFilters, chat_within
 from sessions_app.presentation.serializers import ChatSerializer, ReceiptSerializer
 
 NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)

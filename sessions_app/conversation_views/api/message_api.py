@@ -41,8 +41,7 @@ from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
-from sessions_app.presentation.filters import MessageFilters
-from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.filters import MessageFilters, session_within
 from sessions_app.presentation.message_forms import stored_form
 from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
 from sessions_app.presentation.serializers import (

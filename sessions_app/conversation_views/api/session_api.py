@@ -18,7 +18,7 @@ from memoryproject.foundation.rest_kit.answers import (
     NOT_MODIFIED,
     conflicting,
 )
-from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -46,8 +46,7 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import ChatAddress, ChatSession
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
-from sessions_app.presentation.filters import SessionFilters
-from sessions_app.presentation.lookup import check_chat, session_within
+from sessions_app.presentation.filters import SessionFilters, check_chat, session_within
 from sessions_app.presentation.refusals import memory_disabled
 from sessions_app.presentation.serializers import (
     NewSessionSerializer,

@@ -15,7 +15,7 @@ from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.models import SummarizationMetadata
 from sessions_app.presentation import examples
-from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.filters import session_within
 
 # Serialize which messages a summary covers.
 

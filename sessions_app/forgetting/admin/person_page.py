@@ -12,9 +12,9 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from memoryproject.foundation.admin_kit.downloads import as_download
-from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
+from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.audit.audit_events import staff_actor
+from sessions_app.forgetting.admin.search_page import READ, forget_required, run_address
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import ForgetRun, ForgottenKind

@@ -18,15 +18,13 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import shown_link, shown_table
-from memoryproject.foundation.admin_kit.downloads import as_download
-from memoryproject.foundation.admin_kit.period_filter import period_filter
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.periods import period_filter
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.forgetting.admin.forget_links import FORGET, run_address
-from sessions_app.forgetting.receipt_search import receipts_found
-from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
-from sessions_app.forgetting.receipts.plain_text import as_text
+from sessions_app.forgetting.admin.search_page import FORGET, run_address
+from sessions_app.forgetting.receipts.document import Document, as_text, receipt_document, times_of
 from sessions_app.forgetting.receipts.receipt_labels import (
     actor_short,
     actor_words,
@@ -36,6 +34,7 @@ from sessions_app.forgetting.receipts.receipt_labels import (
     probe_words,
     swept_words,
 )
+from sessions_app.forgetting.write_receipt import receipts_found
 from sessions_app.models import ForgetReceipt
 from sessions_app.presentation.chat_page import chat_name_query
 from sessions_app.presentation.links import contact_address

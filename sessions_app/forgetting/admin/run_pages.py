@@ -27,28 +27,28 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from memoryproject.foundation.admin_kit.display import shown_state
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.streamed_page import late_page
-from memoryproject.foundation.audit.audit_events import Event, audit_record_many
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
 from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
-from sessions_app.forgetting.admin.forget_links import (
-    FORGET,
-    forget_required,
-    may_read,
-    run_address,
-)
 from sessions_app.forgetting.admin.forms import ConfirmForm
 from sessions_app.forgetting.admin.person_page import export_page, person_page
 from sessions_app.forgetting.admin.receipt_pages import pdf_answer, text_answer
-from sessions_app.forgetting.admin.search_page import choose_page, search_page
+from sessions_app.forgetting.admin.search_page import (
+    FORGET,
+    choose_page,
+    forget_required,
+    may_read,
+    run_address,
+    search_page,
+)
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.preview import preview_make
 from sessions_app.forgetting.receipts.document import run_document
 from sessions_app.forgetting.receipts.receipt_labels import swept_words
 from sessions_app.forgetting.runs import chats_of, run_confirm
 from sessions_app.models import ForgetRun
-from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
+from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
 TEMPLATE = "admin/sessions_app/forgetrun/run.html"
 DRAFT = "admin/sessions_app/forgetrun/draft.html"

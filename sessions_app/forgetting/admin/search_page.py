@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memories_app.models import Memory, SourceDocument
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.time_limit import TooSlowError
 from sessions_app.embedding.facade import embedder
-from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
 from sessions_app.forgetting.admin.forms import SearchForm
 from sessions_app.forgetting.find_matches import (
     MEMORY,
@@ -29,7 +32,7 @@ from sessions_app.forgetting.find_matches import (
     matches_find,
 )
 from sessions_app.forgetting.runs import MAX_ITEMS, Chosen, TooManyError, run_draft
-from sessions_app.models import Chat, ForgetRun
+from sessions_app.models import Chat, ChatSession, ForgetRun, ForgottenKind, Message
 
 TEMPLATE = "admin/sessions_app/forgetrun/search.html"
 
@@ -126,3 +129,68 @@ def _page(
         "most": MAX_ITEMS,
     }
     return TemplateResponse(request, TEMPLATE, context)
+
+
+# Build the addresses of the pages of forgetting, and check who may open them.
+
+FORGET = "sessions_app.forget"
+READ = ("sessions_app.view_message", "memories_app.view_memory")
+
+
+def run_address(run_id: UUID) -> str:
+    """Return the address of the page with a run's preview, progress and outcome."""
+    return reverse("admin:sessions_app_forgetrun_change", args=[run_id])
+
+
+def forget_required(request: HttpRequest) -> None:
+    """Raise PermissionDenied unless the user may forget."""
+    if not request.user.has_perm(FORGET):
+        raise PermissionDenied
+
+
+def may_read(request: HttpRequest) -> bool:
+    """Return whether the user may read texts; otherwise only their number is shown."""
+    return bool(request.user.has_perms(READ))
+
+
+# Forget objects from the lists of the admin.
+
+KINDS: dict[type[Any], str] = {
+    Memory: str(ForgottenKind.MEMORY),
+    Message: str(ForgottenKind.MESSAGE),
+    ChatSession: str(ForgottenKind.SESSION),
+    Chat: str(ForgottenKind.CHAT),
+    SourceDocument: str(ForgottenKind.DOCUMENT),
+}
+
+
+class ForgetAction(ReadOnlyAdmin):
+    """Mixin for a list in which staff select objects to forget.
+
+    They can select one, several, or all that the list's search and filters found.
+    """
+
+    unbounded_actions: Collection[str] = ("forget_selected",)
+
+    def has_forget_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm(FORGET))
+
+    @admin.action(description=gettext_lazy("Erase…"), permissions=["forget"])
+    def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """Store the selection as a draft and show what would go."""
+        kind = KINDS[self.model]
+        keys = list(queryset.order_by().values_list("pk", flat=True)[: MAX_ITEMS + 1])
+        if not keys:
+            # Another person forgot it while the list was open, or it no longer matches the filter.
+            text = _("What was chosen isn't in the list any more.")
+            self.message_user(request, text, messages.WARNING)
+            return None
+        try:
+            run = run_draft(
+                chosen=[(kind, key) for key in keys], asked_by=request.user.get_username()
+            )
+        except TooManyError:
+            text = _("At most {most} are erased at once. Narrow the list by a filter first.")
+            self.message_user(request, text.format(most=MAX_ITEMS), messages.ERROR)
+            return None
+        return redirect(run_address(run.pk))

@@ -16,8 +16,7 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
 from sessions_app.presentation.examples import MEMORY_ID, receipt
-from sessions_app.presentation.filters import WhatsAppChatFilter
-from sessions_app.presentation.lookup import check_whatsapp_chat
+from sessions_app.presentation.filters import WhatsAppChatFilter, check_whatsapp_chat
 from sessions_app.presentation.serializers import ReceiptSerializer
 
 RIGHTS = ["sessions_app.view_forgetreceipt"]

@@ -6,7 +6,7 @@ The document is rendered as text or PDF.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import get_language, get_language_info
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.forgetting.receipts.receipt_labels import (
     actor_words,
     left_words,
@@ -163,3 +163,30 @@ def _notes() -> list[str]:
         ),
         _("Backups that were made before still hold it until they are deleted."),
     ]
+
+
+# Render a document as plain text.
+
+
+def as_text(document: Document) -> str:
+    """Return the lines with the line ends that every system reads."""
+    return "\r\n".join(_lines(document)) + "\r\n"
+
+
+def _lines(document: Document) -> Iterator[str]:
+    yield document.title
+    yield "=" * len(document.title)
+    for part in document.parts:
+        yield ""
+        yield from _part(part)
+    yield ""
+    yield from document.notes
+
+
+def _part(part: Part) -> Iterator[str]:
+    yield part.title
+    yield "-" * len(part.title)
+    for name, value in part.facts:
+        yield f"{name}: {value}"
+    for row in part.rows:
+        yield ": ".join(row)

@@ -10,8 +10,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from sessions_app.forgetting.execute import BACKUP, BACKUP_FILES
 from sessions_app.forgetting.probe import ABSENT
 from sessions_app.models.receipts import MEDIA_FILES

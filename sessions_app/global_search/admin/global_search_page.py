@@ -13,8 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.global_search.find import MESSAGES, everything_found, kinds_allowed
 from sessions_app.inbox.presentation import MAX_QUERY_LENGTH

@@ -18,6 +18,7 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
 from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
+from memoryproject.foundation.rest_kit.authentication import require_scopes
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -25,11 +26,10 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.permissions import require_scopes
 from memoryproject.foundation.rest_kit.renderers import EventStream, Json
 from memoryproject.foundation.rest_kit.scopes import FORGET, READ, WRITE
+from memoryproject.foundation.rest_kit.throttles import PlacedIterator, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
-from memoryproject.foundation.rest_kit.waiting_calls import PlacedIterator, waiting_calls
 from sessions_app.conversations.facade import parse_command
 from sessions_app.inbound.api.chat_serializers import (
     AskSerializer,
@@ -46,11 +46,11 @@ from sessions_app.inbound.synchronous_chat import (
     talk_finish,
 )
 from sessions_app.models import Turn
-from sessions_app.models.roles import Speaker
+from sessions_app.models.chats import Speaker
 from sessions_app.models.turns import Outcome
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
-from sessions_app.presentation.lookup import check_chat
+from sessions_app.presentation.filters import check_chat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -14,13 +15,16 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
+from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.admin.inbox_filters import filters_of, number_of
-from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.chat_list import OPEN, REVIEWED, SNOOZED, STATES, Wanted
 from sessions_app.inbox.keep_filters import (
     SHARE,
     Change,
@@ -30,7 +34,10 @@ from sessions_app.inbox.keep_filters import (
     filters_for,
     may_change,
 )
+from sessions_app.inbox.move_markers import ReviewError
+from sessions_app.limits.facade import FILTERS
 from sessions_app.models import Chat, SavedFilter
+from sessions_app.models.chats import Provider
 from sessions_app.models.saved_filters import MAX_FILTER_NAME
 
 TEMPLATE = "admin/sessions_app/chat/filters.html"
@@ -128,3 +135,96 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK) -> HttpResponse:
         "typed": request.POST,
     }
     return TemplateResponse(request, TEMPLATE, context, status=status)
+
+
+# The filters of the inbox, as its address names them.
+
+MAX_QUERY_LENGTH = 200
+FILTERS_KEPT = (
+    *("access", "assigned", "attention", "bookmarked", "failed", "kind", "label", "memory"),
+    *("paused", "provider", "state", "unread", "unreviewed", WHEN),
+)
+PERIODS = (
+    ("today", gettext_lazy("Today")),
+    ("7", gettext_lazy("Past 7 days")),
+    ("30", gettext_lazy("Past 30 days")),
+)
+STATE_NAMES = (
+    ("", gettext_lazy("All but snoozed")),
+    (OPEN, pgettext_lazy("conversations", "Open")),
+    (SNOOZED, gettext_lazy("Snoozed")),
+    (REVIEWED, gettext_lazy("Reviewed")),
+)
+
+ACCESSES = tuple(
+    zip(
+        FILTERS,
+        (
+            gettext_lazy("blocked"),
+            gettext_lazy("allowed"),
+            gettext_lazy("neither blocked nor allowed"),
+            gettext_lazy("opted out"),
+            gettext_lazy("limit reached today"),
+        ),
+        strict=True,
+    )
+)
+
+
+def wanted_of(parameters: QueryDict) -> Wanted:
+    """Read the filters from the query string, and ignore invalid ones."""
+    query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
+    return Wanted(
+        query=query,
+        unread=parameters.get("unread") == "1",
+        bookmarked=parameters.get("bookmarked") == "1",
+        failed=parameters.get("failed") == "1",
+        unreviewed=parameters.get("unreviewed") == "1",
+        paused=parameters.get("paused") == "1",
+        assigned=_assigned(parameters.get("assigned", "")),
+        label=number_of(parameters.get("label", "")),
+        provider=_one_of(parameters.get("provider", ""), Provider.values),
+        kind=_one_of(parameters.get("kind", ""), ("person", "group")),
+        access=_one_of(parameters.get("access", ""), FILTERS),
+        memory=_one_of(parameters.get("memory", ""), ("on", "off")),
+        state=_one_of(parameters.get("state", ""), STATES),
+        attention=parameters.get("attention") == "1",
+        active=_span(parameters.get(WHEN, "")),
+    )
+
+
+def filters_of(parameters: QueryDict) -> QueryDict:
+    """Return the filters that have an effect, in a fixed order, without search words and pages."""
+    found = QueryDict(mutable=True)
+    for name in FILTERS_KEPT:
+        value = parameters.get(name, "")
+        alone = QueryDict(mutable=True)
+        alone[name] = value
+        if wanted_of(alone):
+            found[name] = value
+    return found
+
+
+def _span(key: str) -> tuple[datetime, datetime] | None:
+    try:
+        return span_of(key, now=timezone.now())
+    except UnknownSpanError:
+        return None
+
+
+def _assigned(who: str) -> str:
+    if who in ("me", "nobody", "somebody"):
+        return who
+    number = number_of(who)
+    return "" if number is None else str(number)
+
+
+def _one_of(value: str, known: Any) -> str:
+    return value if value in known else ""
+
+
+def number_of(value: str) -> int | None:
+    """Return the value as a primary key; None if it can't be one."""
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        return None
+    return int(value)

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
 from memoryproject.foundation.admin_kit.list_csv import csv_answer, plain_value
-from memoryproject.foundation.audit.staff import list_export_record
+from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.admin.inbox_filters import wanted_of
+from sessions_app.inbox.admin.filters_page import wanted_of
 from sessions_app.inbox.admin.inbox_list import READ_MESSAGES, chats_listed
 from sessions_app.inbox.chat_list import Row, inbox_rows
 from sessions_app.models.limits import Standing

@@ -18,8 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.admin.inbox_filters import STATE_NAMES, number_of, wanted_of
-from sessions_app.inbox.attention import attention_count
+from sessions_app.inbox.admin.filters_page import STATE_NAMES, number_of, wanted_of
 from sessions_app.inbox.chat_list import (
     InboxPaginator,
     Row,
@@ -29,6 +28,7 @@ from sessions_app.inbox.chat_list import (
     inbox_rows,
     unread_counts,
 )
+from sessions_app.inbox.snooze import attention_count
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.messages import Role

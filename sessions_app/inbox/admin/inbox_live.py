@@ -13,8 +13,7 @@ from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.admin.inbox_list import (
     Figures,

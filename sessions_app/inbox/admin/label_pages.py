@@ -12,8 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from sessions_app.models import Label
 from sessions_app.presentation.links import list_address
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.inbox.notes import note_edit
 from sessions_app.models import Note
 from sessions_app.models.review import MAX_NOTE_LENGTH

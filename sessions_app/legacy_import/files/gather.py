@@ -6,20 +6,29 @@ their session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from sessions_app.legacy_import.files.errors import LegacyError, LegacyMissing
-from sessions_app.legacy_import.files.ids import session_uuid
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
+from sessions_app.legacy_import.files.import_plan import ImportReport
 from sessions_app.legacy_import.files.parse_sessions import (
     LegacyMessage,
     LegacySession,
     parse_message,
 )
-from sessions_app.legacy_import.files.report import ImportReport
-from sessions_app.legacy_import.files.session_folder import LegacyFolder
+from sessions_app.legacy_import.files.session_folder import (
+    LegacyError,
+    LegacyFolder,
+    LegacyMissing,
+    is_whatsapp_chat,
+    session_uuid,
+)
 
 
 @dataclass(frozen=True)
@@ -110,3 +119,59 @@ class Gatherer:
     def _keep(self, message: LegacyMessage, source: str) -> None:
         message_id = message.message_id(self._session_id)
         self.found.messages[message_id] = FoundMessage(message_id, message, source)
+
+
+# Number a session's messages.
+
+
+def numbered(messages: Iterable[FoundMessage]) -> list[tuple[int, FoundMessage]]:
+    """Return the messages in order, each with its number.
+
+    If two claim the same number, the later one moves up, and so do those after it as far as
+    necessary; gaps stay.
+    """
+    placed: list[tuple[int, FoundMessage]] = []
+    last = 0
+    for found in sorted(messages, key=_order):
+        last = max(found.legacy.order_num, last + 1)
+        placed.append((last, found))
+    return placed
+
+
+def _order(found: FoundMessage) -> tuple[object, ...]:
+    legacy = found.legacy
+    return legacy.order_num, legacy.timestamp, found.message_id
+
+
+# Find the chat of a session whose file is lost (RECOVERY-001).
+
+
+def whatsapp_chat_of(found: Sequence[FoundMessage]) -> str:
+    """Return the chat that these messages of one session agree on.
+
+    It is a group if one is named, else the person who wrote to the assistant or received its
+    messages.
+
+    Raises LegacyError if they name none or several: a guess could show one person's
+    conversation to another.
+    """
+    messages = [one.legacy for one in found]
+    named = _chats(one.session_ref for one in messages)
+    asking = _chats(one.sender for one in messages if one.role == "user")
+    answered = _chats(one.recipient for one in messages if one.role == "assistant")
+    everybody = _chats(address for one in messages for address in (one.sender, one.recipient))
+    groups = {address for address in everybody if address.endswith("@g.us")}
+    chats = named or groups or asking | answered
+    if len(chats) != 1:
+        how_many = "several WhatsApp chats" if chats else "no WhatsApp chat"
+        raise LegacyError(f"sender, recipient: its messages name {how_many}")
+    return next(iter(chats))
+
+
+def _chats(texts: Iterable[str]) -> set[str]:
+    """Return the stored forms of the texts that are ids of chats."""
+    found = set()
+    for text in filter(is_whatsapp_chat, texts):
+        with suppress(WhatsAppChatError):
+            found.add(whatsapp_chat_normalise(text))
+    return found

@@ -30,8 +30,12 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.legacy_import.files.errors import LegacyError
-from sessions_app.legacy_import.files.ids import is_uuid, message_uuid, session_uuid
+from sessions_app.legacy_import.files.session_folder import (
+    LegacyError,
+    is_uuid,
+    message_uuid,
+    session_uuid,
+)
 
 # Parse the values of old JSON documents, and describe the unusable ones.
 

@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.urls import path
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
-from sessions_app.limits.figures import Used, used_by
-from sessions_app.limits.intake import hour_runs
-from sessions_app.limits.standing import standing_set
-from sessions_app.limits.usage_limits import UsageLimits
+from sessions_app.limits.figures import Used, standing_set, used_by
+from sessions_app.limits.intake import UsageLimits, hour_runs
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing, StandingReason
 from sessions_app.presentation.chat_page import chat_or_404
@@ -152,3 +151,50 @@ def decided(request: HttpRequest, chat_id: UUID, standing: str, reason: str) -> 
         actor=staff_actor(request),
         now=timezone.now(),
     )
+
+
+# Block and allow the chosen chats of the inbox.
+
+
+class AccessActions(ReadOnlyAdmin):
+    """Mixin for the list of chats. The reason of a single chat is chosen on its page."""
+
+    def has_takeover_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perms(RIGHTS)
+
+    @admin.action(description=gettext_lazy("Allow"), permissions=["takeover"])
+    def allow_selected(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
+        self._decide(request, queryset, Standing.ALLOWED, StandingReason.CLIENT)
+
+    @admin.action(description=gettext_lazy("Block as spam"), permissions=["takeover"])
+    def block_selected(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
+        self._decide(request, queryset, Standing.BLOCKED, StandingReason.SPAM)
+
+    @admin.action(description=gettext_lazy("Reset to not decided"), permissions=["takeover"])
+    def undecide_selected(self, request: HttpRequest, queryset: QuerySet[Chat]) -> None:
+        self._decide(request, queryset, Standing.NONE, StandingReason.NONE)
+
+    def _decide(
+        self, request: HttpRequest, queryset: QuerySet[Chat], standing: str, reason: str
+    ) -> None:
+        chats = list(queryset.order_by("pk"))
+        changed = sum(self._decide_one(request, chat, str(standing), str(reason)) for chat in chats)
+        if changed:
+            text = ngettext("%(n)d chat was changed.", "%(n)d chats were changed.", changed)
+            self.message_user(request, text % {"n": changed}, messages.SUCCESS)
+        if left := len(chats) - changed:
+            text = ngettext(
+                "%(n)d chat was skipped: already decided so, or the owner's.",
+                "%(n)d chats were skipped: already decided so, or the owner's.",
+                left,
+            )
+            self.message_user(request, text % {"n": left}, messages.WARNING)
+
+    def _decide_one(self, request: HttpRequest, chat: Chat, standing: str, reason: str) -> Any:
+        if standing and is_owners(chat):
+            return False
+        try:
+            return decided(request, chat.pk, standing, reason)
+        except Chat.DoesNotExist:
+            # Erased or merged meanwhile: the others are changed.
+            return False

@@ -18,12 +18,10 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.archive import ArchiveError, ArchiveReader
 from sessions_app.backup.dependencies import access_of, add_access_arguments, archive_access
 from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
-from sessions_app.backup.keys import keys_read
-from sessions_app.backup.manifest import ArchiveError
-from sessions_app.backup.write import Report, backup_write, report_of
+from sessions_app.backup.write import Report, backup_write, keys_read, report_of
 
 
 class Command(BaseCommand):

@@ -27,7 +27,7 @@ from sessions_app.transcripts.dependencies import build_save_dependencies
 from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
 from sessions_app.transcripts.save import Saved, batches_save
 from sessions_app.transcripts.status import folder_status, folder_validate
-from sessions_app.transcripts.target import DEFAULT_CHAT, Target
+from sessions_app.transcripts.transcript_serializers import DEFAULT_CHAT, Target
 
 ACTIONS = ("validate", "save", "export", "status")
 FOLDER = Path("chats/chat_memories/temp")

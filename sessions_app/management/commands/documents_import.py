@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from memories_app.documents.facade import DocumentBusyError, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted

@@ -18,7 +18,6 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS
-from sessions_app.memories.tables.import_table import table_import
 from sessions_app.memories.tables.plan import (
     INVALID,
     SAME,
@@ -26,6 +25,7 @@ from sessions_app.memories.tables.plan import (
     Choices,
     Plan,
     Planned,
+    table_import,
     table_plan,
 )
 from sessions_app.memories.tables.prices import CURRENCIES

@@ -28,11 +28,16 @@ from memories_app.search.facade import (
     nearest_exactly,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.retrying import RetryingEmbedder
+from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding import choice
-from sessions_app.embedding.exclusive import ReembedRunningError, reembed_lock
-from sessions_app.embedding.maintenance import VECTORS, embeddings_tend, indexes_ensure
+from sessions_app.embedding.maintenance import (
+    VECTORS,
+    ReembedRunningError,
+    embeddings_tend,
+    indexes_ensure,
+    reembed_lock,
+)
 from sessions_app.embedding.message_vectors import messages_lacking
 from sessions_app.embedding.reembed import Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding

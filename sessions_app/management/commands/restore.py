@@ -35,24 +35,25 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.backup.archive import ArchiveReader
-from sessions_app.backup.archived_media import media_put_back
+from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
+from sessions_app.backup.archive_writer import media_put_back
 from sessions_app.backup.dependencies import access_of, add_access_arguments
-from sessions_app.backup.keys import keys_write
-from sessions_app.backup.manifest import ArchiveAccess, ArchiveError, Manifest
 from sessions_app.backup.restore_checks import (
     DATA_WHERE,
     OF_A_FRESH_DATABASE,
     RestoreError,
+    Table,
+    all_tables,
     check_empty,
     check_form,
     check_migrations,
     check_no_jobs,
     migrations_of_this_version,
     others_connected,
+    rows_of,
+    use_fixed_form,
 )
-from sessions_app.backup.tables import Table, all_tables, rows_of, use_fixed_form
-from sessions_app.backup.write import Report, RowCount, migrations_applied, report_of
+from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
 
 NOT_SIGNED = (
     "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you let "

@@ -23,10 +23,8 @@ from sessions_app.conversations.facade import (
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.files.errors import FolderError
-from sessions_app.legacy_import.files.ids import session_uuid
-from sessions_app.legacy_import.files.report import ImportReport
-from sessions_app.legacy_import.files.session_folder import LegacyFolder
+from sessions_app.legacy_import.files.import_plan import ImportReport
+from sessions_app.legacy_import.files.session_folder import FolderError, LegacyFolder, session_uuid
 from sessions_app.legacy_import.import_folder import FolderImport
 from sessions_app.legacy_import.import_session import chat_of_session, token_limit
 from sessions_app.management.commands.sessions_import import as_text

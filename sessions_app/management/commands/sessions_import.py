@@ -15,9 +15,8 @@ from memoryproject.foundation.process.command_options import folder_given
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.legacy_import.files.errors import FolderError
-from sessions_app.legacy_import.files.report import ImportReport
-from sessions_app.legacy_import.files.session_folder import LegacyFolder, shown
+from sessions_app.legacy_import.files.import_plan import ImportReport
+from sessions_app.legacy_import.files.session_folder import FolderError, LegacyFolder, shown
 from sessions_app.legacy_import.import_folder import FolderImport
 
 SHOWN = 50

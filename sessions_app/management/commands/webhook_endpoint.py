@@ -29,7 +29,7 @@ from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
     build_webhook_dependencies,
 )
-from sessions_app.webhook_endpoints.endpoint_chats import hook_chats
+from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
 WRONG = 2
 

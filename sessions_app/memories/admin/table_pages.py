@@ -20,29 +20,26 @@ from django.utils.translation import gettext as _
 
 from memories_app.models import Visibility
 from memories_app.review.presentation import VISIBILITIES as AUDIENCES
-from memoryproject.foundation.admin_kit.downloads import as_download
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.text.csv_lines import CSV_TYPE
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS
 from sessions_app.memories.tables.examples import example_table
-from sessions_app.memories.tables.import_table import (
-    ChangedSincePreviewError,
-    TableImported,
-    table_import,
-)
 from sessions_app.memories.tables.plan import (
     ASKS,
     INVALID,
     NEW,
     REPLACES,
     SAME,
+    ChangedSincePreviewError,
     Choices,
     Plan,
+    TableImported,
+    table_import,
     table_plan,
 )
 from sessions_app.memories.tables.prices import CURRENCIES

@@ -19,14 +19,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_admin import refuse_nul
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, refuse_nul
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.api.streams import Lines, lines_answer
+from sessions_app.memories.api.transfer_api import Lines, lines_answer
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 
 logger = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from memoryproject.foundation.rest_kit.answers import (
     NOT_MODIFIED,
     conflicting,
 )
+from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.etags import is_known, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -27,7 +28,6 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.permissions import require_reading
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once

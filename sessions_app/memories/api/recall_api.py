@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from memories_app.facts.facade import MAX_LABEL
 from memories_app.models import Visibility
-from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import (
     described,
@@ -39,7 +39,7 @@ from sessions_app.memories.api import examples
 from sessions_app.memories.api.equal_metadata import EqualMetadata
 from sessions_app.memories.api.serializers import tags_field
 from sessions_app.models import Chat, Message
-from sessions_app.models.roles import user_role
+from sessions_app.models.chats import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
 from sessions_app.presentation.examples import CHAT
 from sessions_app.presentation.serializers import WhatsAppChat

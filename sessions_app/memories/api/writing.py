@@ -23,7 +23,7 @@ from memories_app.models import Visibility
 from memories_app.store.facade import CREATED, DUPLICATE, Remembered, memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import Conflict, Unavailable, conflict, not_found
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new, chats_keep
 from sessions_app.embedding.facade import embedder

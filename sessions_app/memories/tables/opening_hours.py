@@ -10,15 +10,15 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.text.characters import fold
 from sessions_app.memories.tables import days
-from sessions_app.memories.tables.columns import Columns
-from sessions_app.memories.tables.days import Span
-from sessions_app.memories.tables.entries import (
+from sessions_app.memories.tables.columns import (
+    Columns,
     Entry,
     RowProblemError,
     entry_refused,
     is_hebrew,
     with_note,
 )
+from sessions_app.memories.tables.days import Span
 from sessions_app.memories.tables.read_table import Row
 
 _CLOSED = {fold(each) for each in ("closed", "close", "סגור", "סגורה", "סגורים")}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.text.characters import fold
-from sessions_app.memories.tables.columns import Columns
-from sessions_app.memories.tables.entries import (
+from sessions_app.memories.tables.columns import (
+    Columns,
     Entry,
     RowProblemError,
     entry_refused,

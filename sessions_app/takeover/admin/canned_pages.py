@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor, staff_edit_record
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor, staff_edit_record
 from sessions_app.models import CannedReply
 from sessions_app.takeover.canned_replies import unknown_placeholders
 

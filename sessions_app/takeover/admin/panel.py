@@ -5,16 +5,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import FileProvider
@@ -25,10 +27,8 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import conversation_address
-from sessions_app.takeover.admin.pause_form import next_morning
 from sessions_app.takeover.dependencies import default_number
-from sessions_app.takeover.own_number import OwnNumber, number_of
-from sessions_app.takeover.quotes import quotable
+from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
 from sessions_app.takeover.staff_template import takes_templates
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import last_held
@@ -162,3 +162,61 @@ def _reply_provider(chat: Chat) -> str | None:
         return None
     by = number_of(chat, default_number()).provider
     return "" if by == str(Provider.CONSOLE) else Provider(by).label
+
+
+# Read from the pause form until when the assistant is paused.
+
+MORNING = time(8)
+MAX_PAUSE = timedelta(days=366)
+
+
+class UntilForm(forms.Form):
+    """A time of the business's clock, in the format that browsers send."""
+
+    until = forms.DateTimeField(
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
+        error_messages={
+            "required": gettext_lazy("Say until when."),
+            "invalid": gettext_lazy("That is no date with a time, or the clock skips it."),
+        },
+    )
+
+    def clean_until(self) -> datetime:
+        until: datetime = self.cleaned_data["until"]
+        now = timezone.now()
+        if until <= now:
+            raise forms.ValidationError(_("That time is over."))
+        if until > now + MAX_PAUSE:
+            raise forms.ValidationError(
+                _("That is more than a year away: pause until you turn it on instead.")
+            )
+        return until
+
+
+def pause_end(request: HttpRequest) -> datetime | None:
+    """Return the end of the pause; None where it has none.
+
+    Raises ValidationError.
+    """
+    now = timezone.now()
+    lasts = request.POST.get("lasts", "")
+    if lasts == "open":
+        return None
+    if lasts in ("1h", "8h"):
+        return now + timedelta(hours=int(lasts[0]))
+    if lasts == "morning":
+        return next_morning(now)
+    if lasts != "at":
+        raise forms.ValidationError(_("Say for how long."))
+    form = UntilForm(request.POST)
+    if not form.is_valid():
+        raise forms.ValidationError([str(each) for each in form.errors["until"]])
+    until: datetime = form.cleaned_data["until"]
+    return until
+
+
+def next_morning(now: datetime) -> datetime:
+    """Return the next day's morning, by the business's clock, which the middleware has set."""
+    zone = timezone.get_current_timezone()
+    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+    return datetime.combine(tomorrow, MORNING, zone)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
@@ -34,12 +34,9 @@ from sessions_app.takeover.admin.panel import (
     chat_to_act_on,
     panel_of,
     panel_page,
+    pause_end,
 )
-from sessions_app.takeover.admin.pause_form import pause_end
-from sessions_app.takeover.attachment import Posted
-from sessions_app.takeover.canned_replies import canned_search
-from sessions_app.takeover.dependencies import default_number
-from sessions_app.takeover.reply_errors import (
+from sessions_app.takeover.attachment import (
     BadTemplateError,
     EmptyFileError,
     EmptyReplyError,
@@ -48,13 +45,15 @@ from sessions_app.takeover.reply_errors import (
     FileTypeError,
     KeyUsedError,
     NoTemplatesError,
+    Posted,
     QuoteGoneError,
     ReplyRefusedError,
     TooLongError,
     WindowClosedError,
 )
-from sessions_app.takeover.reply_turn import HandReply, Writer
-from sessions_app.takeover.staff_reply import MAX_LENGTH, StaffReply, chat_reply
+from sessions_app.takeover.canned_replies import canned_search
+from sessions_app.takeover.dependencies import default_number
+from sessions_app.takeover.staff_reply import MAX_LENGTH, HandReply, StaffReply, Writer, chat_reply
 from sessions_app.takeover.staff_template import chat_template
 from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
 from sessions_app.turns.facade import chat_pause, chat_resume

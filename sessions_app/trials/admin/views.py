@@ -24,9 +24,8 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.admin_kit.live import is_live
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialState
@@ -36,10 +35,13 @@ from sessions_app.trials.admin.trial_form import (
     with_recalled_only,
 )
 from sessions_app.trials.dependencies import enqueue_trial, trial_models
-from sessions_app.trials.errors import TrialBusyError, TrialRefusedError
 from sessions_app.trials.facade import MAX_TRIALS, TrialWanted, trial_start
-from sessions_app.trials.given_texts import entries_then
-from sessions_app.trials.prompt_parts import prompt_apart
+from sessions_app.trials.given_texts import (
+    TrialBusyError,
+    TrialRefusedError,
+    entries_then,
+    prompt_apart,
+)
 from sessions_app.trials.word_diff import WordDiff, word_diff
 from sessions_app.turns.presentation import (
     RecalledRow,

@@ -16,21 +16,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from sessions_app.models import Turn
 from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
 from sessions_app.turns.admin.rerun_page import run_again, say_run_again
-from sessions_app.turns.answer_review import answer_resolve
-from sessions_app.turns.dependencies import enqueue_chat
-from sessions_app.turns.failure_causes import (
+from sessions_app.turns.answer_review import (
     MAX_AT_ONCE,
     MAX_FAILURES,
     GroupResult,
+    answer_resolve,
     causes_of_failures,
     group_act,
 )
+from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.held_sends import held_send_now
 
 VIEW = "sessions_app.view_turn"

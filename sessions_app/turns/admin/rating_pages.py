@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.http import require_POST
 
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor
 from sessions_app.models import AnswerRating, RatingReason, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.replay import UNANSWERED

@@ -15,7 +15,7 @@ from memories_app.models import Memory
 from memories_app.review.presentation import VISIBILITIES, memory_link, type_label
 from memories_app.store.facade import EXTRACTION
 from memoryproject.foundation.admin_kit.display import shown_mark, shown_table
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.extraction.facade import NOTHING_LEARNED, turn_with_merged
@@ -26,8 +26,16 @@ from sessions_app.presentation.author_names import SOMEBODY, names_of, person_of
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import kind_of
 from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
-from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
-from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
+from sessions_app.turns.admin.state_labels import (
+    BAD,
+    GOOD,
+    STATES,
+    Span,
+    duration,
+    spans_of,
+    state_means,
+    trouble_means,
+)
 from sessions_app.turns.admin.turn_costs import cost_shown_of
 from sessions_app.turns.prompt_fence import fence_split
 

@@ -15,8 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.admin.replay import answer_of, question_of

@@ -35,10 +35,8 @@ from memories_app.store.facade import (
     memories_remember,
     memory_patch,
 )
-from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder

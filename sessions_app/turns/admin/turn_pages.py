@@ -18,13 +18,14 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_short, shown_state
 from memoryproject.foundation.admin_kit.live import is_live
-from memoryproject.foundation.admin_kit.period_filter import period_filter
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
-from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.models import Turn, TurnReplay
+from memoryproject.foundation.admin_kit.periods import period_filter
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.errors.stored_errors import translate_error
+from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
+from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import contact_address
+from sessions_app.presentation.row_search import parts_found
 from sessions_app.turns.admin import turn_costs
 from sessions_app.turns.admin.failure_pages import failure_paths
 from sessions_app.turns.admin.near_misses import near_misses
@@ -32,9 +33,8 @@ from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, rev
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
-from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
+from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, duration, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
-from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import CauseFilter, ModelFilter, quick_links, turns_found
 from sessions_app.turns.admin.unknown_pages import UnknownPages
 
@@ -274,3 +274,22 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 def _kept_whole(text: str) -> str:
     """Return the whole text on one line."""
     return format_html('<span class="nowrap">{}</span>', text)
+
+
+# The list of the parts in which answers are sent.
+
+
+@admin.register(OutboundPart)
+class OutboundPartAdmin(ConversationAdmin):
+    read_as = "part of an answer"
+    list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
+    list_filter = ("state", "delivery_status", "provider")
+    find_rows = staticmethod(parts_found)
+    search_fields = ("provider_message_id",)
+    list_select_related = ("turn",)
+    ordering = ("-turn_id", "number")
+    sortable_by = ()
+
+    @admin.display(description=gettext_lazy("error"))
+    def shown_error(self, part: OutboundPart) -> str:
+        return translate_error(part.error)

@@ -18,8 +18,7 @@ from sessions_app.conversations.facade import with_name
 from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
-from sessions_app.turns.answer_review import to_review_ids
-from sessions_app.turns.failure_causes import causes_of_failures
+from sessions_app.turns.answer_review import causes_of_failures, to_review_ids
 
 # The filter offers the models of these turns only: a million rows is too many to read for five
 # names.

@@ -26,8 +26,7 @@ from memories_app.errors import MemoryOperationError
 from memories_app.store.facade import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, period_named
-from memoryproject.foundation.audit.audit_events import audit_record
-from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
@@ -35,12 +34,12 @@ from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.teach import ADD, EVERYONE, reason, remember
 from sessions_app.turns.answer_review import answers_resolve
-from sessions_app.turns.questions import QuestionGroup
 from sessions_app.turns.unknown_questions import (
     HANDED_OVER,
     NEWEST,
     RATED_BAD,
     UNKNOWN,
+    QuestionGroup,
     UnknownQuestions,
     unknown_questions,
 )

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
+from django.utils import timezone
 from rest_framework import serializers
+from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit.errors import invalid
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    request_example,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Whole
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.models import Turn, TurnReplay
+from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.presentation import examples
+from sessions_app.presentation.filters import session_in_chat_within
 from sessions_app.presentation.prompt_serializers import (
     ERROR_CODE,
     OUTCOME,
@@ -15,6 +31,8 @@ from sessions_app.presentation.prompt_serializers import (
     PromptMessageSerializer,
     RecalledField,
 )
+from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.prompt_context import BudgetTooSmallError, context_make
 
 
 class ContextQuestionSerializer(Strict):
@@ -110,3 +128,79 @@ class TurnSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="When the turn ended; null: it hasn't.",
     )
+
+
+# REST view of the prompt that a model would receive.
+
+
+class ContextView(ApiView):
+    """The prompt of a session.
+
+    It is POST only because a question may be long: nothing is stored.
+    """
+
+    scopes = {"POST": "read"}
+    kinds = {"POST": "read"}
+    needs_body = False
+    raises = {BudgetTooSmallError: invalid}
+
+    @described(
+        operation_id="sessions_context",
+        summary="What the model would be sent, for a model of your own",
+        request=ContextQuestionSerializer,
+        responses={200: ContextSerializer},
+        examples=[
+            request_example("A question", {"query": "When does TestCorp pay?", "max_tokens": 2000}),
+            response_example("The prompt", examples.CONTEXT),
+        ],
+    )
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Return what a model would be sent, within `max_tokens`.
+
+        That is the system text with what is remembered, the summary and the history, as the
+        assistant would get it.
+        """
+        body = self.body(ContextQuestionSerializer)
+        found = session_in_chat_within(self.caller, session_id)
+        context = context_make(
+            found=found,
+            dependencies=build_turn_dependencies(),
+            query=body.get("query"),
+            max_tokens=body.get("max_tokens"),
+            # A bound token sees no memories of other chats.
+            as_client=self.caller.is_bound,
+            now=timezone.now(),
+        )
+        chat_id = found.session.chat_id
+        self.record_read(object_type="session", object_id=session_id, chat_id=chat_id)
+        return Response(ContextSerializer(context).data)
+
+
+# REST view of replays.
+
+
+class TurnView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
+
+    @described(
+        operation_id="turns_get",
+        summary="How one answer came about",
+        responses=TurnSerializer,
+        examples=[response_example("A replay", examples.TURN)],
+    )
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """Return the replay of one answer.
+
+        It holds what the model was sent, what was recalled with its scores, and what was left out.
+        """
+        turns = Turn.objects.select_related("chat", "replay").filter(self.caller.reach())
+        turn = turns.filter(turn_id=turn_id).first()
+        if turn is None:
+            raise NotFound(f"There is no turn {turn_id}.")
+        if self.caller.is_bound and reading_role(turn.user_role, turn.context) == GODFATHER:
+            raise PermissionDenied(
+                "The token is bound to chats, and this answer was made with the memories of all."
+            )
+        self.record_read(object_type="turn", object_id=turn.turn_id, chat_id=turn.chat_id)
+        return Response(TurnSerializer(TurnReplay.of(turn)).data)

@@ -18,7 +18,7 @@ from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import ChatGoneError, Command, chats_keep, text_for
 from sessions_app.models import Turn
-from sessions_app.models.roles import reading_role
+from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
 from sessions_app.turns.commands.export import export_reply
@@ -34,7 +34,7 @@ from sessions_app.turns.commands.replies import (
     short_ids,
     system_text,
 )
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.reply_store import Draft
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
 # /remember <fact>: store a memory.

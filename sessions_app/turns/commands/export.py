@@ -22,7 +22,7 @@ from sessions_app.turns.commands.replies import (
     person,
     system_text,
 )
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.reply_store import Draft
 
 # More would flood a phone; staff can export a longer list.
 MAX_COUNT = 200

@@ -20,7 +20,7 @@ from sessions_app.forgetting.facade import (
     object_forget_within,
 )
 from sessions_app.models import ForgottenKind, Turn
-from sessions_app.models.roles import reading_role
+from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.turns.commands.list_numbers import list_shown, numbers_in
 from sessions_app.turns.commands.memories import visible_to
@@ -33,7 +33,7 @@ from sessions_app.turns.commands.replies import (
     short_ids,
     system_text,
 )
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.reply_store import Draft
 from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
 MAX_COUNT = 10

@@ -8,9 +8,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from sessions_app.models import Turn
-from sessions_app.models.roles import SPEAKER
+from sessions_app.models.chats import SPEAKER
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.draft import LISTED
+from sessions_app.turns.reply_store import LISTED
 
 VALID_FOR = timedelta(minutes=10)
 # Of a chat in which much is said, the answers after a list are looked at up to here.

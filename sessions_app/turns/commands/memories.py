@@ -11,7 +11,7 @@ from memories_app.search.facade import memories_in_order, memories_visible
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
 from sessions_app.turns.commands.replies import is_owners, lines_of, list_of, say, system_text
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.reply_store import Draft
 
 A_PAGE = 10
 PAGE = re.compile(r"[1-9]\d{0,5}")

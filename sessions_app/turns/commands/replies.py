@@ -11,10 +11,10 @@ from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Chat, Turn
-from sessions_app.models.roles import GODFATHER, actor_in, reading_role
+from sessions_app.models.chats import GODFATHER, actor_in, reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import name_in_label
-from sessions_app.turns.draft import Draft
+from sessions_app.turns.reply_store import Draft
 
 SHORT_ID = 8
 MAX_LENGTH = 300

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app.backup.naming import Link, name_file
+from sessions_app.backup.archive_writer import Link, name_file
 
 
 def refusing(number: int) -> Link:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from cards_app.rules.card import CardFields, extract_card
 from cards_app.rules.hebrew_names import is_hebrew
-from cards_app.rules.lines import Line, one_line
 from cards_app.rules.redact import redact
+from cards_app.rules.session_data import Line, one_line
 from memoryproject.foundation.text.characters import is_mark
 from tests.unit.cards.test_example import EXAMPLE
 from tests.unit.cards.texts import ANY_LINES

@@ -7,7 +7,7 @@ cut where 100 characters end, and a todo that wasn't cut has no "...".
 from __future__ import annotations
 
 from cards_app.rules.card import UNTITLED, CardFields, extract_card
-from cards_app.rules.lines import Line
+from cards_app.rules.session_data import Line
 
 EXAMPLE = [
     Line(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cards_app.rules.card import extract_card
-from cards_app.rules.lines import Line
 from cards_app.rules.phrases import DECISIONS, TODOS
+from cards_app.rules.session_data import Line
 from tests.unit.cards.texts import said
 
 

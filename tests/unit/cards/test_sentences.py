@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from cards_app.rules.sentences import is_question, split_sentences
+from cards_app.rules.words import is_question, split_sentences
 from tests.unit.cards.texts import ANY_TEXT
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cards_app.rules.extract import extractive_summary
-from cards_app.rules.lines import Line, one_line
+from cards_app.rules.session_data import Line, one_line
 from cards_app.rules.speakers import ENGLISH, HEBREW, SectionWords
 from cards_app.rules.words import without_points
 from tests.unit.cards.test_example import EXAMPLE

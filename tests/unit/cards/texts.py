@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cards_app.rules.lines import Line
+from cards_app.rules.session_data import Line
 
 PIECES = [
     *["we decided to go", "need to", "Should we", "TODO", "don't forget", "The", "Docker", "I've"],

@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
-from memoryproject.front_door import (
+from memoryproject.programs import (
     CADDYFILE,
     MAX_SOCKET_PATH_BYTES,
     FrontDoor,
     FrontDoorError,
     PeerAddress,
+    Program,
+    all_programs,
     not_too_old,
     socket_folder,
+    supervisor_conf,
 )
-from memoryproject.programs import Program, all_programs, supervisor_conf
 
 
 def front_door(folder: Path, **options: Any) -> FrontDoor:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from memoryproject.foundation.admin_kit.form_stamps import digest_of, read_stamp, stamp_of
+from memoryproject.foundation.admin_kit.stamped_form import digest_of, read_stamp, stamp_of
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=timezone.utc)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memories_app.memory_document_format.envelope import envelope_read
-from memories_app.memory_document_format.problems import MemoryDocumentInvalidError, Problem
+from memories_app.memory_document_format.strict_json import MemoryDocumentInvalidError, Problem
 
 CONTENTS: dict[str, dict[str, Any]] = {
     "context": {

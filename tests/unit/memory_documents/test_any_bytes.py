@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 
 from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import (
+    MAX_LENGTH,
     content_read,
     envelope_read,
     envelope_saved,
+    read_duration,
+    read_stamp,
+    stamp,
 )
 from memories_app.memory_document_format.names import (
     Pattern,
@@ -24,9 +28,7 @@ from memories_app.memory_document_format.names import (
     newest,
     numbered,
 )
-from memories_app.memory_document_format.problems import MemoryDocumentNameError
-from memories_app.memory_document_format.strict_json import MAX_VALUES
-from memories_app.memory_document_format.times import MAX_LENGTH, read_duration, read_stamp, stamp
+from memories_app.memory_document_format.strict_json import MAX_VALUES, MemoryDocumentNameError
 from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems
 from tests.unit.memory_documents.test_envelope import NOW
 

@@ -14,7 +14,7 @@ from memories_app.memory_document_format.envelope import (
     envelope_read,
     envelope_saved,
 )
-from memories_app.memory_document_format.problems import MemoryDocumentInvalidError
+from memories_app.memory_document_format.strict_json import MemoryDocumentInvalidError
 from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems
 
 NOW = datetime(2025, 11, 25, 10, 30, tzinfo=timezone.utc)

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from memories_app.memory_document_format.envelope import read_duration
 from memories_app.memory_document_format.names import (
     Pattern,
     identifier_read,
@@ -14,8 +15,7 @@ from memories_app.memory_document_format.names import (
     newest,
     numbered,
 )
-from memories_app.memory_document_format.problems import MemoryDocumentNameError
-from memories_app.memory_document_format.times import read_duration
+from memories_app.memory_document_format.strict_json import MemoryDocumentNameError
 
 DAY = date(2025, 11, 25)
 

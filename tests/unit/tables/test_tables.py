@@ -14,10 +14,10 @@ from sessions_app.memories.tables.columns import (
     PRICES,
     QUESTIONS,
     Columns,
+    Entry,
     columns_of,
     known_headers,
 )
-from sessions_app.memories.tables.entries import Entry
 from sessions_app.memories.tables.examples import example_table
 from sessions_app.memories.tables.opening_hours import hours_entries
 from sessions_app.memories.tables.prices import price_entries

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sessions_app.transcript_files.exchanges import ASSISTANT, USER, message_text, messages_in
 from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,
     TranscriptError,
@@ -15,7 +16,6 @@ from sessions_app.transcript_files.parse_transcript import (
     write,
 )
 from sessions_app.transcript_files.problems import MAX_PROBLEMS, RULES, Problem
-from sessions_app.transcript_files.transcript_text import ASSISTANT, USER, message_text, messages_in
 
 GOOD = b"User: Hello\nAssistant: Good morning\n"
 

@@ -3,11 +3,11 @@
 import pytest
 
 from memoryproject.foundation.integrations.whatsapp.base import (
+    ConsoleProvider,
     Recipient,
     SendError,
     WhatsAppProvider,
 )
-from memoryproject.foundation.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 
 TO = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")

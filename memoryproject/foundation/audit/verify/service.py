@@ -11,8 +11,14 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
-from memoryproject.foundation.audit.audit_logfile import MAX_LINE_LENGTH
-from memoryproject.foundation.audit.canonical import Fields, line_head, line_of, line_read, seal_of
+from memoryproject.foundation.audit.audit_logfile import (
+    MAX_LINE_LENGTH,
+    Fields,
+    line_head,
+    line_of,
+    line_read,
+    seal_of,
+)
 from memoryproject.foundation.audit.chain import (
     BEGINNING,
     WRONG_KEY,
@@ -23,7 +29,7 @@ from memoryproject.foundation.audit.chain import (
     head_is_signed,
 )
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
-from memoryproject.foundation.audit.rows import sealed_row, sealed_rows, waiting
+from memoryproject.foundation.audit.pruning import sealed_row, sealed_rows, waiting
 from memoryproject.foundation.audit.sealing import audit_seal
 from memoryproject.foundation.audit.verify.report import RESTORE, AuditReport, Findings
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text

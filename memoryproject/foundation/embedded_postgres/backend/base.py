@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 from django.db.backends.postgresql import base, client
 from psycopg import Connection
 
-from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.backend.options import DATA_DIR_OPTION, server_of
-from memoryproject.foundation.embedded_postgres.binaries import postgres_program
+from memoryproject.foundation.embedded_postgres import (
+    EmbeddedPostgres,
+    EmbeddedPostgresError,
+    embedded_postgres,
+)
+from memoryproject.foundation.embedded_postgres.places import postgres_program
 
 # Run ``manage.py dbshell`` with the psql that comes with the embedded server.
 
@@ -75,3 +80,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
         params = {**conn_params, "password": server.password}
         connection: Connection[Any] = super().get_new_connection(params)
         return connection
+
+
+# Find the embedded server that a Django database setting refers to.
+
+DATA_DIR_OPTION = "embedded_data_dir"
+
+
+def server_of(settings: Mapping[str, Any]) -> EmbeddedPostgres:
+    """Return the embedded server of one entry of DATABASES.
+
+    Raises ImproperlyConfigured when the entry doesn't name its DATA_DIR.
+    """
+    data_dir = settings.get("OPTIONS", {}).get(DATA_DIR_OPTION)
+    if not data_dir:
+        raise ImproperlyConfigured(
+            f"DATABASES uses the embedded backend without OPTIONS['{DATA_DIR_OPTION}']."
+        )
+    return embedded_postgres(Path(data_dir))

@@ -19,7 +19,9 @@ from dataclasses import asdict, replace
 from charset_normalizer import from_bytes
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.docx import read_docx
+from memoryproject.foundation.integrations.documents.pdf import read_pdf
+from memoryproject.foundation.integrations.documents.sniffing import (
     DOCX,
     PDF,
     TEXT,
@@ -27,10 +29,9 @@ from memoryproject.foundation.integrations.documents.base import (
     DocumentLimits,
     ExtractedText,
     Section,
+    looks_utf16,
+    sniff,
 )
-from memoryproject.foundation.integrations.documents.docx import read_docx
-from memoryproject.foundation.integrations.documents.pdf import read_pdf
-from memoryproject.foundation.integrations.documents.sniffing import looks_utf16, sniff
 
 # A worker that is killed can't end its child. The child ends itself a little after its time limit.
 GRACE_SECONDS = 5
@@ -75,7 +76,7 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
     try:
         # Imported after the limits are set.
         from memoryproject.foundation.errors.stored_errors import error_to_column  # noqa: PLC0415
-        from memoryproject.foundation.integrations.documents.base import (  # noqa: PLC0415
+        from memoryproject.foundation.integrations.documents.sniffing import (  # noqa: PLC0415
             DocumentError,
             DocumentLimits,
         )

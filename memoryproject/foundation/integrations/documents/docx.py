@@ -13,7 +13,7 @@ from docx.oxml.ns import qn
 from lxml import etree
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.sniffing import (
     DOCX,
     DocumentError,
     DocumentLimits,

@@ -12,7 +12,7 @@ from pypdf import PasswordType, PdfReader
 from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PyPdfError
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.sniffing import (
     PDF,
     DocumentError,
     DocumentLimits,

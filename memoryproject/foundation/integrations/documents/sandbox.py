@@ -18,7 +18,7 @@ from typing import Any
 
 import memoryproject
 from memoryproject.foundation.errors.stored_errors import error_from_column
-from memoryproject.foundation.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.sniffing import (
     REASONS,
     DocumentError,
     DocumentLimits,

@@ -22,8 +22,7 @@ import numpy as np
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders import calibrations
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.unit_vector import unit_vector
+from memoryproject.foundation.integrations.embedders.base import EmbedderError, unit_vector
 
 logger = logging.getLogger(__name__)
 

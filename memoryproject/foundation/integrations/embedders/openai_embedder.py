@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from openai import OpenAI
 from openai.types import CreateEmbeddingResponse
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.embedders import calibrations
-from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
-from memoryproject.foundation.integrations.embedders.unit_vector import unit_vector
+from memoryproject.foundation.integrations.embedders.base import (
+    Calibration,
+    Embedder,
+    EmbedderError,
+    WrongDimensionsError,
+    unit_vector,
+)
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
 from memoryproject.foundation.outside_services.guards import Guard
@@ -232,3 +239,48 @@ def group_texts(texts: Iterable[str], *, most_texts: int, max_bytes: int) -> Ite
         size += width
     if group:
         yield group
+
+
+# An embedder for background work: it tolerates longer failures than a waiting person would.
+
+logger = logging.getLogger(__name__)
+
+# In addition to the embedder's own retries. Most rate limits are for each minute.
+DELAYS = (10.0, 30.0, 60.0, 120.0)
+
+
+@dataclass(frozen=True)
+class RetryingEmbedder:
+    """Retry ``embedder`` after each of ``delays`` if a retry can help."""
+
+    embedder: Embedder
+    sleep: Callable[[float], None]
+    delays: Sequence[float] = DELAYS
+
+    @property
+    def model_id(self) -> str:
+        return self.embedder.model_id
+
+    @property
+    def dimensions(self) -> int:
+        return self.embedder.dimensions
+
+    @property
+    def calibration(self) -> Calibration:
+        return self.embedder.calibration
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """See Embedder.embed."""
+        for delay in self.delays:
+            try:
+                return self.embedder.embed(texts)
+            except EmbedderError as error:
+                if error.permanent:
+                    raise
+                logger.warning("No vectors yet, again in %g seconds: %s", delay, error)
+            self.sleep(delay)
+        return self.embedder.embed(texts)
+
+    def coverage(self, text: str) -> float:
+        """See Embedder.coverage."""
+        return self.embedder.coverage(text)

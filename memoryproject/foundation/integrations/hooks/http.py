@@ -5,13 +5,14 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Protocol
 
 import httpcore
 import httpx
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.hooks.base import Posted, PostError
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
@@ -19,7 +20,7 @@ from memoryproject.foundation.integrations.network.addresses import (
     port_of,
     url_parsed,
 )
-from memoryproject.foundation.integrations.network.checked_network import CheckedNetwork
+from memoryproject.foundation.integrations.network.checked_transport import CheckedNetwork
 from memoryproject.foundation.integrations.retry import parse_retry_after
 from memoryproject.foundation.process.tracing import call_span, note_status
 
@@ -118,3 +119,29 @@ def _is_tls(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+# The interface for posting webhooks.
+
+
+@dataclass(frozen=True)
+class Posted:
+    """The receiver's response.
+
+    ``retry_after``: the seconds that it asked to wait, None if it asked for no wait.
+    """
+
+    status: int
+    retry_after: float | None = None
+
+
+class PostError(Exception):
+    """No response came. The text states the reason, never the URL, which may hold a token."""
+
+
+class Poster(Protocol):
+    """Posts a body to an address."""
+
+    def post(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Posted:
+        """Post once and follow no redirect. Raises PostError."""
+        ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from memoryproject.foundation.integrations.overflow import Overflow
+from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.text.characters import estimate_tokens
 
 # What a picture of usual size costs at OpenAI; the exact number depends on model and size.

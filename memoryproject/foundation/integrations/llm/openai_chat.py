@@ -14,6 +14,7 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
     ChatModelError,
@@ -22,7 +23,6 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
-from memoryproject.foundation.integrations.overflow import read_overflow
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
 from memoryproject.foundation.outside_services.guards import Guard
 from memoryproject.foundation.text.storable import storable

@@ -13,9 +13,13 @@ import time
 import uuid
 from typing import Any
 
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
-from memoryproject.foundation.integrations.loopback.posted_form import Form, posted_form
-from memoryproject.foundation.integrations.loopback.provider import ProviderServer
+from memoryproject.foundation.integrations.loopback.httpd import (
+    Answer,
+    Form,
+    ProviderServer,
+    Request,
+    posted_form,
+)
 from memoryproject.foundation.integrations.loopback.webhooks import signed_headers
 
 _PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/messages")

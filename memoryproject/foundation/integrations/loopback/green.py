@@ -11,9 +11,13 @@ import time
 import uuid
 from typing import Any
 
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
-from memoryproject.foundation.integrations.loopback.posted_form import Form, posted_form
-from memoryproject.foundation.integrations.loopback.provider import ProviderServer
+from memoryproject.foundation.integrations.loopback.httpd import (
+    Answer,
+    Form,
+    ProviderServer,
+    Request,
+    posted_form,
+)
 from memoryproject.foundation.integrations.loopback.webhooks import token_headers
 
 _MAX_TEXT = 20_000

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.integrations.retry import AttemptFailed
+from memoryproject.foundation.integrations.whatsapp.events import Media
 
 
 @dataclass(frozen=True)
@@ -149,3 +152,95 @@ class WhatsAppProvider(Protocol):
         Raises SendError; callers treat that as unimportant.
         """
         ...
+
+
+# The interface for fetching a provider's files: bytes into a sink, or a MediaError.
+
+
+class MediaError(AttemptFailed):
+    """A file could not be fetched.
+
+    ``code``: "too_large"; "gone" (the provider no longer has it, or not for us); "refused" (its
+    address isn't one that we fetch from); "unavailable" (the provider or the network failed, or the
+    content isn't what was announced).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "unavailable",
+        permanent: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, permanent=permanent, retry_after=retry_after)
+        self.code = code
+
+
+class MediaSink(Protocol):
+    """Receives the file's bytes in order."""
+
+    def write(self, block: bytes, /) -> object: ...
+
+
+@runtime_checkable
+class MediaProvider(Protocol):
+    """A provider that supplies the files of messages."""
+
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        max_bytes: int,
+    ) -> None:
+        """Write the file of a message into the sink in one attempt. Raises MediaError.
+
+        Exceptions of the sink propagate. After an error the sink may hold a part of the file.
+        """
+        ...
+
+
+# The provider for chats from the terminal or the API. It sends nothing.
+
+_MEGABYTE = 1024 * 1024
+
+
+class ConsoleProvider:
+    """A provider that sends nothing: the caller gets the answer, and the conversation stores it.
+
+    Nothing is written anywhere else: a worker's output goes to its log, which forgetting doesn't
+    reach.
+    """
+
+    name = "console"
+    text_limit = 4096
+    file_limits: Mapping[str, int] = dict.fromkeys(
+        ("image", "video", "audio", "document"), 100 * _MEGABYTE
+    )
+    caption_limits: Mapping[str, int] = dict.fromkeys(file_limits, text_limit)
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Return a new id for each message."""
+        return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
+
+    def send_file(
+        self,
+        *,
+        to: Recipient,
+        file: OutgoingFile,
+        caption: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Return a new id for each file."""
+        return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
+
+    def mark_read(
+        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+    ) -> None:
+        """Do nothing: a terminal shows no read marks."""

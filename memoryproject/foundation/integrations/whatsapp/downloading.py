@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.network.addresses import (
     AddressRules,
     UnresolvedError,
 )
-from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.posting import (
     LOOPBACK,
     answer_object,

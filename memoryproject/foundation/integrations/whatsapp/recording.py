@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memoryproject.foundation.integrations.whatsapp.base import (
+    MediaError,
+    MediaSink,
     OutgoingFile,
     Recipient,
     SendError,
@@ -15,7 +17,6 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     Template,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 
 _KINDS = ("image", "video", "audio", "document")
 

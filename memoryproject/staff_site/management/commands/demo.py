@@ -18,15 +18,16 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.loopback.green import GreenServer
-from memoryproject.foundation.integrations.loopback.provider import ProviderServer
+from memoryproject.foundation.integrations.loopback.httpd import ProviderServer
 from memoryproject.foundation.integrations.loopback.recordings import (
     CONVERSATIONS,
     FILES,
     conversation,
     recorded_file,
+    restamp_cloud,
+    restamp_green,
     with_files_at,
 )
-from memoryproject.foundation.integrations.loopback.restamp import restamp_cloud, restamp_green
 from memoryproject.foundation.integrations.loopback.webhooks import body_bytes
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import (

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
+    MediaError,
+    MediaSink,
     OutgoingFile,
     Recipient,
     SendError,
@@ -30,7 +32,6 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     text_of,
     whole,
 )
-from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import (
+    MediaError,
+    MediaSink,
     OutgoingFile,
     Recipient,
     SendError,
@@ -24,7 +26,6 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.envelope import real_text
 from memoryproject.foundation.integrations.whatsapp.lenient import first_text
-from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,
