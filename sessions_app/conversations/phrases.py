@@ -22,7 +22,13 @@ MAX_LENGTH = 1_000
 MIN_SHARE = 0.25
 # English first: it is taken for Latin words that tell nothing.
 LATIN = ("en", "es", "pt", "fr", "de", "it")
-COMMANDS = ("remember", "remember_fact", "remember_colon", "forget", "forget_number", "memories")
+# What is to be forgotten must be the speaker's own. With the second it may be asked for. The third
+# are of other verbs ("can you remove my wisdom tooth?"): it must be a detail. So must it before the
+# verb of the fourth.
+FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
+COMMANDS = ("remember", "remember_fact", "remember_colon", "memories")
+COMMANDS += ("forget", "forget_number", *FORGET_OWN)
+WORD_LISTS = ("fact_words", "not_memories", "attached_not", "mine", "details", "forget_last_words")
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
@@ -121,7 +127,14 @@ def languages() -> dict[str, dict[str, Any]]:
     # English first: it stands for words that several languages share.
     for path in sorted(FOLDER.glob("*.json"), key=lambda path: (path.stem != "en", path.stem)):
         data = json.loads(path.read_text(encoding="utf-8"))
-        for name in ("fact_words", "not_memories", "attached_not", "mine"):
+        for name in (
+            "fact_words",
+            "not_memories",
+            "attached_not",
+            "mine",
+            "details",
+            "forget_last_words",
+        ):
             given = data.get(name, ())
             ends = {each for each in given if each.startswith("*")}
             whole = {word.text for each in given if each not in ends for word in words_of(each)}

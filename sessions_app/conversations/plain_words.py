@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sessions_app.conversations.phrases import (
     COMMANDS,
+    FORGET_OWN,
     MAX_LENGTH,
     OPENERS,
     SMALL_TALK,
@@ -63,15 +64,19 @@ class _Message(NamedTuple):
         # A mark inside an address of the web asks nothing.
         return any(sign in "?؟" and not after.isalnum() for sign, after in pairwise(text + " "))
 
-    def is_broken(self, place: int, signs: str) -> bool:
-        """Return whether a sign, with a space after it, divides the words from ``place`` on."""
-        for left, right in pairwise(self.words[place : self.end]):
+    def broken_at(self, place: int, signs: str) -> int:
+        """Return where the words from ``place`` on are divided by a sign with a space after it.
+
+        It is the place of the next word, or ``end`` where none divides them.
+        """
+        for next_place in range(place + 1, self.end):
+            left, right = self.words[next_place - 1], self.words[next_place]
             gap = self.text[left.end : right.start]
             is_short = left.end - left.start <= MAX_ABBREVIATION and not left.text.isdecimal()
             abbreviated = is_short and gap.startswith(". ")
             if "\n" in gap or (any(f"{sign} " in gap for sign in signs) and not abbreviated):
-                return True
-        return False
+                return next_place
+        return self.end
 
 
 def plain_command(text: str) -> PlainCommand | None:
@@ -189,8 +194,16 @@ def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) 
     first = place + phrase.size
     if phrase.kind == "memories":
         return "" if first >= message.end else None
+    is_asked |= phrase.kind in FORGET_OWN[1:]
+    if phrase.kind == "forget_last":
+        if message.words[message.end - 1].text not in language["forget_last_words"]:
+            return None
+        message = message._replace(end=message.end - 1)
     if first >= message.end or (message.holds_question() and not is_asked):
         return None
+    if phrase.kind.startswith("forget"):
+        # What follows says why.
+        message = message._replace(end=message.broken_at(first, ".!;:,،"))
     rest = [word.text for word in message.words[first : message.end]]
     start = message.words[first].start
     gap = message.text[message.words[first - 1].end : start]
@@ -210,8 +223,10 @@ def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) 
     argument = argument.rstrip().rstrip(".!…?؟ ")
     if phrase.kind == "forget_number":
         return argument if len(rest) == 1 and rest[0].isdecimal() and len(rest[0]) <= 3 else None
-    if phrase.kind == "forget":
-        return argument if _is_memory(message, first, rest, language) else None
+    if phrase.kind.startswith("forget"):
+        is_detail = phrase.kind not in FORGET_OWN[2:] or not language["details"].isdisjoint(rest)
+        mine = language["mine"] if phrase.kind in FORGET_OWN else frozenset()
+        return argument if is_detail and _is_memory(rest, mine) else None
     if phrase.kind == "remember_colon" and ":" not in gap:
         return None
     return argument if _is_fact(message, phrase, first, rest) else None
@@ -219,7 +234,7 @@ def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) 
 
 def _is_fact(message: _Message, phrase: Phrase, first: int, rest: Sequence[str]) -> bool:
     language = languages()[phrase.language]
-    if len(rest) < MIN_FACT_WORDS or message.is_broken(first, ".!;"):
+    if len(rest) < MIN_FACT_WORDS or message.broken_at(first, ".!;") < message.end:
         return False
     if any(tuple(rest[:size]) in language["not_facts"] for size in range(1, longest_phrase() + 1)):
         return False
@@ -228,15 +243,12 @@ def _is_fact(message: _Message, phrase: Phrase, first: int, rest: Sequence[str])
     return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
 
 
-def _is_memory(
-    message: _Message, first: int, rest: Sequence[str], language: dict[str, Any]
-) -> bool:
-    if len(rest) > MAX_FORGET_WORDS or message.is_broken(first, ".!;:,،"):
+def _is_memory(rest: Sequence[str], mine: frozenset[str]) -> bool:
+    if len(rest) > MAX_FORGET_WORDS:
         return False
     # Languages share words: "забудьте" is of two.
     if any(word in each["not_memories"] for each in languages().values() for word in rest):
         return False
-    mine = language["mine"]
     return not mine or any(_is_mine(word, mine) for word in rest)
 
 

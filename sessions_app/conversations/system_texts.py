@@ -128,6 +128,22 @@ TEXTS: dict[str, dict[str, str]] = {
         "Please contact administrator.",
         HEBREW: "⚠️ אי אפשר לשמור את היסטוריית השיחה - שטח האחסון מלא. פנו, בבקשה, למנהל המערכת.",
     },
+    "recital": {
+        ENGLISH: "No language model is configured, so I can't write a full answer. "
+        "Here is what I remember that fits:",
+        HEBREW: "לא הוגדר מודל שפה, ולכן אין כאן תשובה מלאה. זה מה ששמור בזיכרון בנושא הזה:",
+    },
+    "recital_none": {
+        ENGLISH: "No language model is configured, so I can only answer from what I remember, "
+        "and nothing that I remember fits your message.",
+        HEBREW: "לא הוגדר מודל שפה, ולכן אפשר לענות רק ממה ששמור בזיכרון, ולא נמצא שם שום דבר "
+        "שמתאים להודעה הזאת.",
+    },
+    "recital_unavailable": {
+        ENGLISH: "I can't reach my language model right now, so this is not a full answer. "
+        "Here is what I remember that fits:",
+        HEBREW: "אין כרגע גישה למודל השפה, ולכן אין כאן תשובה מלאה. זה מה ששמור בזיכרון בנושא הזה:",
+    },
     "apology": {
         ENGLISH: "Sorry, I can't answer right now. Please try again in a few minutes.",
         HEBREW: "סליחה, אני לא מצליח לענות כרגע. נסו שוב בעוד כמה דקות.",

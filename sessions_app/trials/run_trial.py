@@ -56,6 +56,7 @@ from sessions_app.turns.facade import (
     pictures_named,
     pictures_of_record,
     profile_for_prompt,
+    recital,
     system_text,
 )
 
@@ -167,7 +168,6 @@ def _make(
             ": ".join(filter(None, (entry.get(CLIENT_NAME), str(entry["content"]))))
             for entry in given.recalled
         ],
-        language=turn.chat.language or "en",
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )
     metered = MeteredChatModel(
@@ -179,6 +179,8 @@ def _make(
     )
     started = time.monotonic()
     completion = metered.complete(request, before_attempt=lease.renew)
+    if completion.is_recital:
+        completion = replace(completion, text=recital(completion.text, turn.chat.language))
     took_ms = round((time.monotonic() - started) * 1000)
     unseen = sum(key not in pictures for key in pictures_named(prompt))
     return Made(completion, instructions, given, took_ms, unseen)

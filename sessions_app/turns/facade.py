@@ -38,6 +38,7 @@ from sessions_app.turns.queue import (
     turn_needs_model,
 )
 from sessions_app.turns.reply_store import parts_store
+from sessions_app.turns.small_talk import recital
 from sessions_app.turns.statuses import own_send_confirm, status_apply
 from sessions_app.turns.turn_claims import (
     sends_resolve,
@@ -76,6 +77,7 @@ __all__ = [
     "pictures_named",
     "pictures_of_record",
     "profile_for_prompt",
+    "recital",
     "questions_resume",
     "queued_chat_answer",
     "recall_today",

@@ -24,7 +24,7 @@ from memoryproject.foundation.integrations.llm.base import (
     Completion,
     Picture,
 )
-from memoryproject.foundation.integrations.llm.offline import answer_from_memory
+from memoryproject.foundation.integrations.llm.offline import recited_lines
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import (
@@ -55,7 +55,7 @@ from sessions_app.turns.compose_prompt import (
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
 from sessions_app.turns.reply_store import NEAREST, Draft
 from sessions_app.turns.send import recipient_of
-from sessions_app.turns.small_talk import is_offline
+from sessions_app.turns.small_talk import is_offline, recital
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
@@ -209,14 +209,20 @@ def model_reply(
         draft.error = error_text(answered.error)
         draft.model = dependencies.chat_model.name
         recited_texts = _recited(composed.prompt, material)
-        draft.text = _without_model(recited_texts, turn.chat.language)
+        draft.text = text_for("apology", turn.chat.language)
+        if recited_texts:
+            lines = recited_lines(recited_texts)
+            draft.text = recital(lines, turn.chat.language, "recital_unavailable")
         draft.is_system_text = True
         draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
         draft.is_apology = not recited_texts
         draft.is_outside = answered.error is not None and answered.error.is_outside
     else:
         completion = answered.completion
-        draft.text = _nearest(completion, turn) if is_nearest else completion.text
+        draft.text = completion.text
+        if completion.is_recital:
+            heading = "nearest" if is_nearest else "recital"
+            draft.text = recital(completion.text, turn.chat.language, heading)
         draft.is_system_text = completion.is_recital
         draft.outcome = Outcome.FROM_MEMORY if completion.is_recital else Outcome.ANSWERED
         draft.model = completion.model
@@ -267,7 +273,6 @@ def _complete(
     request = ChatRequest(
         prompt.messages,
         recalled=_recited(prompt, material),
-        language=material.turn.chat.language or "en",
         max_reply_tokens=dependencies.rules.max_reply_tokens,
     )
     try:
@@ -322,14 +327,6 @@ def _recall(
     )
 
 
-def _nearest(completion: Completion, turn: Turn) -> str:
-    """Return the answer that offers the one text below the threshold."""
-    _heading, _, lines = completion.text.partition("\n")
-    if not completion.is_recital or not lines:
-        return completion.text
-    return f"{text_for('nearest', turn.chat.language)}\n{lines}"
-
-
 def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:
     """Add the replay record to the draft."""
     prompt, history = composed.prompt, composed.history
@@ -338,12 +335,6 @@ def _record(draft: Draft, material: Material, composed: Composed, *, refused: in
     draft.left_out = left_out_record(history, material.recalled, prompt, composed.dropped)
     draft.left_out["refused_prompts"] = refused
     draft.summary_id = history.summary.message.message_id if history and history.summary else None
-
-
-def _without_model(recalled: list[str], language: str) -> str:
-    if not recalled:
-        return text_for("apology", language)
-    return answer_from_memory(recalled, language or "en", reason="unavailable")
 
 
 def _timed(draft: Draft, name: str, work: Callable[[], Any]) -> Any:

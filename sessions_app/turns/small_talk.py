@@ -1,4 +1,4 @@
-"""Answer greetings, thanks and requests for help where no model is configured."""
+"""Answer where no model is configured, or none can be reached."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ ACKNOWLEDGED = "👍"
 def is_offline(chat_model: ChatModel) -> bool:
     """Return whether no model is configured: answers are made from memory alone."""
     return chat_model.name == OfflineChatModel.name
+
+
+def recital(lines: str, language: str, heading: str = "recital") -> str:
+    """Return an answer that is made of recalled texts alone, one on each of ``lines``.
+
+    heading: the name of the text before them.
+    """
+    return (
+        f"{text_for(heading, language)}\n{lines}" if lines else text_for("recital_none", language)
+    )
 
 
 def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft | None:

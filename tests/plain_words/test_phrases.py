@@ -43,6 +43,14 @@ def test_commands_are_told_from_all_else(half: str, name: str) -> None:
     assert counts["right"] >= RECALL * counts["meant"] > 0
 
 
+def test_how_strangers_write_is_never_mistaken() -> None:
+    """Freer words than the phrases foresee go to the model; none becomes another command."""
+    found = [(label, parse_command(text)) for label, text in labelled("strangers.txt")]
+    right = [command.name == label for label, command in found if command is not None]
+    assert all(right)
+    assert len(right) >= 0.5 * sum(label != "none" for label, _ in found)
+
+
 def test_there_are_enough_of_both_kinds() -> None:
     counts = Counter(label != "none" for half in HALVES for label, _ in labelled(half))
     assert min(counts[True], counts[False]) >= 150
@@ -62,6 +70,10 @@ def test_there_are_enough_of_both_kinds() -> None:
         ("تَذَكَّر أنّ خزانتي رقم ١٧", "خزانتي رقم ١٧"),
         ("памʼятай, що мого собаку звати Рекс", "мого собаку звати Рекс"),
         ("Oye, recuerda por favor que vivo en el 3º. Gracias", "vivo en el 3º"),
+        # Why something is to be forgotten is no part of it.
+        ("forget my shoe size, the rest is right", "my shoe size"),
+        ("lösch meine alte Adresse, wohn da nimmer", "meine alte Adresse"),
+        ("Kannst du bitte meine Adresse vergessen?", "meine Adresse"),
     ],
 )
 def test_the_fact_is_kept_as_it_was_written(text: str, fact: str) -> None:
@@ -83,7 +95,6 @@ def test_the_fact_is_kept_as_it_was_written(text: str, fact: str) -> None:
         "remember that my locker is 17? thanks",
         "remember that I need a cake. I'll come at five",
         "remember that " + "x is y " * 300,
-        "forget my shoe size, the rest is right",
         "forget 1234",
     ],
 )

@@ -10,6 +10,8 @@ import pytest
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from sessions_app.conversations.facade import text_for
+from sessions_app.conversations.phrases import languages
+from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -280,3 +282,29 @@ def test_with_a_model_nothing_below_the_threshold_is_offered(world: World) -> No
     world.dependencies = replace(world.dependencies, rules=rules)
     world.say(CLIENT, "which locker is the courier's?")
     assert Turn.objects.latest("id").replay.recalled == []
+
+
+@pytest.mark.parametrize(
+    ("language", "remember", "question"),
+    [
+        ("en", "remember that my shoe size is 42", "what is my shoe size?"),
+        ("he", "תזכור שמידת הנעליים שלי היא 42", "מה מידת הנעליים שלי?"),
+        ("es", "recuerda que mi talla de zapatos es la 42", "¿cuál es mi talla de zapatos?"),
+        ("de", "merk dir, dass meine Schuhgröße 42 ist", "wie ist meine Schuhgröße?"),
+        ("ru", "запомни, что мой размер обуви 42", "какой у меня размер обуви?"),
+    ],
+)
+def test_answers_from_memory_are_in_the_persons_language(
+    offline: World, language: str, remember: str, question: str
+) -> None:
+    one(offline, CLIENT, remember)
+    heading, line = one(offline, CLIENT, question).splitlines()
+    assert heading == text_for("recital", language)
+    assert "42" in line
+    assert one(offline, OTHER_CLIENT, question) == text_for("recital_none", language)
+
+
+def test_every_language_has_the_texts_of_answers_from_memory() -> None:
+    for name in ("recital", "recital_none", "recital_unavailable", "apology", "nearest"):
+        texts = [TEXTS[name][language] for language in languages()]
+        assert len(set(texts)) == len(texts)

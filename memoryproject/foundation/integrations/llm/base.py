@@ -104,7 +104,7 @@ class AnswerSchema:
 class ChatRequest:
     """A prompt, and the texts that were recalled for it (best first).
 
-    The recalled texts are for models that answer from memory alone. ``language`` is "en" or "he".
+    The recalled texts are for models that answer from memory alone.
 
     ``answer_schema``: the answer must be a JSON object of this format. The model is asked for it in
     the best way that its server supports. The caller checks the answer, and the prompt also
@@ -116,7 +116,6 @@ class ChatRequest:
 
     messages: Sequence[ChatMessage]
     recalled: Sequence[str] = field(default_factory=tuple)
-    language: str = "en"
     answer_schema: AnswerSchema | None = None
     max_reply_tokens: int | None = None
 
