@@ -47,6 +47,7 @@ RELEVANT, TOP_K, FIRST = 0.7, 5, 3
 RIDGE, BEST = 0.002, 12
 FALSE = 3.6 / 25
 SMALL = (1, 8, 40)
+FEW = (1, 2, 3, 4)
 NAMES = [field.name for field in fields(Weights)]
 
 
@@ -230,6 +231,26 @@ def table(data: LabelledSet) -> Iterator[str]:
         )
 
 
+def few_facts(data: LabelledSet) -> Iterator[str]:
+    """Yield what is found where a person has few facts: random ones of the question's scope."""
+    choose = random.Random(5)
+    for size in FEW:
+        found = [0, 0]
+        silent = [0, 0]
+        for number, question in enumerate(data.questions):
+            others = [text for text in question.scope if text not in question.right]
+            few = choose.sample(others, size)
+            silent[int(data.ask(number, few).scores().max() < RELEVANT)] += 1
+            if question.right:
+                asked = data.ask(number, [*few[1:], *sorted(question.right)])
+                passed = asked.scores() >= RELEVANT
+                found[bool((asked.right & passed).any())] += 1
+        yield (
+            f"{data.name} among {size}: found {found[1] / sum(found):.2f}, "
+            f"false answers {25 * silent[0] / sum(silent):.1f} of 25"
+        )
+
+
 def main() -> None:
     """Fit, measure and print."""
     sets = read_sets()
@@ -245,6 +266,7 @@ def main() -> None:
     print("by words:", words, "in use:", BY_WORDS)
     for data in sets:
         print("\n".join(table(data)))
+    print("\n".join(few_facts(people)))
 
 
 if __name__ == "__main__":

@@ -52,9 +52,10 @@ PART_WORTH = 0.95
 # The cosine of a text without a vector.
 UNKNOWN = 0.0
 # The cosine of the best of many texts on other topics: a lead over worse ones tells nothing. Among
-# few it is still less surprising to lead: this is added for one, and a share of it for more.
+# few it is still less surprising to lead: this is added for one, and a share of it for more. With
+# more than this, people of whom one or two facts are known hear of none.
 UNRELATED = 0.1
-UNRELATED_OF_ONE = 0.1
+UNRELATED_OF_ONE = 0.07
 # A greater lead doesn't count further.
 MAX_LEAD = 0.3
 # So many texts may lead together, each further one with less.
@@ -164,7 +165,7 @@ class Weights:
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-3.05, near=2.73, lead=21.9, behind=-5.6, share=2.78, unnamed=-0.985, information=0.021
+    offset=-3.05, near=2.75, lead=21.9, behind=-5.55, share=2.77, unnamed=-0.986, information=0.021
 )
 BY_WORDS = Weights(
     offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026

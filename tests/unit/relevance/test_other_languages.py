@@ -39,6 +39,17 @@ def test_a_question_recalls_its_fact_first(store: Store, question: str, fact: st
 
 
 @pytest.mark.parametrize(
+    ("question", "facts"),
+    [
+        ("how old are my daughters?", ["My daughter Maya is 6", "My daughter Noa is 9"]),
+        ("wie alt sind meine Töchter?", ["Meine Tochter Mia ist 6", "Meine Tochter Lea ist 9"]),
+    ],
+)
+def test_of_two_facts_both_are_recalled(question: str, facts: list[str]) -> None:
+    assert sorted(Store(facts).recalled(question)) == sorted(facts)
+
+
+@pytest.mark.parametrize(
     ("question", "text"),
     [
         ("¿Dónde está la boda?", "La oficina está en la calle Mayor 14"),
