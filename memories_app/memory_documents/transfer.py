@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memories_app.memory_document_format.facade import render_problem
-from memories_app.memory_documents.store_protocol import (
+from memories_app.memory_document_format.strict_json import render_problem
+from memories_app.memory_documents.store import (
     CONFLICT,
     CREATED,
     UPDATED,
