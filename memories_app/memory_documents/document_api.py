@@ -259,8 +259,7 @@ class DocumentArchiveView(DocumentsApi):
         """Never overwrite archived documents: a name that is taken there gets a number."""
         self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
-        place = {"category": key.category, "name": key.name, "path": key.path}
-        return Response({**place, "archived": key.archived})
+        return Response(ArchivedDocumentSerializer(key).data)
 
 
 class DocumentCleanupView(DocumentsApi):

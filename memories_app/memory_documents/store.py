@@ -261,17 +261,16 @@ class MemoryDocumentStore(ABC):
 
 
 def put_outcome(
-    document: Kept, there: Envelope | str | None, *, replace: bool, is_archived: Callable[[], bool]
+    document: Kept, there: str | None, *, replace: bool, is_archived: Callable[[], bool]
 ) -> Put:
     """Return the result of putting a document; the caller then writes it.
 
-    ``there``: what has its place, or the hash of that. ``is_archived`` returns whether the same
+    ``there``: the hash of what has its place. ``is_archived`` returns whether the same
     text was archived here since; then it isn't restored.
     """
     key = document.key
     if there is None:
         return Put(key, UNCHANGED if not key.archived and is_archived() else CREATED)
-    sha256 = there if isinstance(there, str) else there.sha256
-    if sha256 == document.envelope.sha256:
+    if there == document.envelope.sha256:
         return Put(key, UNCHANGED)
     return Put(key, UPDATED) if replace else Put(key, CONFLICT, "another text stands there")

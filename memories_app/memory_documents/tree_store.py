@@ -107,7 +107,7 @@ class TreeStore(MemoryDocumentStore):
             return Put(key, CONFLICT, f"what is there is broken: {there.problems[0]}")
         put = put_outcome(
             document,
-            there.envelope if there else None,
+            there.envelope.sha256 if there else None,
             replace=replace,
             is_archived=lambda: self._is_archived_by_now(document),
         )

@@ -158,11 +158,10 @@ def _by_headers(header: Row, kind: str, rows: Sequence[Row]) -> Columns:
 
 
 def _by_place(kind: str, rows: Sequence[Row]) -> Columns:
-    fields = list(_PLACES[kind])
     width = max(len(row.cells) for row in rows)
-    fields += [""] * (width - len(fields))
-    headers = [field or "" for field in fields]
-    return Columns(kind, tuple(fields), tuple(headers), tuple(rows))
+    places = _PLACES[kind]
+    fields = (*places, *[""] * (width - len(places)))
+    return Columns(kind, fields, fields, tuple(rows))
 
 
 def _unknown(first: Row, kind: str) -> str:
