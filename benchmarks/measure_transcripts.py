@@ -84,16 +84,19 @@ def measure(folder: Path, files: list[int], messages: int) -> None:
 
 
 def write(place: Path, files: int, messages: int) -> None:
-    from sessions_app.transcript_files.parse_transcript import write as written  # noqa: PLC0415
+    from sessions_app.transcript_files.parse_transcript import message_text  # noqa: PLC0415
     from sessions_app.transcript_files.transcript_folder import batch_name  # noqa: PLC0415
 
     place.mkdir(exist_ok=True)
     for number in range(files):
         said = [
-            (("user", "assistant")[each % 2], TEXT.format(number=number * messages + each))
+            message_text(
+                role=("user", "assistant")[each % 2],
+                content=TEXT.format(number=number * messages + each),
+            )
             for each in range(messages)
         ]
-        (place / batch_name(number + 1)).write_bytes(written(said))
+        (place / batch_name(number + 1)).write_text("".join(said), encoding="utf-8")
 
 
 def tell(what: str, action: str, place: Path) -> None:
@@ -115,9 +118,9 @@ def inside(action: str, place: Path) -> None:
 
     from sessions_app.inbound.take_message import IntakeRules  # noqa: PLC0415
     from sessions_app.transcript_files.transcript_folder import BatchFolder  # noqa: PLC0415
+    from sessions_app.transcripts.conversation_queries import Target  # noqa: PLC0415
     from sessions_app.transcripts.export_transcripts import transcripts_export  # noqa: PLC0415
     from sessions_app.transcripts.save import SaveDependencies, batches_save  # noqa: PLC0415
-    from sessions_app.transcripts.transcript_serializers import Target  # noqa: PLC0415
 
     assert settings.DATA_DIR
     steps: dict[str, float] = {}

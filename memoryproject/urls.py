@@ -19,7 +19,7 @@ urlpatterns = [
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/v1/", include("sessions_app.api.memory_urls")),
-    path("api/v1/", include("memories_app.memory_documents.api.urls")),
+    path("api/v1/", include("memories_app.memory_documents.document_api")),
     path("api/", include(nowhere_urlpatterns)),
     path("", include("sessions_app.mcp.urls")),
     path("admin/language/", set_language, name="set_language"),

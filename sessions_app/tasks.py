@@ -41,8 +41,7 @@ from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
     transcript_retention,
 )
-from sessions_app.transcripts.dependencies import transcript_texts_folder
-from sessions_app.transcripts.facade import leftovers_remove
+from sessions_app.transcripts.dependencies import transcript_leftovers_remove
 from sessions_app.trials.dependencies import trial_model
 from sessions_app.trials.facade import trial_run
 from sessions_app.turns.dependencies import (
@@ -235,7 +234,7 @@ def drop_transcript_backups() -> int:
 
     Also remove texts that a killed save left.
     """
-    leftovers_remove(transcript_texts_folder())
+    transcript_leftovers_remove()
     before = timezone.now() - transcript_retention()
     return build_transcript_backups().prune(before=before)
 

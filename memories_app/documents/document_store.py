@@ -7,11 +7,10 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from uuid import UUID
 
 from django.db import transaction
@@ -81,7 +80,9 @@ def document_receive(
             _start_again(document, shown, source_message_id)
         file.put(document_file(folder, document.document_id))
         if fresh:
-            _audit("document.receive", document, actor, size=document.size, visibility=visibility)
+            document_audit(
+                "document.receive", document, actor, size=document.size, visibility=visibility
+            )
     logger.info("Document %s was received (%d bytes).", document.document_id, document.size)
     return Received(document, created=fresh)
 
@@ -101,7 +102,7 @@ def document_forget(
     with transaction.atomic():
         locked = SourceDocument.objects.select_for_update().get(pk=document.pk)
         memories = Memory.objects.filter(document=locked).count()
-        _audit("document.forget", locked, actor, memories=memories, **(details or {}))
+        document_audit("document.forget", locked, actor, memories=memories, **(details or {}))
         passages_forgotten(locked.document_id)
         locked.delete()
     if folder is not None:
@@ -133,7 +134,7 @@ def _check_visibility(visibility: str, chat_id: UUID | None) -> None:
         raise ValueError("A document that is visible in one chat needs that chat.")
 
 
-def _audit(action: str, document: SourceDocument, actor: Actor, **details: object) -> None:
+def document_audit(action: str, document: SourceDocument, actor: Actor, **details: object) -> None:
     audit_record(
         action=action,
         actor=actor,
@@ -250,12 +251,7 @@ class IncomingFile:
     def __enter__(self) -> IncomingFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             self._file.close()
         finally:
@@ -265,24 +261,6 @@ class IncomingFile:
 def file_remove(folder: Path, document_id: UUID) -> None:
     """Remove the file of a document, if it is there."""
     document_file(folder, document_id).unlink(missing_ok=True)
-
-
-def files_lying(folder: Path) -> Iterator[tuple[Path, UUID | None, bool]]:
-    """Yield each file in the folder with its document id and whether it is old enough to remove.
-
-    The id is None for a file that is being written or belongs to no document.
-    """
-    oldest = time.time() - LEFT_OVER_SECONDS
-    for path in sorted(folder.glob("*")):
-        try:
-            is_old = path.stat().st_mtime < oldest
-        except FileNotFoundError:
-            continue
-        yield path, _named_after(path), is_old
-
-
-def _named_after(path: Path) -> UUID | None:
-    return uuid_or_none(path.name.removesuffix(SUFFIX))
 
 
 # Find documents of dead workers, and remove files that no document waits for.
@@ -304,15 +282,21 @@ def documents_abandoned(now: datetime) -> list[UUID]:
 
 def leftovers_remove(folder: Path) -> int:
     """Remove the files that no document waits for; return how many."""
+    oldest = time.time() - LEFT_OVER_SECONDS
     removed = 0
-    for path, document_id, is_old in list(files_lying(folder)):
-        if _is_left_over(document_id, is_old=is_old):
+    for path in sorted(folder.glob("*")):
+        try:
+            is_old = path.stat().st_mtime < oldest
+        except FileNotFoundError:
+            continue
+        if _is_left_over(uuid_or_none(path.name.removesuffix(SUFFIX)), is_old=is_old):
             path.unlink(missing_ok=True)
             removed += 1
     return removed
 
 
 def _is_left_over(document_id: UUID | None, *, is_old: bool) -> bool:
+    # It is being written, or belongs to no document.
     if document_id is None:
         return is_old
     document = SourceDocument.objects.filter(pk=document_id).only("state").first()

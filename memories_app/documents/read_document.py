@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from django.db import transaction
 from memories_app.documents.document_store import (
     WAITING,
     DocumentLease,
+    document_audit,
     document_claim,
     document_file,
     file_remove,
@@ -20,7 +21,7 @@ from memories_app.documents.document_store import (
 from memories_app.embedding_models.facade import vector_due, vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.facade import content_hash, passages_created
-from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.documents.sniffing import (
     MARKDOWN,
@@ -42,12 +43,8 @@ MAX_ATTEMPTS = 3
 ROWS_AT_ONCE = 500
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A passage with the page on which it begins."""
-
-    passage: Passage
-    page: int | None
+# A passage, and the page on which it begins.
+Cut = tuple[Passage, int | None]
 
 
 def document_store(
@@ -103,15 +100,8 @@ def _store(
         document = lease.lock()
         _insert(document, cuts, vectors, embedder)
         _describe(document, found, len(whole), warnings)
-        audit_record(
-            action="document.store",
-            actor=actor,
-            object_type="document",
-            object_id=document.document_id,
-            content_hash=document.sha256,
-            details={"memories": len(cuts), "pages": found.pages},
-            chat_id=document.chat_id,
-        )
+        counts = {"memories": len(cuts), "pages": found.pages}
+        document_audit("document.store", document, actor, **counts)
     file_remove(folder, document.document_id)
     logger.info("Document %s was stored as %d memories.", document.document_id, len(cuts))
     return document
@@ -124,24 +114,19 @@ def _extracted(path: Path, extractor: TextExtractor) -> ExtractedText:
         raise DocumentError("missing") from None
 
 
-def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[_Cut]:
+def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[Cut]:
     """Return the passages with the pages on which they begin."""
-    starts: list[tuple[int, int | None]] = []
+    starts: list[int] = []
     place = 0
     for section in found.sections:
-        starts.append((place, section.page))
+        starts.append(place)
         place += len(section.text) + 1
-    cuts = []
-    current = 0
-    for passage in passages:
-        while current + 1 < len(starts) and starts[current + 1][0] <= passage.start:
-            current += 1
-        cuts.append(_Cut(passage, starts[current][1]))
-    return cuts
+    pages = [section.page for section in found.sections]
+    return [(each, pages[bisect_right(starts, each.start) - 1]) for each in passages]
 
 
 def _vectors(
-    cuts: list[_Cut],
+    cuts: list[Cut],
     embedder: Embedder,
     lease: DocumentLease,
 ) -> tuple[list[list[float] | None], list[str]]:
@@ -152,7 +137,7 @@ def _vectors(
     """
     lease.renew()
     try:
-        return embed_awaited(embedder, [cut.passage.text for cut in cuts]), []
+        return embed_awaited(embedder, [passage.text for passage, _ in cuts]), []
     except EmbedderError as error:
         logger.warning("Document %s has no vectors: %s", lease.row.pk, error)
         return [None] * len(cuts), [ErrorText("document_without_vectors")]
@@ -160,7 +145,7 @@ def _vectors(
 
 def _insert(
     document: SourceDocument,
-    cuts: list[_Cut],
+    cuts: list[Cut],
     vectors: list[list[float] | None],
     embedder: Embedder,
 ) -> None:
@@ -180,8 +165,8 @@ def _insert(
     )
 
 
-def _memory(document: SourceDocument, position: int, cut: _Cut) -> Memory:
-    content = cut.passage.text
+def _memory(document: SourceDocument, position: int, cut: Cut) -> Memory:
+    content, page = cut[0].text, cut[1]
     indexed = index_text(content)
     about = {"document": document.name}
     return Memory(
@@ -193,7 +178,7 @@ def _memory(document: SourceDocument, position: int, cut: _Cut) -> Memory:
         visibility=document.visibility,
         chat_id=document.chat_id,
         source_message_id=document.source_message_id,
-        metadata=about if cut.page is None else {**about, "page": cut.page},
+        metadata=about if page is None else {**about, "page": page},
         terms=indexed.terms,
         term_count=indexed.length,
         document=document,

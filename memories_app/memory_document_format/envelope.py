@@ -12,55 +12,40 @@ from typing import Any
 
 from memories_app.memory_document_format.categories import (
     CATEGORIES,
+    COMPLETE,
     CONTENT,
-    is_completed,
-    status_of,
+    DECISIONS,
+    HANDOFFS,
 )
 from memories_app.memory_document_format.strict_json import (
     MemoryDocumentInvalidError,
     Problem,
     Problems,
-    fields,
+    Shape,
     kind,
-    one_of,
     read_json,
+    shape_problems,
     shown,
-    text,
 )
 from memoryproject.foundation.process.narrowing import present
 
 
-def _stamp_check(value: Any, path: str) -> Problems:
-    yield from text(value, path)
-    if isinstance(value, str) and read_stamp(value) is None:
-        example = "2025-11-25T10:30:00Z"
-        yield Problem(path, f"must be an ISO 8601 time with Z, such as {example}: {shown(value)}")
+def _stamp_fault(text: str) -> str:
+    example = "2025-11-25T10:30:00Z"
+    wrong = f"must be an ISO 8601 time with Z, such as {example}: {shown(text)}"
+    return wrong if read_stamp(text) is None else ""
 
 
-def _summary_check(value: Any, path: str) -> Problems:
-    yield from text(value, path)
-    if isinstance(value, str) and not value.strip():
-        yield Problem(path, "is empty")
-
-
-def _session_check(value: Any, path: str) -> Problems:
-    # Programs that have no session write null.
-    if value is not None:
-        yield from text(value, path)
-
-
-_META = fields(
-    {"session_id": _session_check},
-    required={
-        "created": _stamp_check,
-        "category": one_of(*CATEGORIES),
-        "summary": _summary_check,
-    },
-)
-
-DOCUMENT_META = {"created", "category", "summary"}
+_META: Shape = {
+    "created": _stamp_fault,
+    "category": CATEGORIES,
+    "summary": lambda text: "" if text.strip() else "is empty",
+    "session_id": str,
+}
+REQUIRED_META = ("created", "category", "summary")
 # What a save writes or takes over itself.
-KEPT_META = DOCUMENT_META | {"updated", "session_id"}
+KEPT_META = {*REQUIRED_META, "updated", "session_id"}
+_PERCENT = re.compile(r"(\d{1,3})\s?%", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -94,7 +79,7 @@ class Envelope:
 
     @property
     def created(self) -> datetime:
-        return _known(self.meta["created"])
+        return present(read_stamp(self.meta["created"]))
 
     @property
     def changed(self) -> datetime:
@@ -105,20 +90,23 @@ class Envelope:
 
     @property
     def status(self) -> str:
-        return status_of(self.category, self.content)
+        """Return the status as a word for lists: a decision's status, a handoff's percentage."""
+        if self.category == DECISIONS:
+            return str(self.content.get("status", ""))
+        progress = str(self.content.get("progress", "")).strip()
+        found = _PERCENT.fullmatch(progress) if self.category == HANDOFFS else None
+        return f"{int(found[1])}%" if found else ""
 
     @property
     def is_completed(self) -> bool:
-        return is_completed(self.category, self.content)
+        """Return whether a handoff is done: progress is 100%, nothing is pending or blocks."""
+        is_open = self.content.get("pending") or self.content.get("blockers")
+        return self.category == HANDOFFS and self.status == COMPLETE and not is_open
 
     @property
     def sha256(self) -> str:
         """Return the hex SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-
-def _known(text: str) -> datetime:
-    return present(read_stamp(text))
 
 
 def envelope_read(raw: bytes | str, *, category: str = "", place: str = "") -> Envelope:
@@ -145,13 +133,24 @@ def _envelope_problems(value: Any, category: str) -> Problems:
             yield Problem(name, "is missing")
     meta = value.get("meta")
     if "meta" in value:
-        yield from _META(meta, "meta")
+        yield from _meta_problems(meta)
     own = meta.get("category") if isinstance(meta, dict) else None
     known = own in CATEGORIES if isinstance(own, str) else False
     if known and category and own != category:
         yield Problem("meta.category", f"is {own}, but the document is among the {category}")
     if "content" in value and (known or category):
-        yield from CONTENT[category or str(own)](value["content"], "content")
+        yield from shape_problems(value["content"], CONTENT[category or str(own)], "content")
+
+
+def _meta_problems(meta: Any) -> Problems:
+    if isinstance(meta, dict):
+        for name in REQUIRED_META:
+            if name not in meta:
+                yield Problem(f"meta.{name}", "is missing")
+        # Programs that have no session write null.
+        if meta.get("session_id", "") is None:
+            meta = {**meta, "session_id": ""}
+    yield from shape_problems(meta, _META, "meta")
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def content_read(category: str, raw: bytes | str) -> GivenContent:
         return _content_of(reading.value, category)
     problems = [Problem(_under_content(each.path), each.detail) for each in reading.problems]
     if reading.is_whole:
-        problems += CONTENT[category](reading.value, "content")
+        problems += shape_problems(reading.value, CONTENT[category], "content")
     if problems:
         raise MemoryDocumentInvalidError(problems)
     return GivenContent(reading.value)
@@ -184,7 +183,7 @@ def content_read(category: str, raw: bytes | str) -> GivenContent:
 def is_document(value: Any) -> bool:
     """Return whether a value is a whole document, with metadata and content."""
     meta = value.get("meta") if isinstance(value, Mapping) else None
-    return isinstance(meta, Mapping) and "content" in value and meta.keys() >= DOCUMENT_META
+    return isinstance(meta, Mapping) and "content" in value and meta.keys() >= set(REQUIRED_META)
 
 
 def _content_of(value: Mapping[str, Any], category: str) -> GivenContent:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,9 +244,13 @@ class MemoryDocumentStoreError(MemoryDocumentError):
     """The place where documents are kept can't be used."""
 
 
-# Small composable checks of JSON values.
+# The shapes of JSON values.
 
-Check = Callable[[Any, str], Problems]
+# ``str``: a text. A tuple: one of these texts. A function: a text; it returns what is wrong with
+# it, or nothing. ``[shape]``: a list. A dict: an object; its known fields may be left out, and
+# with ``ANY`` all of its fields have one shape.
+Shape = Any
+ANY = "*"
 
 
 def kind(value: Any) -> str:
@@ -260,59 +264,23 @@ def kind(value: Any) -> str:
     return "a list" if isinstance(value, list) else "an object"
 
 
-def text(value: Any, path: str) -> Problems:
-    if not isinstance(value, str):
-        yield Problem(path, f"must be a text, not {kind(value)}")
-
-
-def one_of(*words: str) -> Check:
-    def check(value: Any, path: str) -> Problems:
-        if not isinstance(value, str):
-            yield from text(value, path)
-        elif value not in words:
-            yield Problem(path, f"must be one of {', '.join(words)}, not {shown(value)}")
-
-    return check
-
-
-def list_of(each: Check) -> Check:
-    def check(value: Any, path: str) -> Problems:
-        if not isinstance(value, list):
-            yield Problem(path, f"must be a list, not {kind(value)}")
-            return
-        for place, item in enumerate(value):
-            yield from each(item, f"{path}[{place}]")
-
-    return check
-
-
-def object_of(each: Check) -> Check:
-    """Check an object with any keys, all of whose values pass the same check."""
-
-    def check(value: Any, path: str) -> Problems:
-        if not isinstance(value, dict):
-            yield Problem(path, f"must be an object, not {kind(value)}")
-            return
+def shape_problems(value: Any, shape: Shape, path: str) -> Problems:
+    """Yield the places where a value hasn't its shape."""
+    needed = type(shape) if isinstance(shape, dict | list) else str
+    has_type = isinstance(value, needed)
+    if not has_type:
+        name = {dict: "an object", list: "a list", str: "a text"}[needed]
+        yield Problem(path, f"must be {name}, not {kind(value)}")
+    elif isinstance(shape, dict):
         for key, item in value.items():
-            yield from each(item, below(path, key))
-
-    return check
-
-
-def fields(known: Mapping[str, Check], *, required: Mapping[str, Check] | None = None) -> Check:
-    """Check an object's known fields that are present."""
-    must = required or {}
-
-    def check(value: Any, path: str) -> Problems:
-        if not isinstance(value, dict):
-            yield Problem(path, f"must be an object, not {kind(value)}")
-            return
-        for key in must:
-            if key not in value:
-                yield Problem(below(path, key), "is missing")
-        for key, item in value.items():
-            field = must.get(key) or known.get(key)
+            field = shape.get(ANY, shape.get(key))
             if field is not None:
-                yield from field(item, below(path, key))
-
-    return check
+                yield from shape_problems(item, field, below(path, key))
+    elif isinstance(shape, list):
+        for place, item in enumerate(value):
+            yield from shape_problems(item, shape[0], f"{path}[{place}]")
+    elif isinstance(shape, tuple):
+        if value not in shape:
+            yield Problem(path, f"must be one of {', '.join(shape)}, not {shown(value)}")
+    elif shape is not str and (detail := shape(value)):
+        yield Problem(path, detail)

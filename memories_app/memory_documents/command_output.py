@@ -8,16 +8,14 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from memories_app.memory_document_format.facade import (
-    CATEGORIES,
+from memories_app.memory_document_format.categories import CATEGORIES, SUPERSEDED
+from memories_app.memory_document_format.envelope import read_duration, stamp
+from memories_app.memory_document_format.strict_json import (
     MAX_BYTES,
-    SUPERSEDED,
     MemoryDocumentInvalidError,
-    read_duration,
     render_problem,
-    stamp,
 )
-from memories_app.memory_documents.store_protocol import Broken, Found, Key, Removed, Saved
+from memories_app.memory_documents.store import Broken, Found, Key, Removed, Saved
 from memories_app.memory_documents.transfer import TransferReport
 from memoryproject.foundation.process.command_options import folder_given
 
@@ -33,10 +31,8 @@ def add_actions(parser: ArgumentParser) -> None:
         dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
     )
 
-    def action(name: str, render_problem: str) -> ArgumentParser:
-        found: ArgumentParser = actions.add_parser(
-            name, help=render_problem, description=render_problem
-        )
+    def action(name: str, text: str) -> ArgumentParser:
+        found: ArgumentParser = actions.add_parser(name, help=text, description=text)
         # Suppressed: otherwise the default would override an option given before the action.
         _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
         return found
@@ -96,8 +92,8 @@ def _one(parser: ArgumentParser, identifier: str) -> None:
 
 
 def _category(parser: ArgumentParser, *, required: bool = True) -> None:
-    render_problem = _CATEGORY if required else f"{_CATEGORY} Default: all."
-    parser.add_argument("--category", choices=CATEGORIES, required=required, help=render_problem)
+    text = _CATEGORY if required else f"{_CATEGORY} Default: all."
+    parser.add_argument("--category", choices=CATEGORIES, required=required, help=text)
 
 
 def _archived(parser: ArgumentParser) -> None:
@@ -127,18 +123,19 @@ def content_given(option: str) -> bytes | str:
 
 
 def found_as_text(found: Found) -> str:
-    columns = f"{stamp(found.changed)}  {found.key.category:<10}  {found.status:<10}"
-    return f"{columns}  {found.key.name}"
+    key, about = found.key, found.about
+    return f"{stamp(about.changed)}  {key.category:<10}  {about.status:<10}  {key.name}"
 
 
 def found_as_dict(found: Found) -> dict[str, Any]:
+    about = found.about
     return {
         **key_as_dict(found.key),
-        "summary": found.summary,
-        "created": stamp(found.created),
-        "changed": stamp(found.changed),
-        "status": found.status,
-        "session_id": found.session_id,
+        "summary": about.summary,
+        "created": stamp(about.created),
+        "changed": stamp(about.changed),
+        "status": about.status,
+        "session_id": about.session_id,
     }
 
 
@@ -161,10 +158,10 @@ def saved_as_dict(saved: Saved) -> dict[str, Any]:
 
 
 def saved_as_text(saved: Saved) -> str:
-    render_problem = f"{saved.key.path}: {saved.outcome}."
+    text = f"{saved.key.path}: {saved.outcome}."
     if saved.archived_as is not None:
-        render_problem += f" It is completed, and was archived as {saved.archived_as.path}."
-    return render_problem
+        text += f" It is completed, and was archived as {saved.archived_as.path}."
+    return text
 
 
 def hint(saved: Saved) -> str:

@@ -1,6 +1,6 @@
 """Public face of memory documents: what other packages may use."""
 
-from memories_app.memory_documents.database.document_rows import (
+from memories_app.memory_documents.document_rows import (
     document_erase,
     document_lock,
     document_rows_left,

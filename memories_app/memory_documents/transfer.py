@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memories_app.memory_document_format.facade import render_problem
-from memories_app.memory_documents.store_protocol import (
+from memories_app.memory_document_format.strict_json import render_problem
+from memories_app.memory_documents.store import (
     CONFLICT,
-    CREATED,
-    UPDATED,
     Broken,
     Kept,
     MemoryDocumentStore,
@@ -43,12 +41,9 @@ class TransferReport:
     def add(self, put: Put) -> None:
         if put.outcome == CONFLICT:
             self._refuse(self.conflicts, put.key.path, put.detail)
-        elif put.outcome == CREATED:
-            self.created += 1
-        elif put.outcome == UPDATED:
-            self.updated += 1
         else:
-            self.unchanged += 1
+            # Each other outcome is the name of its count.
+            setattr(self, put.outcome, getattr(self, put.outcome) + 1)
 
     def add_broken(self, broken: Broken) -> None:
         self._refuse(self.broken, broken.path, render_problem(broken.problems))

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_documents.api.memory_document_api import (
+from memories_app.memory_documents.document_api import (
     ARCHIVED,
     PLACE,
     DocumentView,

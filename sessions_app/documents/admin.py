@@ -24,7 +24,7 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memories_app.review.presentation import mark
 from memoryproject.foundation.admin_kit.display import shown_link, shown_short, shown_table
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.documents.dependencies import enqueue_document
@@ -152,7 +152,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
             max_bytes=build_document_limits().size,
             chat=form.cleaned_data["whatsapp_chat"],
             visibility=form.cleaned_data["visibility"],
-            actor=_staff(request),
+            actor=staff_actor(request),
         )
         # The stored document replaces the form's own unsaved record.
         obj.__dict__.update(received.document.__dict__)
@@ -198,7 +198,3 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
             for each in first
         )
         return shown_table((_("no."), _("page"), _("text")), rows)
-
-
-def _staff(request: HttpRequest) -> Actor:
-    return Actor("staff", name=request.user.get_username())

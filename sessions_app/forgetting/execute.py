@@ -47,7 +47,7 @@ from sessions_app.forgetting.sweep import Lineage, Sweep
 from sessions_app.forgetting.write_receipt import ReceiptHead, receipt_write
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn
-from sessions_app.transcript_files.facade import Backups
+from sessions_app.transcript_files.backups import Backups
 
 logger = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget_within
 from sessions_app.forgetting.probe import Prober
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
-from sessions_app.transcript_files.facade import Backups, UntouchedBackups
+from sessions_app.transcript_files.backups import Backups, UntouchedBackups
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 from rest_framework.response import Response
 
-from memories_app.memory_documents.api.memory_document_api import DocumentView
+from memories_app.memory_documents.document_api import DocumentView
 from memoryproject.foundation.rest_kit.authentication import Caller, caller_with
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.views import ApiView

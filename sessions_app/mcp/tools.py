@@ -11,8 +11,10 @@ from mcp import types
 from rest_framework import serializers
 from rest_framework.serializers import Serializer
 
-from memories_app.memory_documents.api import examples as documents
-from memories_app.memory_documents.api.serializers import MemoryDocumentSerializer
+from memories_app.memory_documents.document_serializers import (
+    DOCUMENT_EXAMPLE,
+    MemoryDocumentSerializer,
+)
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.serializers import Strict, Text
 from sessions_app.cards.api import CARD as CARD_EXAMPLE
@@ -187,9 +189,9 @@ SAVE_DOCUMENT = Tool(
     example={
         "category": "decisions",
         "identifier": "use-postgres",
-        "content": documents.DOCUMENT["content"],
+        "content": DOCUMENT_EXAMPLE["content"],
     },
-    answered=documents.DOCUMENT,
+    answered=DOCUMENT_EXAMPLE,
     hints={"read_only_hint": False, "destructive_hint": True, "idempotent_hint": True},
 )
 LOAD_DOCUMENT = Tool(
@@ -204,7 +206,7 @@ LOAD_DOCUMENT = Tool(
     arguments=LoadArguments,
     answer=MemoryDocumentSerializer,
     example={"category": "decisions", "identifier": "use-postgres"},
-    answered=documents.DOCUMENT,
+    answered=DOCUMENT_EXAMPLE,
 )
 TOOLS = {
     tool.name: tool

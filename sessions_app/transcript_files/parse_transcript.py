@@ -1,4 +1,4 @@
-"""Read and write the files of seed 000: pure, strict, in linear time.
+"""The text of transcripts (seed 000), and the reading of files: pure, strict, in linear time.
 
 Any bytes give a result: messages, problems, or both. Reading raises nothing.
 """
@@ -7,21 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sessions_app.transcript_files.exchanges import (
-    ASSISTANT,
-    LABELS,
-    USER,
-    TranscriptMessage,
-    lines_before,
-    message_text,
-    messages_in,
-)
-from sessions_app.transcript_files.problems import Problem, Problems
+from sessions_app.transcript_files.problems import Problems
 
 MAX_FILE_SIZE = 16 * 1024 * 1024
+MIN_MESSAGES = 2
 BOM = "\ufeff"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -29,26 +21,77 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _ALMOST = re.compile(r"^(?!(?-i:User|Assistant):)[ \t]*(?:user|assistant)[ \t]*:", re.I | re.M)
 
 
-class TranscriptError(ValueError):
-    """The messages are no transcript; ``problems`` holds the reasons."""
+# The text of a transcript. Knows no rule: any messages go into it and come out the same.
 
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems)))
-        self.problems = problems
+USER = "user"
+ASSISTANT = "assistant"
+LABELS = {USER: "User", ASSISTANT: "Assistant"}
+ROLES = {label: role for role, label in LABELS.items()}
+
+# "^" is the start of the text or follows a line feed: no other character ends a line.
+SPEAKER = re.compile(r"^(User|Assistant):", re.MULTILINE)
+# Both are anchored to one line feed, and look at each backslash once.
+_LIKE_SPEAKER = re.compile(r"\n(\\*(?:User|Assistant):)")
+_ESCAPED = re.compile(r"\n\\(\\*(?:User|Assistant):)")
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """The result of reading a file.
+class TranscriptMessage:
+    """A message of a transcript.
 
-    ``further``: the number of problems that are not listed. ``notes``: text that is allowed but
-    may be a mistake.
+    ``role``: user or assistant. ``line``: its first line in the file, from 1; 0 if it comes
+    from no file. ``spaced``: one space follows the colon, as required.
     """
 
-    messages: list[TranscriptMessage]
-    problems: list[Problem]
-    further: int = 0
-    notes: list[str] | None = None
+    role: str
+    content: str
+    line: int = 0
+    spaced: bool = True
+
+
+def message_text(*, role: str, content: str) -> str:
+    """Return a message as it is written in a file."""
+    escaped = _LIKE_SPEAKER.sub(r"\n\\\1", content)
+    return f"{LABELS[role]}: {escaped}\n"
+
+
+def messages_in(text: str) -> Iterator[TranscriptMessage]:
+    """Yield the messages of a text, in one pass.
+
+    The text before the first speaker's line is no message: see ``lines_before``.
+    """
+    line, counted = 1, 0
+    found = SPEAKER.search(text)
+    while found is not None:
+        following = SPEAKER.search(text, found.end())
+        line += text.count("\n", counted, found.start())
+        counted = found.start()
+        yield _message(text, found, following.start() if following else len(text), line)
+        found = following
+
+
+def lines_before(text: str) -> int:
+    """Return how many lines precede the first speaker's line."""
+    found = SPEAKER.search(text)
+    before = text if found is None else text[: found.start()]
+    return before.count("\n") + (1 if before and not before.endswith("\n") else 0)
+
+
+def _message(text: str, found: re.Match[str], end: int, line: int) -> TranscriptMessage:
+    start = found.end()
+    spaced = text.startswith(" ", start)
+    # The line feed that ends the message may be missing at the end of the file.
+    end -= text.endswith("\n", start, end)
+    content = text[start + spaced : end]
+    return TranscriptMessage(
+        role=ROLES[found[1]],
+        content=_ESCAPED.sub(r"\n\1", content),
+        line=line,
+        spaced=spaced,
+    )
+
+
+# Read one file.
 
 
 class Reader:
@@ -58,22 +101,21 @@ class Reader:
         self.problems = Problems(file)
         self.notes: list[str] = []
         self.count = 0
+        self._last: TranscriptMessage | None = None
+        self._in_turns = True
 
     def messages(self, data: bytes) -> Iterator[TranscriptMessage]:
         text = self._decoded(data)
         if text is None:
             return
-        rules = Rules(self.problems)
-        rules.begin(lines_before=lines_before(text))
+        self._check_start(lines_before(text))
         ends: Counter[str] = Counter()
-        last = ""
         for message in messages_in(text):
-            rules.look(message)
-            self.count += 1
-            ends[last] += 1
-            last = message.content[-1:]
+            if self._last is not None:
+                ends[self._last.content[-1:]] += 1
+            self._check(message)
             yield message
-        rules.end()
+        self._check_end()
         self._note_ends({end for end in ends if end and ends[end] == self.count - 1})
         self._note_almost(text)
 
@@ -128,68 +170,24 @@ class Reader:
                 "the message above. Speakers are written User: and Assistant:."
             )
 
+    # The seven format rules of seed 000, and the other reasons to refuse a transcript.
 
-def parse(data: bytes, *, file: str = "transcript") -> Parsed:
-    """Return all messages of a file's bytes, and all problems with it."""
-    reader = Reader(file)
-    messages = list(reader.messages(data))
-    problems = reader.problems
-    return Parsed(messages, problems.found, problems.further, reader.notes)
-
-
-def write(messages: Iterable[tuple[str, str]]) -> bytes:
-    """Return messages, each a role (user or assistant) and its content, as a file's bytes.
-
-    Raises TranscriptError if they are no transcript.
-    """
-    problems = Problems("transcript")
-    rules = Rules(problems)
-    texts = []
-    for number, (role, content) in enumerate(messages, start=1):
-        rules.look(TranscriptMessage(role=role, content=content, line=number))
-        texts.append(message_text(role=role, content=content))
-    rules.end()
-    if problems:
-        raise TranscriptError(problems.found)
-    try:
-        return "".join(texts).encode("utf-8")
-    except UnicodeEncodeError:
-        what = "There is half of a character (a lone surrogate)."
-        problems.add("not_exact", what, "Write the whole character.")
-        raise TranscriptError(problems.found) from None
-
-
-# The seven format rules of seed 000, and the other reasons to refuse a transcript.
-
-MIN_MESSAGES = 2
-
-
-class Rules:
-    """Check the messages of one file in order; call ``end`` after the last."""
-
-    def __init__(self, problems: Problems) -> None:
-        self.count = 0
-        self._problems = problems
-        self._last: TranscriptMessage | None = None
-        self._in_turns = True
-
-    def begin(self, *, lines_before: int) -> None:
-        """Check the start. ``lines_before``: how many lines precede the first speaker's line."""
-        if lines_before:
-            self._problems.add(
+    def _check_start(self, lines: int) -> None:
+        """Check how many lines precede the first speaker's line."""
+        if lines:
+            self.problems.add(
                 "starts_with_user",
                 "A transcript must start with User:, but this one has "
-                f"{_lines(lines_before)} before that.",
+                f"{'1 line' if lines == 1 else f'{lines} lines'} before that.",
                 "Remove what stands there, or put User: and a space before it.",
                 line=1,
             )
 
-    def look(self, message: TranscriptMessage) -> None:
-        """Check one message."""
+    def _check(self, message: TranscriptMessage) -> None:
         self.count += 1
         last, self._last = self._last, message
         if last is None and message.role != USER:
-            self._problems.add(
+            self.problems.add(
                 "starts_with_user",
                 "A transcript must start with User:, not with Assistant:.",
                 "Put the user's message before it, or move this answer to the end of the "
@@ -200,10 +198,10 @@ class Rules:
             self._not_in_turns(last, message)
         self._content(message)
 
-    def end(self) -> None:
+    def _check_end(self) -> None:
         """Check the whole file."""
         if self.count < MIN_MESSAGES:
-            self._problems.add(
+            self.problems.add(
                 "too_few_messages",
                 f"A transcript has at least 2 messages, User: and its Assistant:; this one has "
                 f"{self.count or 'none'}.",
@@ -211,7 +209,7 @@ class Rules:
                 line=self._last.line if self._last else None,
             )
         if self._last is not None and self._last.role != ASSISTANT:
-            self._problems.add(
+            self.problems.add(
                 "ends_with_assistant",
                 "A transcript must end with Assistant:, but its last message is a User:.",
                 "Add the answer, or move this message to the next transcript.",
@@ -222,14 +220,14 @@ class Rules:
         label, other = LABELS[message.role], LABELS[ASSISTANT if message.role == USER else USER]
         if self._in_turns:
             self._in_turns = False
-            self._problems.add(
+            self.problems.add(
                 "alternates",
                 f"User: and Assistant: must alternate; from here on they don't: {other}: should "
                 f"be next.",
                 "Each place is told below; mend all of them.",
                 line=message.line,
             )
-        self._problems.add(
+        self.problems.add(
             "consecutive",
             f"This {label}: follows the {label}: of line {last.line}: no two messages in a row "
             "may be by the same speaker.",
@@ -241,7 +239,7 @@ class Rules:
     def _content(self, message: TranscriptMessage) -> None:
         label = LABELS[message.role]
         if not message.spaced:
-            self._problems.add(
+            self.problems.add(
                 "spacing",
                 f"One space must follow {label}:.",
                 f'Write "{label}: " and then the message. If this line is part of the message '
@@ -250,20 +248,16 @@ class Rules:
             )
         if "\x00" in message.content:
             before = message.content.partition("\x00")[0]
-            self._problems.add(
+            self.problems.add(
                 "not_exact",
                 "There is a NUL character, which the database can't keep.",
                 "Remove it.",
                 line=message.line + before.count("\n"),
             )
         if not message.content.strip():
-            self._problems.add(
+            self.problems.add(
                 "blank_message",
                 f"This {label}: has no text: every message has a minimum size.",
                 "Write what was said, or remove the exchange.",
                 line=message.line,
             )
-
-
-def _lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count} lines"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,12 +69,6 @@ class Problems:
             self.found.append(Problem(code, self.file, what, mend, line))
         else:
             self.further += 1
-
-    def __bool__(self) -> bool:
-        return bool(self.found)
-
-    def __iter__(self) -> Iterator[Problem]:
-        return iter(self.found)
 
 
 # Errors that stop a save or an export of transcripts.

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sessions_app.transcript_files.continuity import Signs
-from sessions_app.transcript_files.exchanges import TranscriptMessage
-from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE, Reader
+from sessions_app.transcript_files.parse_transcript import (
+    MAX_FILE_SIZE,
+    Reader,
+    TranscriptMessage,
+)
 from sessions_app.transcript_files.problems import BusyError, FolderError, Problem
 
 # The number of a text that came without one; batches count from 1.
@@ -24,14 +27,6 @@ ONE_TEXT = "The text"
 
 # The state of a file: its inode, size and time of change.
 Stamp = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Content:
-    """A file's bytes, at most one more than allowed, and the state at the read."""
-
-    data: bytes
-    stamp: Stamp
 
 
 @dataclass
@@ -100,14 +95,17 @@ class BatchFolder:
             found.problems += numbering_problems(found.batches)
         return found
 
-    def read(self, name: str) -> Content:
-        """Return the file's content. Raises OSError, also if it is no regular file."""
+    def read(self, name: str) -> tuple[bytes, Stamp]:
+        """Return the file's bytes, at most one more than allowed, and its state at the read.
+
+        Raises OSError, also if it is no regular file.
+        """
         descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(0, "it is no plain file")
             data = file.read(MAX_FILE_SIZE + 1)
-            return Content(data, _stamp(os.fstat(descriptor)))
+            return data, _stamp(os.fstat(descriptor))
 
     def remove(self, name: str, stamp: Stamp) -> bool:
         """Remove a file if it is unchanged since it was read; return whether it was.
@@ -146,20 +144,20 @@ class BatchFolder:
             raise FolderError(f"{self.path} can't be read: {error.strerror}.") from error
 
     def _sort(self, entry: os.DirEntry[str], found: Listing) -> None:
-        number = batch_number(entry.name)
+        own_name = _NAME.fullmatch(entry.name)
         name = entry.name.encode("utf-8", "backslashreplace").decode("utf-8")
-        if number is None and looks_like_a_batch(entry.name):
+        if own_name is None and _LIKE.fullmatch(entry.name):
             what = "This is not quite the name of a batch."
             mend = "Name it chat_memory_batch_001.txt, with its number in three digits or more."
             found.problems.append(Problem("file_name", name, what, mend))
-        elif number is None:
+        elif own_name is None:
             found.strangers.append(name)
         elif not entry.is_file(follow_symlinks=False):
             what = "This is no plain file, but a link, a folder or a device."
             mend = "Put the file itself there."
             found.problems.append(Problem("no_file", name, what, mend))
         else:
-            found.batches.append((number, name))
+            found.batches.append((int(own_name[1]), name))
 
 
 def _stamp(found: os.stat_result) -> Stamp:
@@ -174,17 +172,6 @@ _LIKE = re.compile(r"chat_memory_batch.*\.txt", re.IGNORECASE | re.DOTALL)
 
 def batch_name(number: int) -> str:
     return f"chat_memory_batch_{number:03}.txt"
-
-
-def batch_number(name: str) -> int | None:
-    """Return the number of a batch by its file's name; None for another file."""
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else None
-
-
-def looks_like_a_batch(name: str) -> bool:
-    """Return whether the name was probably meant as a batch."""
-    return _LIKE.fullmatch(name) is not None
 
 
 def numbering_problems(numbers: Iterable[tuple[int, str]]) -> Iterator[Problem]:
@@ -288,24 +275,22 @@ def folder_check(*, folder: BatchFolder, progress: Progress = no_progress) -> Ch
 
 def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> None:
     try:
-        content = folder.read(name)
+        data, stamp = folder.read(name)
     except OSError as error:
         what = f"The file can't be read: {error.strerror}."
         mend = "See to it that it can, and run it again."
         check.add_problems([Problem("unreadable", name, what, mend)])
         return
     reader = Reader(folder.label(name))
-    for message in reader.messages(content.data):
+    for message in reader.messages(data):
         check.signs.add(
             sign_of(role=message.role, content=message.content),
             loose_sign_of(role=message.role, content=message.content),
         )
     check.add_problems(reader.problems.found, reader.problems.further)
     check.notes += reader.notes[: MAX_NOTES - len(check.notes)]
-    digest = hashlib.sha256(content.data).hexdigest()
-    check.files.append(
-        BatchFile(number, name, digest, len(content.data), reader.count, content.stamp)
-    )
+    digest = hashlib.sha256(data).hexdigest()
+    check.files.append(BatchFile(number, name, digest, len(data), reader.count, stamp))
 
 
 class ChangedError(Exception):
@@ -324,12 +309,12 @@ class ChangedError(Exception):
 def file_again(*, folder: BatchFolder, file: BatchFile) -> bytes:
     """Return the bytes of a checked file. Raises ChangedError."""
     try:
-        content = folder.read(file.name)
+        data, stamp = folder.read(file.name)
     except OSError:
         raise ChangedError(file.name) from None
-    if content.stamp != file.stamp or hashlib.sha256(content.data).hexdigest() != file.sha256:
+    if stamp != file.stamp or hashlib.sha256(data).hexdigest() != file.sha256:
         raise ChangedError(file.name)
-    return content.data
+    return data
 
 
 def messages_again(

@@ -32,21 +32,20 @@ from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_cha
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.filters import session_within
 from sessions_app.presentation.renderings import TranscriptText
-from sessions_app.transcript_files.facade import (
-    MAX_FILE_SIZE,
+from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
+from sessions_app.transcript_files.problems import (
     BusyError,
     FaultError,
     FolderError,
     Problem,
     RefusedError,
-    no_progress,
 )
-from sessions_app.transcripts.conversation_queries import Conversation
+from sessions_app.transcript_files.transcript_folder import no_progress
+from sessions_app.transcripts.conversation_queries import Conversation, Target
 from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
 from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
 from sessions_app.transcripts.transcript_serializers import (
     SavedTranscriptSerializer,
-    Target,
     TranscriptSerializer,
     TranscriptTextSerializer,
     TranscriptValidationSerializer,
@@ -223,25 +222,9 @@ class ValidateTranscriptView(TextView):
             folder=transcript_texts_folder(),
             overlap=self.overlap(given),
         )
-        problems = [
-            {
-                "line": each.line,
-                "rule": each.rule,
-                "code": each.code,
-                "what": each.what,
-                "mend": mend(each),
-            }
-            for each in found.problems
-        ]
-        return Response(
-            {
-                "valid": found.valid,
-                "messages": found.messages,
-                "problems": problems,
-                "further": found.further,
-                "notes": found.notes,
-            }
-        )
+        problems = [{**each.as_dict(), "mend": mend(each)} for each in found.problems]
+        shown = {**found.as_dict(), "problems": problems}
+        return Response(TranscriptValidationSerializer(shown).data)
 
 
 class TranscriptsView(TextView):
@@ -302,8 +285,8 @@ class TranscriptsView(TextView):
             dependencies=build_save_dependencies(progress=no_progress),
             actor=self.caller.actor,
             overlap=self.overlap(given),
-        ).as_dict()
-        answer = {name: saved[name] for name in SAVED}
-        place = {"Location": reverse("api-session-transcript", args=[saved["session_id"]])}
-        is_new = saved["added"] > 0
+        )
+        answer = SavedTranscriptSerializer(saved).data
+        place = {"Location": reverse("api-session-transcript", args=[saved.session_id])}
+        is_new = saved.added > 0
         return Response(answer, status=201 if is_new else 200, headers=place if is_new else None)

@@ -1,27 +1,27 @@
-"""Read a stored conversation in the order of transcripts: by turns."""
+"""Find the conversation of a transcript, and read it in the order of transcripts: by turns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+from django.db import Error, connection
 from django.db.models import BinaryField, F, Func, IntegerField, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 
+from sessions_app.conversations.facade import ConversationNotFoundError, chat_at
+from sessions_app.legacy_import.facade import chat_for_address, chat_of_session
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.transcript_files.facade import (
-    NO_NUMBER,
-    UNANSWERED,
-    WHITE_SPACE,
-    Exchange,
-    LeftOut,
-    Row,
-    Signs,
-    exchanges,
-)
+from sessions_app.transcript_files.continuity import Signs
+from sessions_app.transcript_files.parse_transcript import ASSISTANT, USER
+from sessions_app.transcript_files.problems import BusyError
+from sessions_app.transcript_files.transcript_folder import NO_NUMBER, WHITE_SPACE
 
 ROWS_AT_ONCE = 500
 SIGN_BYTES = 32
@@ -36,15 +36,147 @@ class Conversation:
 
     @property
     def messages(self) -> QuerySet[Message]:
-        if self.session is not None:
-            return Message.objects.filter(session=self.session)
-        return Message.objects.filter(chat=self.chat)
+        return Message.objects.filter(**self._where)
 
     @property
     def batches(self) -> QuerySet[TranscriptBatch]:
-        if self.session is not None:
-            return TranscriptBatch.objects.filter(session=self.session)
-        return TranscriptBatch.objects.filter(chat=self.chat)
+        return TranscriptBatch.objects.filter(**self._where)
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        return {"session": self.session} if self.session else {"chat": self.chat}
+
+
+# The chat of batches for which no chat was given.
+DEFAULT_CHAT = "transcripts@c.us"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A session by its id, or else a chat by its address, which may be new."""
+
+    whatsapp_chat: str = DEFAULT_CHAT
+    session_id: UUID | None = None
+
+    def find(self) -> Conversation | None:
+        """Return the stored conversation; None if the chat is new.
+
+        Raises ConversationNotFoundError for an unknown session.
+        """
+        if self.session_id is None:
+            chat = chat_at(self.whatsapp_chat)
+            return None if chat is None else Conversation(chat)
+        session = ChatSession.objects.select_related("chat").filter(pk=self.session_id).first()
+        if session is None:
+            raise ConversationNotFoundError(self.session_id)
+        return Conversation(session.chat, session)
+
+    def lock(self, now: datetime) -> Conversation:
+        """Return the conversation with the chat's row locked; create a new chat.
+
+        Call it in a transaction.
+        """
+        if self.session_id is not None:
+            owner = chat_of_session(self.session_id)
+            if owner is None:
+                raise ConversationNotFoundError(self.session_id)
+            sessions = ChatSession.objects.select_for_update(no_key=True)
+            return Conversation(owner, sessions.get(pk=self.session_id))
+        found = chat_for_address(address=self.whatsapp_chat, at=now)
+        return Conversation(Chat.objects.select_for_update(no_key=True).get(pk=found.pk))
+
+
+@contextmanager
+def alone_in(target: Target) -> Iterator[None]:
+    """Hold the lock on saves into the target's chat. Raises BusyError.
+
+    The database releases the lock when the process dies.
+    """
+    found = target.find()
+    name = str(found.chat.pk) if found else target.whatsapp_chat
+    digest = hashlib.sha256(f"transcripts\0{name}".encode()).digest()
+    key = int.from_bytes(digest[:8], "big", signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        if not cursor.fetchone()[0]:
+            raise BusyError(
+                "Another chat_memory saves into the same chat: run it again when that is done."
+            )
+    try:
+        yield
+    finally:
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+
+
+# A message and its answer are an exchange.
+
+T = TypeVar("T")
+
+UNANSWERED = "unanswered"
+NO_QUESTION = "no_question"
+BLANK = "blank"
+OTHER_ROLE = "other_role"
+TOO_LARGE = "too_large"
+
+REASONS = {
+    UNANSWERED: "a user's message without an answer",
+    NO_QUESTION: "an answer without a user's message before it",
+    BLANK: "a message without text",
+    OTHER_ROLE: "neither a user's nor an assistant's message",
+    TOO_LARGE: "an exchange that is larger than a batch may be",
+}
+
+
+@dataclass(frozen=True)
+class Row(Generic[T]):
+    """A stored message. ``value`` is chosen by the caller: its content or a sign."""
+
+    message_id: UUID
+    session_id: UUID
+    order_num: int
+    role: str
+    blank: bool
+    value: T
+
+
+@dataclass(frozen=True)
+class Exchange(Generic[T]):
+    """A question of the user and the answer of the assistant."""
+
+    question: Row[T]
+    answer: Row[T]
+
+
+@dataclass(frozen=True)
+class LeftOut(Generic[T]):
+    """A message that is in no exchange; ``reason`` is one of ``REASONS``."""
+
+    row: Row[T]
+    reason: str
+
+
+def exchanges(rows: Iterable[Row[T]]) -> Iterator[Exchange[T] | LeftOut[T]]:
+    """Yield each row of a conversation, in order: in an exchange, or left out."""
+    question: Row[T] | None = None
+    for row in rows:
+        if row.role not in (USER, ASSISTANT):
+            yield LeftOut(row, OTHER_ROLE)
+        elif row.role == USER:
+            if question is not None:
+                yield LeftOut(question, UNANSWERED)
+            question = None if row.blank else row
+            if row.blank:
+                yield LeftOut(row, BLANK)
+        elif row.blank:
+            yield LeftOut(row, BLANK)
+        elif question is None:
+            yield LeftOut(row, NO_QUESTION)
+        else:
+            yield Exchange(question, row)
+            question = None
+    if question is not None:
+        yield LeftOut(question, UNANSWERED)
 
 
 @dataclass
@@ -98,23 +230,9 @@ def is_answering(*, chat: Chat) -> bool:
     return Turn.objects.filter(chat=chat, session__isnull=False, state__in=states).exists()
 
 
-def batches_by_number(
-    *, conversation: Conversation, first: int, last: int
-) -> dict[int, TranscriptBatch]:
-    """Return the last saved batch of each number."""
-    rows = conversation.batches.filter(number__range=(first, last)).order_by("id")
-    return {batch.number: batch for batch in rows}
-
-
 def last_batch(*, conversation: Conversation) -> TranscriptBatch | None:
     """Return the last saved batch of a folder. Texts that came by API have no number."""
     return conversation.batches.exclude(number=NO_NUMBER).order_by("-id").first()
-
-
-def last_batch_number(*, conversation: Conversation) -> int:
-    """Return the number of the last saved batch; 0 if there is none."""
-    last = last_batch(conversation=conversation)
-    return last.number if last else 0
 
 
 def _digests(name: str) -> Combinable:

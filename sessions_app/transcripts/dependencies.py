@@ -11,7 +11,8 @@ from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
     transcript_retention,
 )
-from sessions_app.transcript_files.facade import Progress
+from sessions_app.transcript_files.transcript_folder import Progress
+from sessions_app.transcripts.one_text import leftovers_remove
 from sessions_app.transcripts.save import SaveDependencies
 
 
@@ -28,3 +29,8 @@ def build_save_dependencies(*, progress: Progress) -> SaveDependencies:
         keep=transcript_retention(),
         progress=progress,
     )
+
+
+def transcript_leftovers_remove() -> int:
+    """Remove the texts that killed processes left; return how many."""
+    return leftovers_remove(transcript_texts_folder())

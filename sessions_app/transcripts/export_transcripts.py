@@ -14,24 +14,28 @@ from django.db import transaction
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.process.private_folders import file_make, folder_make
 from sessions_app.backup.facade import name_file
-from sessions_app.transcript_files.facade import (
+from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
     MAX_FILE_SIZE,
-    REASONS,
-    TOO_LARGE,
     USER,
-    BatchFolder,
-    Exchange,
-    FaultError,
-    FolderError,
-    LeftOut,
-    Progress,
-    Row,
-    batch_name,
     message_text,
+)
+from sessions_app.transcript_files.problems import FaultError, FolderError
+from sessions_app.transcript_files.transcript_folder import (
+    BatchFolder,
+    Progress,
+    batch_name,
     no_progress,
 )
-from sessions_app.transcripts.conversation_queries import Conversation, conversation_exchanges
+from sessions_app.transcripts.conversation_queries import (
+    REASONS,
+    TOO_LARGE,
+    Conversation,
+    Exchange,
+    LeftOut,
+    Row,
+    conversation_exchanges,
+)
 
 WRITING = "Writing"
 MESSAGES_A_BATCH = 100
@@ -92,7 +96,7 @@ def transcripts_export(
             raise FaultError(
                 f"The batches can't be written to {path}: {error.strerror}. None of them is there."
             ) from error
-    _record(conversation, exported, actor)
+    export_record(conversation, actor, exported.messages, exported.left_out, files=exported.files)
     return exported
 
 
@@ -167,7 +171,13 @@ def _remove(paths: list[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _record(conversation: Conversation, exported: Exported, actor: Actor) -> None:
+def export_record(
+    conversation: Conversation,
+    actor: Actor,
+    messages: int,
+    left_out: list[dict[str, Any]],
+    **details: int,
+) -> None:
     """Record in the audit log that the conversation was read."""
     session, chat = conversation.session, conversation.chat
     audit_record(
@@ -175,10 +185,6 @@ def _record(conversation: Conversation, exported: Exported, actor: Actor) -> Non
         actor=actor,
         object_type="chat" if session is None else "session",
         object_id=chat.pk if session is None else session.pk,
-        details={
-            "files": exported.files,
-            "messages": exported.messages,
-            "left_out": len(exported.left_out),
-        },
+        details={**details, "messages": messages, "left_out": len(left_out)},
         chat_id=chat.pk,
     )

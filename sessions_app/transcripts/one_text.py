@@ -13,16 +13,18 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from sessions_app.transcript_files.facade import BatchFolder, FolderError, LeftOut, batch_name
+from memoryproject.foundation.audit.audit_events import Actor
+from sessions_app.transcript_files.problems import FolderError
+from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
 from sessions_app.transcripts.conversation_queries import (
     Conversation,
+    LeftOut,
+    Target,
     conversation_exchanges,
 )
-from sessions_app.transcripts.export_transcripts import exchange_text, left_out_at
+from sessions_app.transcripts.export_transcripts import exchange_text, export_record, left_out_at
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.status import Validation, folder_validate
-from sessions_app.transcripts.transcript_serializers import Target
 
 OWNER_ONLY = 0o700
 PREFIX = "text-"
@@ -88,15 +90,7 @@ def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult
                 texts.append(exchange_text(found))
         result.text = b"".join(texts).decode("utf-8")
         result.messages = 2 * len(texts)
-        session, chat = conversation.session, conversation.chat
-        audit_record(
-            action="transcript.export",
-            actor=actor,
-            object_type="chat" if session is None else "session",
-            object_id=chat.pk if session is None else session.pk,
-            details={"messages": result.messages, "left_out": len(result.left_out)},
-            chat_id=chat.pk,
-        )
+        export_record(conversation, actor, result.messages, result.left_out)
     return result
 
 

@@ -8,7 +8,7 @@ what is stored.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -21,26 +21,22 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, aud
 from sessions_app.conversations.facade import NewMessage, backup_held, session_open
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
-from sessions_app.transcript_files.facade import (
+from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
+from sessions_app.transcript_files.parse_transcript import USER, TranscriptMessage
+from sessions_app.transcript_files.problems import FaultError, RefusedError
+from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
-    USER,
-    BackupError,
-    Backups,
     BatchFile,
     BatchFolder,
     ChangedError,
     Check,
-    FaultError,
     Progress,
-    RefusedError,
-    TranscriptMessage,
-    backup_name,
     folder_check,
     messages_again,
     no_progress,
 )
+from sessions_app.transcripts.conversation_queries import Target, alone_in
 from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
-from sessions_app.transcripts.transcript_serializers import Target, alone_in
 
 logger = logging.getLogger(__name__)
 
@@ -108,34 +104,24 @@ def batches_save(
             raise RefusedError(check.problems, check.further)
         if not check.files:
             return Saved(left_alone=check.strangers)
-        plan = plan_make(check=check, conversation=target.find(), folder=folder, overlap=overlap)
-        if plan.problems:
-            raise RefusedError(plan.problems)
         storing = Storing(
             check=check,
             target=target,
             folder=folder,
-            rules=dependencies.rules,
+            dependencies=dependencies,
             overlap=overlap,
             backup=backup_name(now),
             now=now,
             actor=actor,
-            progress=dependencies.progress,
         )
-        copies = _copies(plan, dependencies.backups)
         # A forgetting waits for the backup, so that it can sweep the backup, too.
         known = target.find()
         with backup_held(storing.backup, known.chat.pk if known else None):
-            stored = storing.run(copies)
+            stored = storing.run()
             _back_up(stored, storing.backup, folder, dependencies)
         saved = _saved(check, stored, dependencies)
         _clean_up(check.files, stored.rows, saved, folder, dependencies)
     _prune(dependencies, now)
-    _log(saved)
-    return saved
-
-
-def _log(saved: Saved) -> None:
     logger.info(
         "%d batches were saved into session %s: %d messages added, %d there before.",
         saved.files,
@@ -143,11 +129,7 @@ def _log(saved: Saved) -> None:
         saved.added,
         saved.messages - saved.added,
     )
-
-
-def _copies(plan: Plan, backups: Backups) -> set[tuple[str, str]]:
-    """Return the files that an earlier run backed up but couldn't clean up."""
-    return {(row.backup, file.name) for file, row in plan.saved if backups.holds(row.backup, file)}
+    return saved
 
 
 def _back_up(
@@ -169,6 +151,7 @@ def _back_up(
 
 def _saved(check: Check, stored: Stored, dependencies: SaveDependencies) -> Saved:
     plan, session = stored.plan, stored.session
+    names = sorted({row.backup for row in stored.rows})
     return Saved(
         whatsapp_chat=session.chat.whatsapp_chat,
         session_id=str(session.pk),
@@ -177,14 +160,10 @@ def _saved(check: Check, stored: Stored, dependencies: SaveDependencies) -> Save
         added=plan.add,
         overlap=plan.overlap,
         saved_before=len(plan.saved),
-        backups=[str(dependencies.backups.root / name) for name in _names(stored.rows)],
+        backups=[str(dependencies.backups.root / name) for name in names],
         left_alone=check.strangers,
         notes=[*check.notes, *plan.notes],
     )
-
-
-def _names(rows: Sequence[TranscriptBatch]) -> list[str]:
-    return sorted({row.backup for row in rows})
 
 
 def _clean_up(
@@ -253,35 +232,29 @@ class Stored:
 
 @dataclass(frozen=True)
 class Storing:
-    """The inputs of the transaction.
-
-    ``backup``: the name of the backup that is made after it; ``has_copy`` returns whether an
-    earlier backup holds a file.
-    """
+    """The inputs of the transaction. ``backup``: the name of the backup that is made after it."""
 
     check: Check
     target: Target
     folder: BatchFolder
-    rules: IntakeRules
+    dependencies: SaveDependencies
     overlap: int | None
     backup: str
     now: datetime
     actor: Actor
-    progress: Progress
 
-    def run(self, copies: set[tuple[str, str]]) -> Stored:
+    def run(self) -> Stored:
         """Store the messages.
 
-        ``copies``: earlier backups and the files that they hold. Raises RefusedError and the
-        database's errors; then nothing was stored.
+        Raises RefusedError and the database's errors; then nothing was stored.
         """
         try:
             with transaction.atomic():
-                return self._run(copies)
+                return self._run()
         except ChangedError as error:
             raise RefusedError([error.problem]) from error
 
-    def _run(self, copies: set[tuple[str, str]]) -> Stored:
+    def _run(self) -> Stored:
         conversation = self.target.lock(self.now)
         plan = plan_make(
             check=self.check, conversation=conversation, folder=self.folder, overlap=self.overlap
@@ -291,14 +264,23 @@ class Storing:
         session = conversation.session or self._session(conversation.chat, plan)
         if plan.add:
             self._append(conversation.chat, session, plan)
-        again = [(file, row) for file, row in plan.saved if (row.backup, file.name) not in copies]
+        # An earlier run stored these files, and was stopped before their backup was complete.
+        holds = self.dependencies.backups.holds
+        again = [(file, row) for file, row in plan.saved if not holds(row.backup, file)]
         for _, row in again:
             row.backup = self.backup
             row.save(update_fields=["backup"])
         rows = self._rows(conversation.chat, session, plan.rest)
         TranscriptBatch.objects.bulk_create(rows, batch_size=BATCH)
         if plan.rest:
-            self._record(conversation.chat, session, plan)
+            audit_record(
+                action="transcript.save",
+                actor=self.actor,
+                object_type="session",
+                object_id=session.pk,
+                details={"files": len(plan.rest), "added": plan.add, "overlap": plan.overlap},
+                chat_id=conversation.chat.pk,
+            )
         return Stored(
             plan=plan,
             session=session,
@@ -309,28 +291,27 @@ class Storing:
     def _session(self, chat: Chat, plan: Plan) -> ChatSession:
         """Return the session to add to; without new messages, the one that holds them."""
         if plan.add:
-            return session_open(
-                chat=chat, now=self.now, timeout=self.rules.session_timeout, actor=self.actor
-            )
+            timeout = self.dependencies.rules.session_timeout
+            return session_open(chat=chat, now=self.now, timeout=timeout, actor=self.actor)
         if plan.stored_in is not None:
             return ChatSession.objects.get(pk=plan.stored_in)
         return plan.saved[-1][1].session
 
     def _append(self, chat: Chat, session: ChatSession, plan: Plan) -> None:
-        memory = self.rules.chat_memory
+        memory, progress = self.dependencies.rules.chat_memory, self.dependencies.progress
         role = memory.role_in(chat)
-        new = islice(self._new_messages(chat, plan), plan.overlap, None)
+        messages = messages_again(folder=self.folder, files=plan.rest)
+        new = (
+            _new_message(chat, file, message, self.now)
+            for file, message in islice(messages, plan.overlap, None)
+        )
         done = 0
         while batch := list(islice(new, BATCH)):
-            self.progress(STORING, done, plan.add)
+            progress(STORING, done, plan.add)
             memory.append(session=session, new=batch, role=role, now=self.now)
             done += len(batch)
-        self.progress(STORING, done, plan.add)
+        progress(STORING, done, plan.add)
         transaction.on_commit(lambda: memory.embed(session.pk), robust=True)
-
-    def _new_messages(self, chat: Chat, plan: Plan) -> Iterator[NewMessage]:
-        for file, message in messages_again(folder=self.folder, files=plan.rest):
-            yield _new_message(chat, file, message, self.now)
 
     def _rows(
         self, chat: Chat, session: ChatSession, files: Sequence[BatchFile]
@@ -347,16 +328,6 @@ class Storing:
             )
             for file in files
         ]
-
-    def _record(self, chat: Chat, session: ChatSession, plan: Plan) -> None:
-        audit_record(
-            action="transcript.save",
-            actor=self.actor,
-            object_type="session",
-            object_id=session.pk,
-            details={"files": len(plan.rest), "added": plan.add, "overlap": plan.overlap},
-            chat_id=chat.pk,
-        )
 
 
 def _new_message(

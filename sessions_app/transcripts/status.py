@@ -6,18 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoryproject.foundation.text.iso_times import iso_utc
-from sessions_app.transcript_files.facade import (
+from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.transcript_folder import (
     BatchFolder,
     Check,
-    Problem,
     Progress,
     folder_check,
     no_progress,
 )
-from sessions_app.transcripts.continuity_problems import boundary_problems
-from sessions_app.transcripts.conversation_queries import conversation_signs, last_batch
-from sessions_app.transcripts.transcript_plan import Plan, plan_make
-from sessions_app.transcripts.transcript_serializers import Target
+from sessions_app.transcripts.conversation_queries import Target, conversation_signs, last_batch
+from sessions_app.transcripts.transcript_plan import Plan, boundary_problems, plan_make
 
 NOT_CHECKED = (
     "Only the format was checked. Whether it goes on from what is stored, without a gap, was not "
@@ -64,7 +62,7 @@ def folder_validate(
     ConversationNotFoundError.
     """
     check, plan = _look(folder, target, progress, overlap=overlap)
-    problems = check.problems + (plan.problems if plan else [])
+    problems = check.problems + plan.problems
     if not check.files and not problems:
         what = "There is no batch in the folder."
         mend = "Write chat_memory_batch_001.txt."
@@ -74,7 +72,7 @@ def folder_validate(
         messages=len(check.signs),
         problems=problems,
         further=check.further,
-        notes=[*check.notes, *(plan.notes if plan else [])],
+        notes=[*check.notes, *plan.notes],
         left_alone=check.strangers,
     )
 
@@ -91,7 +89,7 @@ def folder_status(
     Raises FolderError and ConversationNotFoundError.
     """
     check, plan = _look(folder, target, progress, overlap=overlap)
-    problems = check.problems + (plan.problems if plan else [])
+    problems = check.problems + plan.problems
     return {
         "folder": {
             "dir": str(folder.path),
@@ -103,28 +101,29 @@ def folder_status(
         "stored": _stored(target),
         "save": {
             "possible": bool(check.files) and not problems,
-            "add": plan.add if plan and not problems else 0,
-            "overlap": plan.overlap if plan else 0,
-            "saved_before": len(plan.saved) if plan else 0,
+            "add": 0 if problems else plan.add,
+            "overlap": plan.overlap,
+            "saved_before": len(plan.saved),
         },
         "problems": [problem.as_dict() for problem in problems],
         "further": check.further,
-        "notes": [*check.notes, *(plan.notes if plan else [])],
+        "notes": [*check.notes, *plan.notes],
     }
 
 
 def _look(
     folder: BatchFolder, target: Target | None, progress: Progress, *, overlap: int | None
-) -> tuple[Check, Plan | None]:
+) -> tuple[Check, Plan]:
+    """Return the check and the plan, which is empty if there is nothing to plan for."""
     conversation = target.find() if target else None
     check = folder_check(folder=folder, progress=progress)
     if check.problems:
-        return check, None
+        return check, Plan(None)
     if target is None:
         if overlap is None:
             check.add_problems(list(boundary_problems(check, check.files, check.notes)))
         check.notes.append(NOT_CHECKED)
-        return check, None
+        return check, Plan(None)
     plan = plan_make(check=check, conversation=conversation, folder=folder, overlap=overlap)
     return check, plan
 

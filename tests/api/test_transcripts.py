@@ -17,7 +17,7 @@ from django.test import override_settings
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, Message, TranscriptBatch
 from sessions_app.transcript_files.transcript_folder import batch_name
-from sessions_app.transcripts.transcript_serializers import DEFAULT_CHAT
+from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT
 from tests.api.calling import Api, error_of
 from tests.transcripts.conftest import run
 from tests.world import CLIENT, OTHER_CLIENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from memories_app.memory_documents.database.database_store import DatabaseStore
+from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.cards.make_cards import cards_make

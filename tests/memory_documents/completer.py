@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from memories_app.memory_documents.tree.tree_store import TreeStore
+from memories_app.memory_documents.tree_store import TreeStore
 
 
 def main(root: str, number: str) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memories_app.memory_documents.database.database_store import DatabaseStore
-from memories_app.memory_documents.store_protocol import MemoryDocumentStore
-from memories_app.memory_documents.tree.tree_store import TreeStore
+from memories_app.memory_documents.database_store import DatabaseStore
+from memories_app.memory_documents.store import MemoryDocumentStore
+from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 
 NOON = datetime(2025, 11, 25, 12, 0, tzinfo=timezone.utc)

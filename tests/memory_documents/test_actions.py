@@ -10,7 +10,7 @@ import pytest
 
 from memories_app.memory_document_format.envelope import read_stamp
 from memories_app.memory_document_format.strict_json import MemoryDocumentInvalidError
-from memories_app.memory_documents.store_protocol import Filter
+from memories_app.memory_documents.store import Filter
 from tests.memory_documents.conftest import NOON, Place
 from tests.unit.memory_documents.examples import CONTENTS
 

@@ -13,9 +13,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories_app.memory_document_format.envelope import envelope_read
-from memories_app.memory_documents.database.database_store import DatabaseStore
-from memories_app.memory_documents.database.document_rows import documents_remove
-from memories_app.memory_documents.store_protocol import Filter, Kept, Key
+from memories_app.memory_documents.database_store import DatabaseStore
+from memories_app.memory_documents.document_rows import documents_remove
+from memories_app.memory_documents.store import Filter, Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor
 from memoryproject.foundation.audit.models import AuditEvent

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memories_app.memory_document_format.strict_json import MemoryDocumentStoreError
-from memories_app.memory_documents.tree.tree_store import TreeStore
+from memories_app.memory_documents.tree_store import TreeStore
 from tests.memory_documents.conftest import Place, run
 from tests.unit.memory_documents.examples import CONTENTS, document
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sessions_app.transcript_files.parse_transcript import write
 from sessions_app.transcript_files.transcript_folder import batch_name
 from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until
+from tests.transcripts.texts import write
 
 pytestmark = pytest.mark.processes
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from psycopg import sql
 
 from memories_app.facts.facade import NewMemory
-from memories_app.memory_documents.database.database_store import DatabaseStore
+from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder

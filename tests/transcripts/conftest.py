@@ -15,10 +15,10 @@ from django.core.management import CommandError, call_command
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Message
 from sessions_app.transcript_files.backups import Backups
-from sessions_app.transcript_files.parse_transcript import write
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
+from sessions_app.transcripts.conversation_queries import Target
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
-from sessions_app.transcripts.transcript_serializers import Target
+from tests.transcripts.texts import write
 
 Said = tuple[str, str]
 

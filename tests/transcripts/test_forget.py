@@ -12,7 +12,7 @@ from sessions_app.forgetting.execute import BACKUP_FILES, ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatSession, Message, TranscriptBatch
 from sessions_app.transcript_files.transcript_folder import batch_name
-from sessions_app.transcripts.transcript_serializers import Target
+from sessions_app.transcripts.conversation_queries import Target
 from tests.transcripts.conftest import Batches
 from tests.world import CLIENT, World
 

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -14,19 +13,19 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from memories_app.memory_document_format.facade import (
-    CATEGORIES,
+from memories_app.memory_document_format.categories import CATEGORIES
+from memories_app.memory_document_format.envelope import content_read
+from memories_app.memory_document_format.names import Pattern
+from memories_app.memory_document_format.strict_json import (
     MemoryDocumentError,
     MemoryDocumentInvalidError,
     MemoryDocumentNotFoundError,
-    Pattern,
-    content_read,
 )
 from memories_app.memory_documents import command_output as shown
-from memories_app.memory_documents.database.database_store import DatabaseStore
-from memories_app.memory_documents.store_protocol import Broken, Filter, Found, MemoryDocumentStore
+from memories_app.memory_documents.database_store import DatabaseStore
+from memories_app.memory_documents.store import Broken, Filter, MemoryDocumentStore
 from memories_app.memory_documents.transfer import documents_transfer
-from memories_app.memory_documents.tree.tree_store import TreeStore
+from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.process.command_options import MEMORY_OFF, refuse_missing_values
 from memoryproject.foundation.process.progress import ProgressBar
@@ -93,21 +92,28 @@ class Command(BaseCommand):
         self.stdout.write(kept.envelope.text)
 
     def _list(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
-        since = options["since"]
+        """Print a line for each document as it is found; with JSON one array."""
+        since, pattern = options.get("since"), options.get("pattern")
         wanted = Filter(
-            categories=_categories(options),
+            categories=(options["category"],) if options["category"] else CATEGORIES,
+            pattern=None if pattern is None else Pattern(pattern),
             since=None if since is None else timezone.now() - since,
             archived=options["archived"],
         )
-        self._show(store.find(wanted), options)
+        before = "["
+        for each in store.find(wanted):
+            if isinstance(each, Broken):
+                self.stderr.write(shown.broken_as_text(each))
+            elif options["json"]:
+                line = json.dumps(shown.found_as_dict(each), ensure_ascii=False)
+                self.stdout.write(before + line, ending="")
+                before = ",\n"
+            else:
+                self.stdout.write(shown.found_as_text(each))
+        if options["json"]:
+            self.stdout.write("]" if before != "[" else "[]")
 
-    def _query(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
-        wanted = Filter(
-            categories=_categories(options),
-            pattern=Pattern(options["pattern"]),
-            archived=options["archived"],
-        )
-        self._show(store.find(wanted), options)
+    _query = _list
 
     def _cleanup(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         dry_run = options["dry_run"]
@@ -156,21 +162,6 @@ class Command(BaseCommand):
     def _tell(self, options: dict[str, Any], result: dict[str, Any], text: str) -> None:
         self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else text)
 
-    def _show(self, found: Iterator[Found | Broken], options: dict[str, Any]) -> None:
-        """Print a line for each document as it is found; with JSON one array."""
-        before = "["
-        for each in found:
-            if isinstance(each, Broken):
-                self.stderr.write(shown.broken_as_text(each))
-            elif options["json"]:
-                line = json.dumps(shown.found_as_dict(each), ensure_ascii=False)
-                self.stdout.write(before + line, ending="")
-                before = ",\n"
-            else:
-                self.stdout.write(shown.found_as_text(each))
-        if options["json"]:
-            self.stdout.write("]" if before != "[" else "[]")
-
 
 def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
     """Return a hint if a document that was not found is in the archive."""
@@ -183,7 +174,3 @@ def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
     except MemoryDocumentError:
         pass  # It is there, broken.
     return " There is one in the archive: see it by load --archived."
-
-
-def _categories(options: dict[str, Any]) -> tuple[str, ...]:
-    return (options["category"],) if options["category"] else CATEGORIES

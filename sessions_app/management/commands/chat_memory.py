@@ -16,18 +16,18 @@ from django.db import DatabaseError
 from memoryproject.foundation.process.command_options import folder_given, refuse_missing_values
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
-from sessions_app.transcript_files.facade import (
-    BatchFolder,
+from sessions_app.transcript_files.problems import (
     FolderError,
     Problem,
     RefusedError,
     TranscriptsError,
 )
+from sessions_app.transcript_files.transcript_folder import BatchFolder
+from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Target
 from sessions_app.transcripts.dependencies import build_save_dependencies
 from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
 from sessions_app.transcripts.save import Saved, batches_save
 from sessions_app.transcripts.status import folder_status, folder_validate
-from sessions_app.transcripts.transcript_serializers import DEFAULT_CHAT, Target
 
 ACTIONS = ("validate", "save", "export", "status")
 FOLDER = Path("chats/chat_memories/temp")

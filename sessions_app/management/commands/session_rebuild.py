@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from argparse import ArgumentParser
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -108,8 +108,8 @@ def _as_json(
 ) -> str:
     document = {
         "session_id": str(session_id),
-        "before": before.as_dict() if before else None,
-        "after": rebuilt.after.as_dict(),
+        "before": before,
+        "after": rebuilt.after,
         "messages_changed": rebuilt.messages_changed,
         "taken_in": taken.as_dict() if taken else None,
     }
@@ -121,8 +121,8 @@ def _as_text(
 ) -> str:
     lines = [as_text(taken)] if taken else []
     lines.append(f"session {session_id}")
-    was = before.as_dict() if before else {}
-    for name, value in rebuilt.after.as_dict().items():
+    was = before or {}
+    for name, value in rebuilt.after.items():
         lines.append(f"  {name}: {was.get(name, 'none')} -> {value}")
     lines.append(f"  messages with other tokens or words: {rebuilt.messages_changed}")
     return "\n".join(lines)
@@ -136,23 +136,14 @@ BATCH = 500
 INDEXED = ["tokens", "terms", "term_count"]
 
 
+DERIVED = ["message_counter", "total_tokens", "window_start", "summarized_until", "last_active"]
+
+# The number of a session's messages, and its derived values.
+SessionState = dict[str, Any]
+
+
 class SessionNotFoundError(Exception):
     """There is no session with this id."""
-
-
-@dataclass(frozen=True)
-class SessionState:
-    """The values of a session's row; ``last_active`` in ISO form."""
-
-    messages: int
-    message_counter: int
-    total_tokens: int
-    window_start: int
-    summarized_until: int
-    last_active: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -186,15 +177,7 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
         messages = session.messages.exclude(role=Role.SUMMARY)
         last = messages.order_by("-order_num").first()
         session.last_active = last.received_at if last else session.last_active
-        session.save(
-            update_fields=[
-                "message_counter",
-                "total_tokens",
-                "window_start",
-                "summarized_until",
-                "last_active",
-            ]
-        )
+        session.save(update_fields=DERIVED)
         if session.status != SessionStatus.ACTIVE:
             cards_request(session_ids=[session.pk])
     after = session_state(session)
@@ -204,14 +187,11 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
 
 
 def session_state(session: ChatSession) -> SessionState:
-    return SessionState(
-        messages=session.messages.count(),
-        message_counter=session.message_counter,
-        total_tokens=session.total_tokens,
-        window_start=session.window_start,
-        summarized_until=session.summarized_until,
-        last_active=session.last_active.isoformat(),
-    )
+    return {
+        "messages": session.messages.count(),
+        **{name: getattr(session, name) for name in DERIVED},
+        "last_active": session.last_active.isoformat(),
+    }
 
 
 def _index_again(session: ChatSession) -> int:

@@ -27,8 +27,7 @@ from memoryproject.foundation.errors.stored_errors import error_text, translate_
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.text.csv_lines import CSV_TYPE
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.tables.columns import KINDS
-from sessions_app.memories.tables.examples import example_table
+from sessions_app.memories.tables.columns import KINDS, example_table
 from sessions_app.memories.tables.plan import (
     ASKS,
     INVALID,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -158,11 +160,10 @@ def _by_headers(header: Row, kind: str, rows: Sequence[Row]) -> Columns:
 
 
 def _by_place(kind: str, rows: Sequence[Row]) -> Columns:
-    fields = list(_PLACES[kind])
     width = max(len(row.cells) for row in rows)
-    fields += [""] * (width - len(fields))
-    headers = [field or "" for field in fields]
-    return Columns(kind, tuple(fields), tuple(headers), tuple(rows))
+    places = _PLACES[kind]
+    fields = (*places, *[""] * (width - len(places)))
+    return Columns(kind, fields, fields, tuple(rows))
 
 
 def _unknown(first: Row, kind: str) -> str:
@@ -217,3 +218,63 @@ def with_note(sentence: str, note: str) -> str:
     """Return the sentence with its full stop, and the note in it."""
     note = note.strip().rstrip(".")
     return f"{sentence} ({note})." if note else f"{sentence}."
+
+
+# Tables to download and fill in, one for each kind, in English and Hebrew.
+
+Rows = Sequence[Sequence[str]]
+_ENGLISH_EXAMPLES: Mapping[str, Rows] = {
+    HOURS: (
+        ("day", "opens", "closes", "note"),
+        ("Sun–Thu", "8:00", "18:00", ""),
+        ("Friday", "8:00", "14:00", "the kitchen closes at 13:00"),
+        ("Saturday", "closed", "", ""),
+        ("31/12/2099", "closed", "", "an exception: a date instead of a day"),
+    ),
+    PRICES: (
+        ("item", "price", "currency", "note"),
+        ("Challah", "25", "₪", ""),
+        ("Coffee to go", "12.50", "₪", "with any milk"),
+    ),
+    QUESTIONS: (
+        ("question", "answer"),
+        ("Do you deliver?", "Yes, within the city, for orders from ₪100."),
+        ("Is there parking?", "There is a car park behind the building, the first hour is free."),
+    ),
+    FACTS: (
+        ("fact",),
+        ("We bake everything ourselves, without preservatives.",),
+        ("The café has wireless internet for guests.",),
+    ),
+}
+_HEBREW_EXAMPLES: Mapping[str, Rows] = {
+    HOURS: (
+        ("יום", "פתיחה", "סגירה", "הערה"),
+        ("א'-ה'", "8:00", "18:00", ""),
+        ("שישי", "8:00", "14:00", "המטבח נסגר ב-13:00"),
+        ("שבת", "סגור", "", ""),
+        ("31/12/2099", "סגור", "", "יום מיוחד: תאריך במקום יום"),
+    ),
+    PRICES: (
+        ("פריט", "מחיר", "מטבע", "הערה"),
+        ("חלה", "25", "₪", ""),
+        ("קפה לדרך", "12.50", "₪", "עם כל סוג חלב"),
+    ),
+    QUESTIONS: (
+        ("שאלה", "תשובה"),
+        ("יש משלוחים?", "כן, בתוך העיר, בהזמנה מ-100 ₪."),
+        ("יש חניה?", "יש חניון מאחורי הבניין, והשעה הראשונה חינם."),
+    ),
+    FACTS: (
+        ("עובדה",),
+        ("אנחנו אופים הכול בעצמנו, בלי חומרים משמרים.",),
+        ("בבית הקפה יש אינטרנט אלחוטי לאורחים.",),
+    ),
+}
+
+
+def example_table(kind: str, *, hebrew: bool) -> bytes:
+    """Return a table as spreadsheets open it: UTF-8 with a byte order mark, lines as in CSV."""
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows((_HEBREW_EXAMPLES if hebrew else _ENGLISH_EXAMPLES)[kind])
+    return out.getvalue().encode("utf-8-sig")

@@ -1,15 +1,19 @@
-"""Opening hours: one sentence for each weekday, and one for each date that is an exception."""
+"""Opening hours: one sentence for each weekday, and one for each date that is an exception.
+
+Weekdays, dates and times are read as people write them, in English and Hebrew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import MAXYEAR, date, datetime, time, timedelta, tzinfo
 
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import fold
-from sessions_app.memories.tables import days
 from sessions_app.memories.tables.columns import (
     Columns,
     Entry,
@@ -18,9 +22,43 @@ from sessions_app.memories.tables.columns import (
     is_hebrew,
     with_note,
 )
-from sessions_app.memories.tables.days import Span
 from sessions_app.memories.tables.read_table import Row
 
+# Sunday is the first day, as in Hebrew.
+ENGLISH = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+HEBREW = ("ביום ראשון", "ביום שני", "ביום שלישי", "ביום רביעי", "ביום חמישי", "ביום שישי", "בשבת")
+ENGLISH_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+HEBREW_MONTHS = (
+    *("ינואר", "פברואר", "מרץ", "אפריל", "מאי", "יוני"),
+    *("יולי", "אוגוסט", "ספטמבר", "אוקטובר", "נובמבר", "דצמבר"),
+)
+_SPELLINGS = (
+    "sunday sun su ראשון א",
+    "monday mon mo שני ב",
+    "tuesday tues tue tu שלישי ג",
+    "wednesday wed we רביעי ד",
+    "thursday thurs thur thu th חמישי ה",
+    "friday fri fr שישי ו",
+    "saturday sat sa shabbat שבת ש",
+)
+_DAYS = {fold(each): day for day, names in enumerate(_SPELLINGS) for each in names.split()}
+_ALWAYS = {
+    fold(each)
+    for each in ("every day", "daily", "all days", "all week", "כל יום", "כל הימים", "כל השבוע")
+}
+_MARKS = re.compile("[.'\"׳״’‘]")
+_HEBREW_LEAD = re.compile(r"^(?:ה?ימימ|ביומ|יומ|בימימ)\s+")
+_PLURAL = re.compile(r"days$")
+_LIST = re.compile(r"[,;/&+]|\band\b|(?<=\s)ו(?=[א-ת]{3})")
+_RANGE = re.compile(r"[-–—־]|\b(?:to|till|until|through|thru)\b|(?<=\s)עד(?=\s)")
+_SPANS = re.compile(r"[,;/&+\n]|\band\b")
+_ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T]0?0:00(?::00)?)?")
+_DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?: 0?0:00(?::00)?)?")
+_CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?(?::\d{2})?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
+MIDNIGHT = 24 * 60
 _CLOSED = {fold(each) for each in ("closed", "close", "סגור", "סגורה", "סגורים")}
 _ROUND_THE_CLOCK = {fold(each) for each in ("24 hours", "24h", "24/7", "24 שעות", "24 שעות ביממה")}
 _EMPTY = {"", "-", "–", "—"}
@@ -40,48 +78,6 @@ class _Day:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class _Words:
-    """The parts of a sentence in one language."""
-
-    weekdays: Sequence[str]
-    months: Sequence[str]
-    on_weekday: str
-    on_date: str
-    closed: str
-    round_the_clock: str
-    open: str
-    times: str
-    next_day: str
-    between_times: str
-
-
-_ENGLISH = _Words(
-    weekdays=days.ENGLISH,
-    months=days.ENGLISH_MONTHS,
-    on_weekday="On {weekday}",
-    on_date="On {weekday}, {day} {month} {year},",
-    closed="we are closed",
-    round_the_clock="we are open around the clock",
-    open="we are open",
-    times="from {start} to {end}",
-    next_day=" the next day",
-    between_times=" and ",
-)
-_HEBREW = _Words(
-    weekdays=days.HEBREW,
-    months=days.HEBREW_MONTHS,
-    on_weekday="{weekday}",
-    on_date="{weekday}, {day} ב{month} {year},",
-    closed="אנחנו סגורים",
-    round_the_clock="אנחנו פתוחים 24 שעות",
-    open="אנחנו פתוחים",
-    times="מ-{start} עד {end}",
-    next_day=" למחרת",
-    between_times=" ו",
-)
-
-
 def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
     """Yield the sentences, in the order of the rows; those of several rows once.
 
@@ -94,14 +90,7 @@ def hours_entries(columns: Columns, *, now: datetime) -> Iterator[Entry]:
         except RowProblemError as problem:
             yield entry_refused(row, problem)
     for when, day in found.items():
-        yield _entry(when, day, present_zone(now))
-
-
-def present_zone(now: datetime) -> tzinfo:
-    zone = now.tzinfo
-    if zone is None:
-        raise ValueError("The time has no zone.")
-    return zone
+        yield _entry(when, day, present(now.tzinfo))
 
 
 def _add_row(found: dict[When, _Day], columns: Columns, row: Row, today: date) -> None:
@@ -124,12 +113,12 @@ def _whens(columns: Columns, row: Row, today: date) -> list[When]:
     """Return the weekdays or the date of a row."""
     named, dated = columns.cell(row, "day"), columns.cell(row, "date")
     column = "date" if dated else "day"
-    on = days.date_in(dated or named)
+    on = date_in(dated or named)
     if on is not None:
         if on < today:
             raise RowProblemError(_("This day is over."))
         return [on]
-    weekdays = None if dated else days.days_in(named)
+    weekdays = None if dated else days_in(named)
     if weekdays is None:
         if not dated and not named:
             raise RowProblemError(_("It names no day."))
@@ -152,13 +141,13 @@ def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
             raise RowProblemError(_("It is said to be closed and open."))
         return [], True, note
     if words and words <= _ROUND_THE_CLOCK:
-        return [Span(0, days.MIDNIGHT)], False, note
+        return [Span(0, MIDNIGHT)], False, note
     if not given:
         if fold(note) in _CLOSED:
             return [], True, ""
         raise RowProblemError(_("It has neither times nor “closed”."))
     if "hours" in given:
-        spans = days.spans_in(given["hours"])
+        spans = spans_in(given["hours"])
         if spans is None or len(given) > 1:
             raise _not_times(columns, "hours", given["hours"])
         return spans, False, note
@@ -166,9 +155,9 @@ def _spans(columns: Columns, row: Row) -> tuple[list[Span], bool, str]:
         if name not in given:
             text = _("Column “%(column)s” is empty.") % {"column": columns.called(name)}
             raise RowProblemError(text)
-        if days.minutes_in(given[name]) is None:
+        if minutes_in(given[name]) is None:
             raise _not_times(columns, name, given[name])
-    span = days.span_of(given["opens"], given["closes"])
+    span = span_of(given["opens"], given["closes"])
     if span is None:
         raise RowProblemError(_("It opens and closes at the same time."))
     return [span], False, note
@@ -187,29 +176,130 @@ def _entry(when: When, day: _Day, zone: tzinfo) -> Entry:
         ends = datetime.combine(when + timedelta(days=1), time(), zone)
         subject = f"opening hours {when.isoformat()} {language}"
     else:
-        subject = f"opening hours {days.ENGLISH[when]} {language}"
+        subject = f"opening hours {ENGLISH[when]} {language}"
     text = with_note(_sentence(when, day), "; ".join(day.notes))
     return Entry(tuple(day.rows), text, subject, ends, day.problem)
 
 
 def _sentence(when: When, day: _Day) -> str:
-    words = _HEBREW if day.hebrew else _ENGLISH
-    if isinstance(when, date):
-        on = words.on_date.format(
-            weekday=words.weekdays[when.isoweekday() % 7],
-            day=when.day,
-            month=words.months[when.month - 1],
-            year=when.year,
+    """Return the sentence in the language of the table, without its full stop."""
+    weekday = when.isoweekday() % 7 if isinstance(when, date) else when
+    is_whole_day = any(span.is_whole_day for span in day.spans)
+    spans = [
+        (clock(span.start), clock(span.end), span.end > MIDNIGHT) for span in sorted(day.spans)
+    ]
+    if day.hebrew:
+        on = HEBREW[weekday]
+        if isinstance(when, date):
+            on += f", {when.day} ב{HEBREW_MONTHS[when.month - 1]} {when.year},"
+        times = " ו".join(
+            f"מ-{start} עד {end}{' למחרת' if is_next_day else ''}"
+            for start, end, is_next_day in spans
         )
-    else:
-        on = words.on_weekday.format(weekday=words.weekdays[when])
-    if day.closed:
-        return f"{on} {words.closed}"
-    if any(span.is_whole_day for span in day.spans):
-        return f"{on} {words.round_the_clock}"
-    times = words.between_times.join(
-        words.times.format(start=days.clock(span.start), end=days.clock(span.end))
-        + (words.next_day if span.end > days.MIDNIGHT else "")
-        for span in sorted(day.spans)
+        hours = "אנחנו פתוחים 24 שעות" if is_whole_day else f"אנחנו פתוחים {times}"
+        return f"{on} {'אנחנו סגורים' if day.closed else hours}"
+    on = f"On {ENGLISH[weekday]}"
+    if isinstance(when, date):
+        on += f", {when.day} {ENGLISH_MONTHS[when.month - 1]} {when.year},"
+    times = " and ".join(
+        f"from {start} to {end}{' the next day' if is_next_day else ''}"
+        for start, end, is_next_day in spans
     )
-    return f"{on} {words.open} {times}"
+    hours = "we are open around the clock" if is_whole_day else f"we are open {times}"
+    return f"{on} {'we are closed' if day.closed else hours}"
+
+
+# The weekdays, dates and times of cells.
+
+
+def days_in(text: str) -> list[int] | None:
+    """Return the weekdays that a cell names, from 0 for Sunday; None where it names none."""
+    plain = _MARKS.sub("", fold(text)).strip()
+    if plain in _ALWAYS:
+        return list(range(7))
+    plain = _HEBREW_LEAD.sub("", plain)
+    days: list[int] = []
+    for part in _LIST.split(plain):
+        ends = [_day(each.strip()) for each in _RANGE.split(part)]
+        if not 1 <= len(ends) <= 2 or None in ends:
+            return None
+        first, last = int(ends[0] or 0), int(ends[-1] or 0)
+        days += [(first + step) % 7 for step in range((last - first) % 7 + 1)]
+    return list(dict.fromkeys(days))
+
+
+def _day(text: str) -> int | None:
+    word = _HEBREW_LEAD.sub("", text.strip())
+    return _DAYS.get(word, _DAYS.get(_PLURAL.sub("day", word)))
+
+
+def date_in(text: str) -> date | None:
+    """Return the date that a cell holds, the day before the month; None where it holds none."""
+    found = _ISO.fullmatch(text)
+    if found:
+        year, month, day = (int(each) for each in found.groups())
+    else:
+        found = _DAY_FIRST.fullmatch(text)
+        if not found:
+            return None
+        day, month, year = (int(each) for each in found.groups())
+        year += 2000 if year < 100 else 0
+    try:
+        # A memory of the last year's last day would end after all dates.
+        return date(year, month, day) if year < MAXYEAR else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A time of the day, in minutes from midnight. The end may be after the next midnight."""
+
+    start: int
+    end: int
+
+    @property
+    def is_whole_day(self) -> bool:
+        return self.start == 0 and self.end == MIDNIGHT
+
+    def overlaps(self, other: Span) -> bool:
+        return self.start < other.end and other.start < self.end
+
+
+def minutes_in(text: str) -> int | None:
+    """Return the minutes from midnight of a time such as 8, 8:30, 8.30 pm or 20:30:00."""
+    found = _CLOCK.fullmatch(text.strip())
+    if not found:
+        return None
+    hour, minutes, half = int(found[1]), int(found[2] or 0), (found[3] or "").lower()
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "p" else 0)
+    whole = hour * 60 + minutes
+    return whole if minutes < 60 and whole <= MIDNIGHT else None
+
+
+def span_of(opens: str, closes: str) -> Span | None:
+    """Return the span between two times; None where there is none."""
+    start, end = minutes_in(opens), minutes_in(closes)
+    if start is None or end is None or start in (end, MIDNIGHT):
+        return None
+    return Span(start, end if end > start else end + MIDNIGHT)
+
+
+def spans_in(text: str) -> list[Span] | None:
+    """Return the spans of a cell such as "8:00-12:00, 16:00-19:00"; None where there are none."""
+    spans = []
+    for part in _SPANS.split(text):
+        ends = [each.strip() for each in _RANGE.split(part)]
+        span = span_of(*ends) if len(ends) == 2 else None
+        if span is None:
+            return None
+        spans.append(span)
+    return spans
+
+
+def clock(minutes: int) -> str:
+    minutes %= MIDNIGHT
+    return f"{minutes // 60}:{minutes % 60:02}"

@@ -16,9 +16,9 @@ from sessions_app.memories.tables.columns import (
     Columns,
     Entry,
     columns_of,
+    example_table,
     known_headers,
 )
-from sessions_app.memories.tables.examples import example_table
 from sessions_app.memories.tables.opening_hours import hours_entries
 from sessions_app.memories.tables.prices import price_entries
 from sessions_app.memories.tables.read_table import MAX_ROWS, TableError, rows_of, text_of

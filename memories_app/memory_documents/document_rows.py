@@ -16,17 +16,15 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Collate
 
-from memories_app.memory_document_format.facade import (
+from memories_app.memory_document_format.categories import (
     CATEGORIES,
     COMPLETE,
     CONTEXT,
     HANDOFFS,
-    Envelope,
-    envelope_read,
-    identifier_of,
-    numbered,
 )
-from memories_app.memory_documents.store_protocol import Found, Kept, Key, Progress, no_progress
+from memories_app.memory_document_format.envelope import Envelope, envelope_read
+from memories_app.memory_document_format.names import identifier_of, numbered
+from memories_app.memory_documents.store import Kept, Key, Progress, no_progress
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
@@ -66,17 +64,6 @@ def newest_versions() -> QuerySet[MemoryDocumentVersion]:
 
 def key_of(row: MemoryDocument) -> Key:
     return Key(row.category, row.name, row.archived_at is not None)
-
-
-def found_of(row: MemoryDocument) -> Found:
-    return Found(
-        key=key_of(row),
-        summary=row.summary,
-        created=row.created,
-        changed=row.changed,
-        status=row.status,
-        session_id=row.session_id,
-    )
 
 
 def kept_of(version: MemoryDocumentVersion) -> Kept:
@@ -145,13 +132,8 @@ def event_of(
 
 
 def _columns(envelope: Envelope) -> dict[str, Any]:
-    return {
-        "summary": envelope.summary,
-        "session_id": envelope.session_id,
-        "status": envelope.status,
-        "created": envelope.created,
-        "changed": envelope.changed,
-    }
+    names = ("summary", "session_id", "status", "created", "changed")
+    return {name: getattr(envelope, name) for name in names}
 
 
 # Delete documents with all their versions.

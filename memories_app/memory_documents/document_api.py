@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_document_format.facade import (
-    CATEGORIES,
+from memories_app.memory_document_format.categories import CATEGORIES
+from memories_app.memory_document_format.envelope import content_read
+from memories_app.memory_document_format.strict_json import (
     MemoryDocumentInvalidError,
     MemoryDocumentNameError,
     MemoryDocumentNotFoundError,
-    content_read,
 )
-from memories_app.memory_documents.api import examples
-from memories_app.memory_documents.api.filters import DocumentFilters
-from memories_app.memory_documents.api.raw_json import RawJson
-from memories_app.memory_documents.api.serializers import (
+from memories_app.memory_documents.database_store import DatabaseStore
+from memories_app.memory_documents.document_serializers import (
+    ARCHIVED_EXAMPLE,
+    DOCUMENT_EXAMPLE,
+    FOUND_EXAMPLE,
     ArchivedDocumentSerializer,
     CleanupSerializer,
+    DocumentFilters,
     MemoryDocumentEntrySerializer,
     MemoryDocumentSerializer,
     RemovedDocumentsSerializer,
 )
-from memories_app.memory_documents.database.database_store import DatabaseStore
-from memories_app.memory_documents.store_protocol import CREATED, Kept, Key
+from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
+from memoryproject.foundation.rest_kit.bodies import JsonParser, read_text
 from memoryproject.foundation.rest_kit.errors import (
     MemoryDisabled,
     PreconditionFailed,
@@ -56,6 +61,7 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 
+DOCUMENT = "documents/<str:category>/<str:identifier>/"
 MAX_REPORTED = 100
 _INDEX = re.compile(r"\[(\d+)\]")
 ARCHIVED = OpenApiParameter(
@@ -83,14 +89,26 @@ def invalid_document(error: Exception) -> APIException:
     """List every problem with its place in the content, such as decisions.2."""
     errors: dict[str, list[ErrorDetail]] = {}
     for problem in instance(error, MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
-        path = problem.path.removeprefix("content").removeprefix(".")
-        attr = _INDEX.sub(r".\1", path).lstrip(".") or "content"
+        place = problem.path.removeprefix("content").removeprefix(".")
+        attr = _INDEX.sub(r".\1", place).lstrip(".") or "content"
         errors.setdefault(attr, []).append(ErrorDetail(f"It {problem.detail}.", "invalid"))
     return ValidationError(errors)
 
 
 def invalid_name(error: Exception) -> APIException:
     return refuse(str(error), attr="identifier")
+
+
+class RawJson(JsonParser):
+    """Return the text of a JSON body unparsed: the format's own reader is stricter."""
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return read_text(stream, parser_context or {})
 
 
 class DocumentsApi(ApiView):
@@ -125,7 +143,7 @@ class DocumentsView(ListView):
     @described(
         operation_id="documents_list",
         summary="List memory documents",
-        examples=[response_example("One document", examples.FOUND)],
+        examples=[response_example("One document", FOUND_EXAMPLE)],
     )
     def get(self, request: Request) -> Response:
         """Return documents by category and name; archived documents with `archived=true`."""
@@ -157,7 +175,7 @@ class DocumentView(DocumentsApi):
         summary="One memory document",
         parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
         responses={200: MemoryDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[response_example("A document", examples.DOCUMENT)],
+        examples=[response_example("A document", DOCUMENT_EXAMPLE)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
         """Return the document exactly as it is stored.
@@ -188,9 +206,9 @@ class DocumentView(DocumentsApi):
         request=OpenApiTypes.OBJECT,
         responses={201: MemoryDocumentSerializer, 200: MemoryDocumentSerializer},
         examples=[
-            request_example("A decision", examples.DOCUMENT["content"]),
-            response_example("Created", examples.DOCUMENT, status=201),
-            response_example("Updated", examples.DOCUMENT),
+            request_example("A decision", DOCUMENT_EXAMPLE["content"]),
+            response_example("Created", DOCUMENT_EXAMPLE, status=201),
+            response_example("Updated", DOCUMENT_EXAMPLE),
         ],
     )
     def put(self, request: Request, category: str, identifier: str) -> HttpResponse:
@@ -234,15 +252,14 @@ class DocumentArchiveView(DocumentsApi):
         parameters=PLACE,
         request=None,
         responses=ArchivedDocumentSerializer,
-        examples=[response_example("Archived", examples.ARCHIVED)],
+        examples=[response_example("Archived", ARCHIVED_EXAMPLE)],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
         """Never overwrite archived documents: a name that is taken there gets a number."""
         self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
-        place = {"category": key.category, "name": key.name, "path": key.path}
-        return Response({**place, "archived": key.archived})
+        return Response(ArchivedDocumentSerializer(key).data)
 
 
 class DocumentCleanupView(DocumentsApi):
@@ -286,3 +303,12 @@ def document_location(key: Key) -> str:
     """Return the address of this very document."""
     address = f"/api/v1/documents/{key.category}/{quote(key.name, safe='')}/"
     return f"{address}?archived=true" if key.archived else address
+
+
+# Under /api/v1/. The document itself is in sessions_app/api/memory_urls.py, because it can be
+# forgotten.
+urlpatterns = [
+    path("documents/", DocumentsView.as_view(), name="api-documents"),
+    path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
+    path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
+]

@@ -1,0 +1,276 @@
+"""A store of memory documents: what all stores do alike, and the records that they return."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memories_app.memory_document_format.categories import CATEGORIES
+from memories_app.memory_document_format.envelope import Envelope, envelope_saved
+from memories_app.memory_document_format.names import (
+    SUFFIX,
+    Pattern,
+    identifier_of,
+    identifier_read,
+    name_for,
+    newest,
+)
+from memories_app.memory_document_format.strict_json import (
+    MemoryDocumentNotFoundError,
+    Problem,
+    printable,
+)
+
+if TYPE_CHECKING:  # A tree needs no Django.
+    from memories_app.models import MemoryDocument
+
+CREATED, UPDATED, UNCHANGED, CONFLICT = "created", "updated", "unchanged", "conflict"
+ARCHIVE = "archive"
+# All places of documents: a category, and whether it is the one in the archive.
+PLACES = [(category, archived) for archived in (False, True) for category in CATEGORIES]
+
+# Called with the number done and the total.
+Progress = Callable[[int, int], None]
+
+
+def no_progress(done: int, total: int) -> None:
+    """Ignore progress."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """The place of a document. ``name`` is that of its file, without ``.json``.
+
+    Foreign files may have names that are invalid for documents.
+    """
+
+    category: str
+    name: str
+    archived: bool = False
+
+    @property
+    def path(self) -> str:
+        """Return the path of the file below the root of a tree, printable."""
+        folder = f"{ARCHIVE}/{self.category}" if self.archived else self.category
+        return f"{folder}/{printable(self.name)}{SUFFIX}"
+
+    def not_found(self) -> MemoryDocumentNotFoundError:
+        return MemoryDocumentNotFoundError(f"There is no {self.path}.")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A document with its place."""
+
+    key: Key
+    envelope: Envelope
+
+
+@dataclass(frozen=True)
+class Found:
+    """A document in lists. ``about`` has its summary, created, changed, status and session_id."""
+
+    key: Key
+    about: Envelope | MemoryDocument
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An entry that should be a document but is invalid. It is never changed."""
+
+    path: str
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The result of saving. ``outcome``: created, updated or unchanged.
+
+    ``archived_as``: the archived name of a handoff that this save completed.
+    """
+
+    key: Key
+    outcome: str
+    envelope: Envelope
+    archived_as: Key | None = None
+
+
+@dataclass(frozen=True)
+class Removed:
+    """The names of what a cleanup removed, or would remove."""
+
+    names: tuple[str, ...]
+    broken: tuple[Broken, ...] = ()
+
+
+@dataclass(frozen=True)
+class Put:
+    """The result for a document that was put; ``detail`` gives the reason of a conflict."""
+
+    key: Key
+    outcome: str
+    detail: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        return self.outcome in (CREATED, UPDATED)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter for lists; the default matches all documents. ``since``: changed then or later."""
+
+    categories: Sequence[str] = CATEGORIES
+    pattern: Pattern | None = None
+    since: datetime | None = None
+    archived: bool = False
+
+    def fits_name(self, category: str, name: str) -> bool:
+        return self.pattern is None or self.pattern.fits(category, name)
+
+
+class MemoryDocumentStore(ABC):
+    """A store of memory documents. Errors are MemoryDocumentError; then nothing was changed.
+
+    In ``context`` an identifier without a date means the newest document of that name.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+
+    def save(
+        self,
+        *,
+        category: str,
+        identifier: str,
+        content: Mapping[str, Any],
+        session_id: str | None = None,
+        check: Callable[[Kept | None], None] = lambda _: None,
+    ) -> Saved:
+        """Create or update a document. A completed handoff is archived.
+
+        ``check`` gets the existing document or None before any change; its errors are passed on.
+        Raises MemoryDocumentInvalidError, also if the existing document is broken.
+        """
+        now = self._now()
+        key = Key(category, name_for(category, identifier, now.date()))
+        values: dict[str, Any] = {
+            "category": category,
+            "summary": identifier_of(category, key.name),
+            "content": content,
+            "session_id": session_id,
+            "now": now,
+        }
+        new = envelope_saved(None, **values)
+        with self._writing(category):
+            old = self._existing(key)
+            check(old)
+            outcome = CREATED
+            if old is not None:
+                new = envelope_saved(old.envelope, **values)
+                outcome = UNCHANGED if new is old.envelope else UPDATED
+            if outcome != UNCHANGED:
+                self._write(Kept(key, new), is_new=old is None, now=now)
+            archived_as = self._archive(key) if new.is_completed else None
+        return Saved(key, outcome, new, archived_as)
+
+    def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
+        """Load a document. Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
+        return self._read(self._meant(category, identifier, archived=archived))
+
+    def archive(self, *, category: str, identifier: str) -> Key:
+        """Archive a document and return its new place; never overwrite an archived document.
+
+        Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError.
+        """
+        # Before the lock, too: nothing is created for a document that isn't there.
+        self._meant(category, identifier)
+        with self._writing(category):
+            key = self._meant(category, identifier)
+            self._read(key)
+            return self._archive(key)
+
+    @abstractmethod
+    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+        """Yield documents by category, then by name. Only a few are in memory at once."""
+
+    @abstractmethod
+    def cleanup(
+        self,
+        *,
+        category: str,
+        older_than: timedelta,
+        dry_run: bool = False,
+        progress: Progress = no_progress,
+    ) -> Removed:
+        """Remove documents that were last saved longer ago; never archived ones."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return the number of documents, including archived and broken ones."""
+
+    @abstractmethod
+    def walk(self) -> Iterator[Kept | Broken]:
+        """Yield all documents, including archived ones. Only a few are in memory at once."""
+
+    @abstractmethod
+    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
+        """Store documents unchanged, each at its place.
+
+        An existing document with another text is a conflict and stays, unless ``replace`` is set.
+        """
+
+    def _meant(self, category: str, identifier: str, *, archived: bool = False) -> Key:
+        """Return the document that an identifier means. Raises MemoryDocumentNotFoundError."""
+        identifier = identifier_read(identifier)
+        names = self._names_like(Key(category, identifier, archived))
+        name = newest(category, identifier, names)
+        if name is None:
+            raise Key(category, identifier, archived).not_found()
+        return Key(category, name, archived)
+
+    def _existing(self, key: Key) -> Kept | None:
+        try:
+            return self._read(key)
+        except MemoryDocumentNotFoundError:
+            return None
+
+    @abstractmethod
+    def _writing(self, category: str) -> AbstractContextManager[None]:
+        """Let nobody else write documents of this category."""
+
+    @abstractmethod
+    def _names_like(self, key: Key) -> Iterable[str]:
+        """Return the names that the key's name may mean, with or without a date."""
+
+    @abstractmethod
+    def _read(self, key: Key) -> Kept:
+        """Read a document. Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
+
+    @abstractmethod
+    def _write(self, document: Kept, *, is_new: bool, now: datetime) -> None:
+        """Create or replace a document. Call it within ``_writing``."""
+
+    @abstractmethod
+    def _archive(self, key: Key) -> Key:
+        """Archive a document, with a number if its name is taken there; return its new place."""
+
+
+def put_outcome(
+    document: Kept, there: str | None, *, replace: bool, is_archived: Callable[[], bool]
+) -> Put:
+    """Return the result of putting a document; the caller then writes it.
+
+    ``there``: the hash of what has its place. ``is_archived`` returns whether the same
+    text was archived here since; then it isn't restored.
+    """
+    key = document.key
+    if there is None:
+        return Put(key, UNCHANGED if not key.archived and is_archived() else CREATED)
+    if there == document.envelope.sha256:
+        return Put(key, UNCHANGED)
+    return Put(key, UPDATED) if replace else Put(key, CONFLICT, "another text stands there")

@@ -1,1 +1,0 @@
-"""Memory documents as files: a folder for each category, and one for the archive."""
