@@ -6,7 +6,6 @@ from django.views.i18n import set_language
 
 from memoryproject.foundation.rest_kit.urls import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.staff_site.front_page import views
-from memoryproject.staff_site.live.no_stream import no_stream
 
 admin.autodiscover()
 
@@ -23,6 +22,5 @@ urlpatterns = [
     path("api/", include(nowhere_urlpatterns)),
     path("", include("sessions_app.mcp.urls")),
     path("admin/language/", set_language, name="set_language"),
-    path("admin/live/", no_stream, name="live"),
     path("admin/", admin.site.urls),
 ]

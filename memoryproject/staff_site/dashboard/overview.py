@@ -43,9 +43,12 @@ def figures_page(request: HttpRequest) -> HttpResponseBase:
         raise PermissionDenied
     board = board_for(request.user, period=_period(request), now=timezone.now())
     tag = _tag(board)
+    same = get_conditional_response(request, etag=tag)
+    if same is not None:
+        return same
     answer = render(request, "dashboard/fragment.html", {"figures": _shown(request, board)})
     answer["ETag"] = tag
-    return get_conditional_response(request, etag=tag, response=answer) or answer
+    return answer
 
 
 def _shown(request: HttpRequest, board: Board) -> str:
