@@ -28,9 +28,14 @@ from memoryproject import __version__
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from memoryproject.foundation.process.storage import free_bytes
-from memoryproject.staff_site.alerts.channels import alerts_open
-from memoryproject.staff_site.broker import BrokerGoneError, queue_depth
-from memoryproject.staff_site.readiness import Part, parts
+from memoryproject.staff_site.alerts import alerts_open
+from memoryproject.staff_site.server_state import (
+    BrokerGoneError,
+    Part,
+    database_bytes,
+    parts,
+    queue_depth,
+)
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
@@ -154,11 +159,9 @@ def _rows() -> Iterator[Metric]:
         for table, live, inserted in cursor.fetchall():
             there.add_metric([names[table]], live)
             stored.add_metric([names[table]], inserted)
-        cursor.execute("SELECT pg_database_size(current_database())")
-        (size,) = cursor.fetchone()
     yield there
     yield stored
-    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", size)
+    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", database_bytes())
 
 
 def _attention() -> Iterator[Metric]:

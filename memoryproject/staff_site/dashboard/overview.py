@@ -13,23 +13,22 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from memoryproject.foundation.admin_kit.periods import DAYS, TODAY
-from memoryproject.staff_site.dashboard.answer_tiles import Tile
+from memoryproject.foundation.admin_kit.periods import TODAY
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
+from memoryproject.staff_site.dashboard.figures import period_choices, period_chosen
+from memoryproject.staff_site.dashboard.tiles import Tile
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
     """Return the context that the page needs besides that of every page."""
-    period = _period(request)
+    period = period_chosen(request, TODAY)
     board = board_for(request.user, period=period, now=timezone.now())
-    names = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
     return {
         "period": period,
-        "periods": [(key, names[key]) for key in DAYS],
+        "periods": period_choices(),
         "figures": _shown(request, board),
         "tag": _tag(board),
     }
@@ -41,7 +40,7 @@ def figures_page(request: HttpRequest) -> HttpResponseBase:
     """Return the figures alone; 304 if the browser shows the current ones."""
     if not sees_figures(request.user):
         raise PermissionDenied
-    board = board_for(request.user, period=_period(request), now=timezone.now())
+    board = board_for(request.user, period=period_chosen(request, TODAY), now=timezone.now())
     tag = _tag(board)
     same = get_conditional_response(request, etag=tag)
     if same is not None:
@@ -53,11 +52,6 @@ def figures_page(request: HttpRequest) -> HttpResponseBase:
 
 def _shown(request: HttpRequest, board: Board) -> str:
     return render_to_string("dashboard/board.html", {"board": board}, request)
-
-
-def _period(request: HttpRequest) -> str:
-    period = request.GET.get("period", TODAY)
-    return period if period in DAYS else TODAY
 
 
 def _tag(board: Board) -> str:

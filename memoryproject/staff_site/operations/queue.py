@@ -21,7 +21,9 @@ from memoryproject.foundation.process.lanes import (
     SCHEDULES,
     lane_of,
 )
-from memoryproject.staff_site.broker import (
+from memoryproject.staff_site.operations.dead_turns import OPEN
+from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
+from memoryproject.staff_site.server_state import (
     BrokerGoneError,
     clusters,
     enqueue,
@@ -30,8 +32,6 @@ from memoryproject.staff_site.broker import (
     state_of,
     takes_jobs,
 )
-from memoryproject.staff_site.operations.dead_turns import OPEN
-from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 from sessions_app.models import Turn
 
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.

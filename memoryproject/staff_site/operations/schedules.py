@@ -10,10 +10,8 @@ from django.utils.translation import ngettext
 from django_q.models import Schedule, Task
 
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
+from memoryproject.staff_site.server_state import LATE
 from sessions_app.schedules import PLANNED
-
-# The workers check for due schedules twice a minute.
-LATE_AFTER = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def _row(schedule: Schedule, job: Task | None, now: datetime) -> ScheduleRow:
         outcome=_outcome(schedule, job),
         fault=fault_of(job.result) if job and failed else None,
         next_run=schedule.next_run,
-        late=overdue if overdue > LATE_AFTER and schedule.repeats != 0 else None,
+        late=overdue if overdue > LATE and schedule.repeats != 0 else None,
     )
 
 

@@ -16,8 +16,7 @@ from django_q.models import Failure
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.staff_site.alerts.channels import alerts_open
-from memoryproject.staff_site.broker import BrokerGoneError
+from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.operations import dead_turns
 from memoryproject.staff_site.operations.provider_page import operations_page
 from memoryproject.staff_site.operations.provider_test import providers_there
@@ -31,7 +30,7 @@ from memoryproject.staff_site.operations.queue import (
 )
 from memoryproject.staff_site.operations.schedules import schedules_shown
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
-from memoryproject.staff_site.readiness import parts
+from memoryproject.staff_site.server_state import BrokerGoneError, parts
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.media.dependencies import build_media_quota
