@@ -51,8 +51,6 @@ def page(request: pytest.FixtureRequest, timed: Visit, world: World) -> Page:
     # Without the list of the inbox beside a conversation, which asks, too.
     page.set_viewport_size({"width": 1100, "height": 800})
     page.goto(addresses[request.param])
-    # Who else has a conversation open is another question, which is asked at once.
-    page.evaluate("document.getElementById('viewers')?.remove()")
     return page
 
 
@@ -73,9 +71,8 @@ def test_a_server_that_is_away_is_asked_ever_more_seldom(page: Page) -> None:
     page.evaluate("isAway = true")
     before = page.evaluate("asked")
     page.clock.run_for(62_000)
-    # After 2, 6, 14, 30 and 62 seconds.
-    assert page.evaluate("asked") - before <= 6
-    assert page.evaluate("asked") > before
+    # After 2, 6, 14, 30 and 62 seconds, instead of 31 times; a conversation has two questions.
+    assert 2 <= page.evaluate("asked") - before <= 10
     page.evaluate("isAway = false")
     with page.expect_response(is_answer):
         page.evaluate("setHidden(false)")

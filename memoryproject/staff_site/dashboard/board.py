@@ -131,21 +131,18 @@ def _happened(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
     if to.may("sessions_app.view_message"):
         yield _messages(figures, when, to)
     if to.may("sessions_app.view_chat"):
-        address = to.list_of(tiles.CHATS, when)
-        yield Tile("chats", _("Active chats"), count_shown(figures.chats), address)
+        yield Tile("chats", _("Active chats"), figures.chats, to.list_of(tiles.CHATS, when))
     if to.may("sessions_app.view_turn"):
         yield _tokens(figures, to.costs(when))
     if to.may("memories_app.view_memory"):
         address = to.list_of(tiles.MEMORIES, when, **tiles.ALL_MEMORIES)
-        yield Tile("added", _("Memories added"), count_shown(figures.memories_added), address)
+        yield Tile("added", _("Memories added"), figures.memories_added, address)
     if to.may("sessions_app.view_forgetreceipt"):
-        memories = ngettext(
-            "with %(number)s memory", "with %(number)s memories", figures.memories_forgotten
-        ) % {"number": count_shown(figures.memories_forgotten)}
-        notes = [Note(memories)] if figures.memories_forgotten else []
+        number = figures.memories_forgotten
+        memories = ngettext("with %(number)s memory", "with %(number)s memories", number)
+        notes = [Note(memories % {"number": count_shown(number)})] if number else []
         address = to.list_of(tiles.RECEIPTS, when)
-        value = count_shown(figures.receipts)
-        yield Tile("forgotten", _("Erasures"), value, address, notes)
+        yield Tile("forgotten", _("Erasures"), figures.receipts, address, notes)
 
 
 def _messages(figures: Figures, when: str, to: Places) -> Tile:
@@ -156,7 +153,7 @@ def _messages(figures: Figures, when: str, to: Places) -> Tile:
         Note(ours, to.list_of(tiles.MESSAGES, when, role__exact="assistant")),
     ]
     address = to.list_of(tiles.MESSAGES, when)
-    return Tile("messages", _("Messages"), count_shown(figures.messages), address, notes)
+    return Tile("messages", _("Messages"), figures.messages, address, notes)
 
 
 def _tokens(figures: Figures, address: str) -> Tile:
@@ -165,9 +162,8 @@ def _tokens(figures: Figures, address: str) -> Tile:
         "tokens_in": count_shown(figures.tokens_in),
         "tokens_out": count_shown(figures.tokens_out),
     }
-    value = count_shown(figures.tokens_in + figures.tokens_out)
     notes = [Note(in_out), *map(Note, _costs(by_model))] if by_model else []
-    return Tile("tokens", _("Tokens"), value, address, notes)
+    return Tile("tokens", _("Tokens"), figures.tokens_in + figures.tokens_out, address, notes)
 
 
 def _costs(by_model: Sequence[ModelTokens]) -> Iterator[str]:
@@ -256,11 +252,12 @@ def _limits(to: Places, now: datetime) -> Tile:
     """Return the tile of the chats that reached a limit, with what all clients used today."""
     limits = build_usage_limits()
     found = clients_day(limits.day_of(now))
-    calls = ngettext("%(number)s model call", "%(number)s model calls", found.used.calls) % {
-        "number": count_shown(found.used.calls)
+    calls = ngettext("%(number)s model call", "%(number)s model calls", found.used.calls)
+    used = {
+        "calls": calls % {"number": count_shown(found.used.calls)},
+        "tokens": _("%(number)s tokens") % {"number": count_shown(found.used.tokens)},
     }
-    tokens = _("%(number)s tokens") % {"number": count_shown(found.used.tokens)}
-    notes = [Note(_("clients today: %(calls)s, %(tokens)s") % {"calls": calls, "tokens": tokens})]
+    notes = [Note(_("clients today: %(calls)s, %(tokens)s") % used)]
     cost = cost_shown(found.used.cost)
     budget = limits.daily_budget
     if budget:
@@ -271,7 +268,7 @@ def _limits(to: Places, now: datetime) -> Tile:
     is_spent = bool(budget) and found.used.cost >= budget
     tone = "bad" if is_spent else "warn" if found.limited else ""
     address = to.list_of(tiles.CHATS, **tiles.LIMITED)
-    return Tile("limits", _("Limits reached"), count_shown(found.limited), address, notes, tone)
+    return Tile("limits", _("Limits reached"), found.limited, address, notes, tone)
 
 
 def _now(to: Places, now: datetime) -> Iterator[Tile]:
@@ -283,25 +280,18 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
             oldest = since_shown(found["since"], now=now)
             notes.append(Note(_("the oldest for %(time)s") % {"time": oldest}))
         address = to.list_of(tiles.TURNS, **tiles.WAITING)
-        yield Tile("waiting", _("Awaiting answer"), count_shown(found["turns"]), address, notes)
+        yield Tile("waiting", _("Awaiting answer"), found["turns"], address, notes)
     if to.may("sessions_app.view_chat"):
         yield _limits(to, now)
     if to.may("sessions_app.view_inbounddelivery") and (failed := unprocessed_count()):
         address = to.list_of(tiles.DELIVERIES, **tiles.UNPROCESSED)
         hint = [Note(_("tried again by themselves for 17 hours"))]
-        number = count_shown(failed)
-        yield Tile("unprocessed", _("Events not processed"), number, address, hint, "bad")
+        yield Tile("unprocessed", _("Events not processed"), failed, address, hint, "bad")
     if to.may("dashboard.operate_server"):
-        yield from _alerts(to)
+        if alerts := alerts_open():
+            notes = [Note(translate_error(alert.text)) for alert in alerts[:3]]
+            yield Tile("alerts", _("Alerts"), len(alerts), to.operations(), notes, "bad")
         yield from _machine(to, now)
-
-
-def _alerts(to: Places) -> Iterator[Tile]:
-    """One tile for all open alerts; none where nothing is wrong."""
-    if alerts := alerts_open():
-        notes = [Note(translate_error(alert.text)) for alert in alerts[:3]]
-        number = count_shown(len(alerts))
-        yield Tile("alerts", _("Alerts"), number, to.operations(), notes, "bad")
 
 
 def _machine(to: Places, now: datetime) -> Iterator[Tile]:
@@ -314,7 +304,7 @@ def _machine(to: Places, now: datetime) -> Iterator[Tile]:
     title, tone = _("Jobs in the queue"), "" if queued else "warn"
     yield Tile("queue", title, queued or _("unknown"), address, tone=tone)
     if working:
-        workers = count_shown(sum(len(cluster.workers) for cluster in working))
+        workers = sum(len(cluster.workers) for cluster in working)
         yield Tile("workers", _("Workers"), workers, operations, [Note(_("running"))], "good")
     else:
         hint = [Note(_("Nothing is answered. Start them: manage.py qcluster"))]

@@ -16,23 +16,7 @@ from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.periods import DAYS, Period
 from memoryproject.foundation.integrations.llm.prices import ModelTokens, model_tokens
-from memoryproject.staff_site.dashboard.rollups import percentile, slots_read
-
-SUMS = (
-    "messages",
-    "messages_in",
-    "messages_out",
-    "answers",
-    "failed",
-    "missed",
-    "held",
-    "unknown",
-    "rated_good",
-    "rated_bad",
-    "memories_added",
-    "receipts",
-    "memories_forgotten",
-)
+from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 
 
 @dataclass

@@ -17,6 +17,7 @@ from math import ceil
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import IntegerField
 
 from memoryproject.foundation.admin_kit.periods import period_named
 from memoryproject.staff_site.models import Day, Mark, Quarter
@@ -174,13 +175,7 @@ WITH borders AS (
         UNION ALL {counted}
     ) AS every ON starts_at >= slot_start AND starts_at < slot_end
 ), sums AS (
-    SELECT slot, sum(messages) AS messages, sum(messages_in) AS messages_in,
-           sum(messages_out) AS messages_out, sum(answers) AS answers, sum(failed) AS failed,
-           sum(missed) AS missed, sum(held) AS held, sum(unknown) AS unknown,
-           sum(rated_good) AS rated_good, sum(rated_bad) AS rated_bad,
-           sum(memories_added) AS memories_added, sum(receipts) AS receipts,
-           sum(memories_forgotten) AS memories_forgotten
-    FROM quarters GROUP BY slot
+    SELECT slot, {sums} FROM quarters GROUP BY slot
 ), bins AS (
     SELECT slot, jsonb_agg(jsonb_build_array(bin, number)) AS bins
     FROM (
@@ -227,7 +222,14 @@ WHERE EXISTS (SELECT FROM sessions_app_message
 
 COLUMNS = ", ".join(field.column for field in Quarter._meta.concrete_fields if field.column)
 STORE = STORE_SQL.format(columns=COLUMNS, counted=COUNTED)
-READ = READ_SQL.format(columns=COLUMNS, counted=COUNTED)
+# The figures that can be added up.
+SUMS = [
+    field.name
+    for field in Quarter._meta.concrete_fields
+    if isinstance(field, IntegerField) and not field.primary_key
+]
+SUMMED = ", ".join(f"sum({name}) AS {name}" for name in SUMS)
+READ = READ_SQL.format(columns=COLUMNS, counted=COUNTED, sums=SUMMED)
 
 # The number of quarters that are counted in one transaction: those of two days.
 AT_ONCE = 192

@@ -116,11 +116,15 @@ class Tile:
 
     key: str
     title: str
-    value: str
+    value: str | int
     address: str = ""
     notes: Sequence[Note] = ()
     tone: str = ""
     is_restless: bool = False
+
+    @property
+    def shown(self) -> str:
+        return self.value if isinstance(self.value, str) else count_shown(self.value)
 
 
 # How well the assistant did: outcomes of questions, beside the usual ones.
@@ -138,7 +142,7 @@ def answer_tiles(figures: Figures, to: Places, *, period: str, now: datetime) ->
     def tile(name: str, title: str, address: str, note: str = "", tone: str = "") -> Tile:
         count = int(getattr(figures, name))
         notes = [Note(text) for text in (note, _compared(usual, name)) if text]
-        return Tile(name, title, count_shown(count), address, notes, tone if count else "")
+        return Tile(name, title, count, address, notes, tone if count else "")
 
     sent = turns({"state__exact": "sent"})
     yield tile("answers", _("Answers"), sent)
@@ -161,7 +165,7 @@ def _ratings(figures: Figures, usual: Usual, bad: str, good: str) -> Tile:
     if compared := _compared(usual, "rated_bad"):
         notes.append(Note(compared))
     tone = "bad" if figures.rated_bad else ""
-    return Tile("rated_bad", _("Rated bad"), count_shown(figures.rated_bad), bad, notes, tone)
+    return Tile("rated_bad", _("Rated bad"), figures.rated_bad, bad, notes, tone)
 
 
 def _compared(usual: Usual, name: str) -> str:
@@ -240,7 +244,7 @@ def review_tiles(to: Places) -> Iterator[Tile]:
     """Yield the memories and the answers to review; an empty list is a figure, too."""
     if to.may("memories_app.view_memory"):
         count = proposed_count()
-        value = f"{count_shown(count)}+" if count == MAX_COUNTED else count_shown(count)
+        value = f"{count_shown(count)}+" if count == MAX_COUNTED else count
         notes = [Note(_("memories that the assistant isn't sure of"))]
         tone = "warn" if count else ""
         yield Tile("review", _("To review"), value, to.review(), notes, tone)
@@ -249,4 +253,4 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         address = to.list_of(TURNS, **TO_REVIEW)
         notes = [Note(_("bad, failed, or without a memory"))]
         title, tone = _("Answers to review"), "warn" if count else ""
-        yield Tile("answers_review", title, count_shown(count), address, notes, tone)
+        yield Tile("answers_review", title, count, address, notes, tone)
