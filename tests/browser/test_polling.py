@@ -14,11 +14,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COUNTED = """
 (() => {
   const ask = window.fetch;
-  Object.assign(window, { isHidden: false, isAway: false, asked: 0 });
+  Object.assign(window, { isHidden: false, isAway: false, requests: 0 });
   Object.defineProperty(document, "hidden", { get: () => window.isHidden });
   window.fetch = (address, options) => {
     if (options.method === "HEAD") return ask(address, options);
-    window.asked++;
+    window.requests++;
     return window.isAway ? Promise.reject(new TypeError("away")) : ask(address, options);
   };
   window.setHidden = (is) => {
@@ -59,9 +59,9 @@ def test_a_hidden_page_asks_for_nothing_and_catches_up_when_it_is_shown(
 ) -> None:
     page.evaluate("setHidden(true)")
     page.wait_for_load_state("networkidle")
-    before = page.evaluate("asked")
+    before = page.evaluate("requests")
     page.clock.run_for(14_000)
-    assert page.evaluate("asked") == before
+    assert page.evaluate("requests") == before
     world.say(CLIENT, "Is it ready?")
     with page.expect_response(is_news):
         page.evaluate("setHidden(false)")
@@ -69,10 +69,10 @@ def test_a_hidden_page_asks_for_nothing_and_catches_up_when_it_is_shown(
 
 def test_a_server_that_is_away_is_asked_ever_more_seldom(page: Page) -> None:
     page.evaluate("isAway = true")
-    before = page.evaluate("asked")
+    before = page.evaluate("requests")
     page.clock.run_for(62_000)
     # After 2, 6, 14, 30 and 62 seconds, instead of 31 times; a conversation has two questions.
-    assert 2 <= page.evaluate("asked") - before <= 10
+    assert 2 <= page.evaluate("requests") - before <= 10
     page.evaluate("isAway = false")
     with page.expect_response(is_answer):
         page.evaluate("setHidden(false)")

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Min, Q, Sum
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -47,53 +47,38 @@ WAITING = {"state__in": ",".join(WAITING_STATES)}
 
 
 class Places:
-    """The lists that a person may open."""
+    """The lists and pages that a person may open."""
 
     def __init__(self, user: Any) -> None:
         self._user = user
-        self._lists: dict[str, str] = {}
 
     def may(self, right: str) -> bool:
         return bool(self._user.has_perm(right))
 
+    def page(self, name: str, *rights: str, **query: str) -> str:
+        """Return the address of a page; empty if this person lacks one of the rights."""
+        if not all(map(self.may, rights)):
+            return ""
+        address = reverse(f"admin:{name}")
+        return f"{address}?{urlencode(query)}" if query else address
+
     def list_of(self, name: str, when: str = "", **filters: str) -> str:
         """Return the address of a list within a period; empty if this person has no such list."""
-        if name not in self._lists:
-            app_label, model = name.rsplit("_", 1)
-            may_view = self.may(f"{app_label}.view_{model}")
-            self._lists[name] = self._address(f"admin:{name}_changelist") if may_view else ""
-        address = self._lists[name]
-        values = {**({PARAMETER: when} if when else {}), **filters}
-        return f"{address}?{urlencode(values)}" if address and values else address
-
-    def review(self) -> str:
-        """Return the address of the memories to review."""
-        may_view = self.may("memories_app.view_memory")
-        return self._address("admin:memories_app_memory_waiting") if may_view else ""
+        app_label, model = name.rsplit("_", 1)
+        query = {PARAMETER: when, **filters} if when else filters
+        return self.page(f"{name}_changelist", f"{app_label}.view_{model}", **query)
 
     def unknown_questions(self, when: str) -> str:
         """Return the address of a period's unknown questions, by topic."""
         rights = ("sessions_app.view_turn", "sessions_app.view_message")
-        if not all(map(self.may, rights)):
-            return ""
-        address = self._address("admin:sessions_app_turn_unknown")
-        return f"{address}?{urlencode({'period': when})}" if address else ""
+        return self.page("sessions_app_turn_unknown", *rights, period=when)
 
     def operations(self) -> str:
-        return self._address("admin:operations") if self.may("dashboard.operate_server") else ""
+        return self.page("operations", "dashboard.operate_server")
 
     def costs(self, when: str) -> str:
         """Return the address of the costs of a period."""
-        if not self.may("sessions_app.view_turn"):
-            return ""
-        address = self._address("admin:costs")
-        return f"{address}?{urlencode({'period': when})}" if address else ""
-
-    def _address(self, name: str) -> str:
-        try:
-            return reverse(name)
-        except NoReverseMatch:
-            return ""
+        return self.page("costs", "sessions_app.view_turn", period=when)
 
 
 # A figure of the dashboard, and what stands under it.
@@ -247,7 +232,9 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         value = f"{count_shown(count)}+" if count == MAX_COUNTED else count
         notes = [Note(_("memories that the assistant isn't sure of"))]
         tone = "warn" if count else ""
-        yield Tile("review", _("To review"), value, to.review(), notes, tone)
+        yield Tile(
+            "review", _("To review"), value, to.page("memories_app_memory_waiting"), notes, tone
+        )
     if to.may("sessions_app.view_turn"):
         count = len(to_review_ids())
         address = to.list_of(TURNS, **TO_REVIEW)

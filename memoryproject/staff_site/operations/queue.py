@@ -255,7 +255,7 @@ def job_retry(*, key: str, actor: Actor) -> bool:
 
     Raises BrokerGoneError; then the job is still among the failed ones.
     """
-    task = _failure_take(key, "job.retry", actor)
+    task = _take_and_record(action="job.retry", key=key, actor=actor)
     if task is None:
         return False
     options = {"hook": task.hook, "group": task.group, "task_name": task.name}
@@ -268,10 +268,10 @@ def job_retry(*, key: str, actor: Actor) -> bool:
 @transaction.atomic
 def job_drop(*, key: str, actor: Actor) -> bool:
     """Remove a failed job without running it again. Return False if it is gone already."""
-    return _failure_take(key, "job.drop", actor) is not None
+    return _take_and_record(action="job.drop", key=key, actor=actor) is not None
 
 
-def _failure_take(key: str, action: str, actor: Actor) -> Task | None:
+def _take_and_record(*, action: str, key: str, actor: Actor) -> Task | None:
     """Remove a job from the failed ones; None if somebody was faster."""
     # The request that deletes the row enqueues the job: a second click doesn't run it twice.
     task = Failure.objects.select_for_update().filter(pk=key).first()
