@@ -41,7 +41,7 @@ COPY templates templates
 COPY deploy deploy
 USER 10001:10001
 EXPOSE 8000
-# For the web servers and `live`; compose.yaml has none for the workers.
+# For the web servers; compose.yaml has none for the workers.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python", "deploy/healthcheck.py"]
 # The signal on which gunicorn and qcluster finish what they have.

@@ -34,11 +34,10 @@ def of_program(first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
         yield from whole("Caddy", first)
         return
     yield "server: first process", first
-    webhooks, web, leader, live = by_age(first.children())
+    webhooks, web, leader = by_age(first.children())
     yield from whole("webhooks", webhooks)
     yield from whole("web", web)
     yield "workers: leader", leader
-    yield from whole("live", live)
     workers = iter(by_age(leader.children()))
     for name, number in LANES.items():
         for worker in islice(workers, number):

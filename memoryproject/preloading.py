@@ -63,11 +63,6 @@ def preload_workers() -> None:
     _connect_once()
 
 
-def preload_live() -> None:
-    """Load what keeps the streams of open pages."""
-    _load(["memoryproject.staff_site.live.stream_server"])
-
-
 def prepare_fork() -> None:
     """Call directly before the fork.
 

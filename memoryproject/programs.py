@@ -72,7 +72,6 @@ def all_programs(front_door: FrontDoor) -> list[Program]:
     addresses = [
         front_door.webhooks_address,
         front_door.web_address,
-        front_door.live_address,
     ]
     server = [sys.executable, "-m", "memoryproject.serve", *addresses, str(front_door.run_dir)]
     return [
@@ -183,10 +182,6 @@ class FrontDoor:
     def webhooks_address(self) -> str:
         return f"unix:{self.socket_dir / 'webhooks.sock'}"
 
-    @property
-    def live_address(self) -> str:
-        return f"unix:{self.socket_dir / 'live.sock'}"
-
     def command(self) -> list[str]:
         """Return the command that runs it. Raises FrontDoorError."""
         return [caddy_program(), "run", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
@@ -199,7 +194,6 @@ class FrontDoor:
             "MEMORY_BIND": "127.0.0.1",
             "MEMORY_WEB": f"unix/{self.socket_dir / 'web.sock'}",
             "MEMORY_WEBHOOKS": f"unix/{self.socket_dir / 'webhooks.sock'}",
-            "MEMORY_LIVE": f"unix/{self.socket_dir / 'live.sock'}",
             "MEMORY_OUTER_PROXIES": EVERYBODY if self.behind_proxies else NOBODY,
             "MEMORY_CADDY_ADMIN": "off",
             # Caddy's own files, which would otherwise be in the home folder.

@@ -1,4 +1,4 @@
-"""The program `server` of `make run`: web servers, workers and streams, forked from one process.
+"""The program `server` of `make run`: web servers and workers, forked from one process.
 
 What that process has loaded is in memory once for all of them, and loaded once. In a deployment
 they are programs of their own: see docs/deploy.md.
@@ -80,12 +80,6 @@ def lead_workers(parent: int) -> None:
     lead(LANES, parent)
 
 
-def serve_live(address: str, parent: int) -> None:
-    from memoryproject.staff_site.live.stream_server import serve as serve_streams  # noqa: PLC0415 needs the apps
-
-    serve_streams(address, parent)
-
-
 def load() -> Application:
     """Load everything, and return the application of the web server."""
     from memoryproject.wsgi import application  # noqa: PLC0415 prepares Django
@@ -95,14 +89,13 @@ def load() -> Application:
 
 
 def _load_for_workers() -> None:
-    from memoryproject.preloading import preload_live, preload_workers, prepare_fork  # noqa: PLC0415 needs the apps
+    from memoryproject.preloading import preload_workers, prepare_fork  # noqa: PLC0415 needs the apps
 
     preload_workers()
-    preload_live()
     prepare_fork()
 
 
-def main(webhooks_address: str, web_address: str, live_address: str, worker_folder: str) -> None:
+def main(webhooks_address: str, web_address: str, worker_folder: str) -> None:
     """Run all until SIGTERM. ``worker_folder``: see gunicorn_options."""
     webhooks = gunicorn_options(
         "webhooks",
@@ -119,7 +112,6 @@ def main(webhooks_address: str, web_address: str, live_address: str, worker_fold
             "webhooks": partial(serve_webhooks, webhooks),
             "web": partial(serve, web, load()),
             "workers": lead_workers,
-            "live": partial(serve_live, live_address),
         }
     ).run()
 

@@ -5,16 +5,15 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from memoryproject.foundation.rest_kit.urls import nowhere_urlpatterns, schema_urlpatterns
-from memoryproject.staff_site.front_page import views
-from memoryproject.staff_site.live.no_stream import no_stream
+from memoryproject.staff_site import front_page
 
 admin.autodiscover()
 
 urlpatterns = [
-    path("", views.home, name="home"),
-    path("healthz", views.healthz, name="healthz"),
-    path("readyz", views.readyz, name="readyz"),
-    path("metrics", views.metrics, name="metrics"),
+    path("", front_page.home, name="home"),
+    path("healthz", front_page.healthz, name="healthz"),
+    path("readyz", front_page.readyz, name="readyz"),
+    path("metrics", front_page.metrics, name="metrics"),
     path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks.urls")),
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
@@ -23,6 +22,5 @@ urlpatterns = [
     path("api/", include(nowhere_urlpatterns)),
     path("", include("sessions_app.mcp.urls")),
     path("admin/language/", set_language, name="set_language"),
-    path("admin/live/", no_stream, name="live"),
     path("admin/", admin.site.urls),
 ]

@@ -2,10 +2,10 @@
 
 from django.urls import include, path
 
-from memoryproject.staff_site.front_page import views
+from memoryproject.staff_site import front_page
 
 urlpatterns = [
-    path("healthz", views.healthz, name="healthz"),
-    path("readyz", views.readyz, name="readyz"),
+    path("healthz", front_page.healthz, name="healthz"),
+    path("readyz", front_page.readyz, name="readyz"),
     path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks.urls")),
 ]

@@ -1,10 +1,93 @@
-"""Registers the staff site's models in the admin, and replaces the lists of other packages."""
+"""Registers our admin pages in place of those of the packages."""
 
 from __future__ import annotations
 
-from memoryproject.staff_site.accounts import admin as access_admin
-from memoryproject.staff_site.operations.job_admin import replace_stock_lists
+from typing import Any, ClassVar
 
-__all__ = ["access_admin"]
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django_otp.plugins.otp_static import admin as static_admin
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp import admin as totp_admin
+from django_otp.plugins.otp_totp.models import TOTPDevice
+from django_q.models import Failure, OrmQ, Schedule, Success, Task
 
-replace_stock_lists()
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.staff_site.accounts.lockout import FailedLoginAdmin
+from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
+from memoryproject.staff_site.models import FailedLogin
+from memoryproject.staff_site.operations.job_words import fault_of, kind_of
+from memoryproject.staff_site.operations.provider_page import RIGHT
+
+# The imports above have registered the packages' pages by now: these pages show secrets.
+PACKAGES = (static_admin, totp_admin)
+
+
+class JobAdmin(ReadOnlyAdmin):
+    """A list of django-q2's, read-only and for operators, outside the menu: our pages replace it.
+
+    It doesn't show a job's arguments, its results or the texts of its errors.
+    """
+
+    actions = None
+    search_fields: ClassVar[tuple[str, ...]] = ()
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm(RIGHT)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    @admin.display(description=_("job"))
+    def kind(self, job: Any) -> str:
+        return kind_of(job.func)
+
+
+class TaskAdmin(JobAdmin):
+    list_display = ("kind", "started", "stopped", "error")
+    fields = ("kind", "func", "started", "stopped", "attempt_count", "error")
+    readonly_fields = ("kind", "error")
+
+    @admin.display(description=_("error"))
+    def error(self, task: Task) -> str:
+        return "–" if task.success else fault_of(task.result).text
+
+
+class QueuedAdmin(JobAdmin):
+    list_display = ("number", "kind", "lock")
+    fields = ("number", "kind", "lock")
+    readonly_fields = ("number", "kind")
+
+    @admin.display(description=_("ID"), ordering="id")
+    def number(self, job: OrmQ) -> int:
+        return job.pk
+
+    @admin.display(description=_("job"))
+    def kind(self, job: OrmQ) -> str:
+        return kind_of(str(job.task.get("func") or "–"))
+
+
+class ScheduleAdmin(JobAdmin):
+    # The name is the program's, in English.
+    list_display = ("kind", "name", "minutes", "next_run")
+    fields = ("name", "kind", "minutes", "next_run")
+    readonly_fields = ("kind",)
+
+
+PAGES = {
+    User: StaffUserAdmin,
+    Group: StaffGroupAdmin,
+    FailedLogin: FailedLoginAdmin,
+    Schedule: ScheduleAdmin,
+    Success: TaskAdmin,
+    Failure: TaskAdmin,
+    OrmQ: QueuedAdmin,
+}
+
+for model in (*PAGES, StaticDevice, TOTPDevice):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+for model, page in PAGES.items():
+    admin.site.register(model, page)

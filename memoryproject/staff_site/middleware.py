@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
 from django.utils import timezone, translation
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.process.log_context import log_context
@@ -103,17 +104,14 @@ class BusinessTimeZone:
             return self.get_response(request)
 
 
-class ReadableAddress:
+class ReadableAddress(MiddlewareMixin):
     """Removes NUL from the query of a staff page: PostgreSQL can't compare with it.
 
     No text holds a NUL. It applies to reading only: an action on all filtered rows must not affect
     more rows because a part of its filter was removed.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> None:
         query_string = request.META.get("QUERY_STRING", "")
         is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")
         if is_page and ("%00" in query_string or "\x00" in query_string):
@@ -121,33 +119,23 @@ class ReadableAddress:
             for name, values in request.GET.lists():
                 readable.setlist(name, [value.replace("\x00", "") for value in values])
             request.GET = readable  # type: ignore[assignment]
-        return self.get_response(request)
 
 
-class KnownUploaders:
+class KnownUploaders(MiddlewareMixin):
     """Sends strangers who upload a large file to the login, before anything reads the file.
 
     The check of the form's token would read it, for as long as the client takes to send it.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
         is_upload = request.path.startswith("/admin/") and may_be_slow(request)
         if is_upload and not request.user.is_authenticated:
             return redirect_to_login(request.path)
-        return self.get_response(request)
+        return None
 
 
-class StorageFull:
+class StorageFull(MiddlewareMixin):
     """Responds 507 if a page fails because nothing can be written (ERR-SESSION-002)."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
 
     def process_exception(
         self, request: HttpRequest, exception: Exception

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
@@ -223,19 +223,9 @@ def _allowed(
         else:
             if entry.right and not request.user.has_perm(entry.right):
                 continue
-            address, title = _address(entry.page), entry.title
-            if not address:
-                continue
+            address, title = reverse(entry.page), entry.title
         count = entry.count(request) if entry.count else None
         yield Link(str(title), address, entry.icon, _is_here(request, entry, address), count)
-
-
-def _address(page: str) -> str:
-    """Return a page's address, nothing when this server has no such page."""
-    try:
-        return reverse(page)
-    except NoReverseMatch:
-        return ""
 
 
 def _is_here(request: HttpRequest, entry: Entry, address: str) -> bool:

@@ -23,8 +23,11 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_faili
 from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
-from memoryproject.staff_site.dashboard.costs_page import costs_page
-from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
+from memoryproject.staff_site.dashboard.pages import (
+    costs_page,
+    figures_page,
+    overview_context,
+)
 from memoryproject.staff_site.navigation import navigation
 from sessions_app.global_search.presentation import search_address, search_urls
 from sessions_app.turns.facade import ACCOUNTS, accounts_refused
@@ -78,15 +81,6 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
 
-    def _build_app_dict(self, request: HttpRequest, label: Any = None) -> dict[str, Any]:
-        """Translate the lists' names once, before they are sorted by them: each comparison would
-        translate both, for every page."""
-        found: dict[str, Any] = super()._build_app_dict(request, label)
-        for app in found.values():
-            for model in app["models"]:
-                model["name"] = str(model["name"])
-        return found
-
     def record_list_export(self, request: HttpRequest, name: str, rows: int) -> None:
         """Record that staff took a list as a file. ``name``: the list's model."""
         list_export_record(request, name, rows)
@@ -94,7 +88,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
     def get_urls(self) -> list[Any]:
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
-        from memoryproject.staff_site.operations.urls import operations_urls  # noqa: PLC0415
+        from memoryproject.staff_site.operations.views import operations_urls  # noqa: PLC0415
         from sessions_app.contacts.presentation import contact_urls  # noqa: PLC0415
 
         figures = path(

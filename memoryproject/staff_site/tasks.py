@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.utils import timezone
 
-from memoryproject.staff_site.alerts.channels import alerts_update, configured_channels
-from memoryproject.staff_site.alerts.conditions import current_conditions
+from memoryproject.staff_site.alerts import alerts_update, configured_channels, current_conditions
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
 
 # A run ends before the next one is due.

@@ -21,32 +21,10 @@ const patient = window.setTimeout;
 window.setTimeout = (what, milliseconds, ...rest) => patient(what, milliseconds / 10, ...rest);
 """
 
-# A page that a test hides and shows, and that counts how often it asks for its messages. Once it is
-# hidden, only the test lets its timers go on.
-HIDDEN = """
-(() => {
-  let stop = null;
-  const begin = window.setTimeout, ask = window.fetch;
-  Object.assign(window, { isHidden: false, asked: 0, due: [] });
-  Object.defineProperty(document, "hidden", { get: () => window.isHidden });
-  window.fetch = (address, ...rest) => {
-    if (address === location.href) window.asked++;
-    return ask(address, ...rest);
-  };
-  window.setTimeout = (act, ...rest) => {
-    if (!stop) return begin(act, ...rest);
-    window.due.push(act);
-    stop();
-    return 0;
-  };
-  window.hide = () => new Promise((done) => { stop = done; window.isHidden = true; });
-})();
-"""
-
 
 @pytest.fixture
 def staff(staff: Page) -> Page:
-    """The page looks for what is new several times a second, instead of every three seconds."""
+    """The page looks for what is new several times a second, instead of every two seconds."""
     staff.add_init_script(HURRIED)
     return staff
 
@@ -113,25 +91,6 @@ def test_the_page_is_as_high_as_the_window(staff: Page, world: World, width: int
     expect(staff.locator(".inbox-pane")).to_have_count(int(width > 1280))
     over = "document.documentElement.scrollHeight - window.innerHeight"
     assert staff.evaluate(over) == 0
-
-
-def test_a_hidden_page_asks_for_nothing_and_catches_up_when_it_is_shown(
-    visit: Visit, staff: Page, world: World
-) -> None:
-    staff.add_init_script(HIDDEN)
-    # Without the list of the inbox beside it, which has timers of its own.
-    staff.set_viewport_size({"width": 1100, "height": 800})
-    world.say(CLIENT, "Good morning")
-    open_conversation(staff)
-    staff.evaluate("hide()")
-    before = staff.evaluate("asked")
-    for _ in range(3):
-        staff.evaluate("due.splice(0).forEach(act => act())")
-    assert staff.evaluate("asked") == before
-    world.say(CLIENT, "Is it ready?")
-    staff.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
-    expect(staff.locator(".bubble.out .text").last).to_have_text("answer to: Is it ready?")
-    assert visit.troubles() == []
 
 
 def test_the_newest_is_in_sight_and_older_ones_a_link_away(staff: Page, world: World) -> None:

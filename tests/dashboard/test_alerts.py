@@ -20,13 +20,14 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.foundation.process.lanes import LANES
-from memoryproject.staff_site.alerts.channels import (
+from memoryproject.staff_site.alerts import (
     ChannelError,
+    Condition,
     Notice,
     WebhookChannel,
     alerts_update,
+    current_conditions,
 )
-from memoryproject.staff_site.alerts.conditions import Condition, current_conditions
 from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.tasks import check_alerts
 from sessions_app.models import Turn, UsageDay

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django_q.models import Failure, Schedule, Task
 
-from memoryproject.staff_site import broker
+from memoryproject.staff_site import server_state
 from sessions_app.models import Turn
 from sessions_app.schedules import schedules_install
 from tests.jobs import failed_job
@@ -38,7 +38,7 @@ def closed() -> str:
 @pytest.fixture(params=["closed", "silent"])
 def gone(request: pytest.FixtureRequest, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is waited for longer than these few milliseconds."""
-    monkeypatch.setattr(broker, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(server_state, "WAIT_SECONDS", 0.05)
     settings.Q_BROKER = request.getfixturevalue(request.param)
 
 

@@ -37,7 +37,7 @@ def instructions(name: str) -> list[str]:
 
 def test_every_part_is_there() -> None:
     assert set(SERVICES) == {
-        *("prepare", "webhooks", "web", "workers", "live", "db", "redis", "caddy"),
+        *("prepare", "webhooks", "web", "workers", "db", "redis", "caddy"),
         *("backup", "restore-drill"),
     }
 
@@ -75,8 +75,6 @@ def test_the_front_door_passes_to_the_web_servers() -> None:
     environment = SERVICES["caddy"]["environment"]
     assert environment["MEMORY_WEB"] == f"web:{port}"
     assert environment["MEMORY_WEBHOOKS"] == f"webhooks:{port}"
-    assert environment["MEMORY_LIVE"] == f"live:{port}"
-    assert OURS["live"]["command"][-1] == f"0.0.0.0:{port}"
     assert set(environment) <= set(re.findall(r"\{\$([A-Z_]+)", CADDYFILE))
     assert instructions("EXPOSE") == [port]
     assert OURS["web"]["environment"]["TRUSTED_PROXIES"] == "1"

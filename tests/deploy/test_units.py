@@ -79,7 +79,7 @@ def test_units_name_units_that_exist() -> None:
             assert path.with_suffix(".service").name in names
 
 
-@pytest.mark.parametrize("name", ["web", "webhooks", "live"])
+@pytest.mark.parametrize("name", ["web", "webhooks"])
 def test_the_ports_are_those_of_both_proxies(name: str) -> None:
     text = read(f"deploy/systemd/memory-{name}.service")
     found = re.search(r"(?:WEB_BIND=|--bind )(127\.0\.0\.1:\d+)", text)

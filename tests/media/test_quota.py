@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.staff_site.alerts.conditions import current_conditions
+from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.media.facade import MediaQuota, bytes_used, media_fetch
 from sessions_app.models import ChatAccess, ChatPause, MediaFile, Message, Turn, UsageDay

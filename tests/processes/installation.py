@@ -147,8 +147,7 @@ class Installation:
         self.web = self._start(*self._gunicorn(address, WEB_PROCESSES, WEB_THREADS))
 
     def start_front_door(self, *, behind_proxies: bool = False) -> None:
-        """The web servers, as a deployment has them, and the front door; no workers, and no
-        streams until ``start_program("live")``."""
+        """The web servers, as a deployment has them, and the front door; no workers."""
         sockets = socket_folder(self.folder)
         front_door = FrontDoor(
             port=self.port,
@@ -160,12 +159,10 @@ class Installation:
         web = self._gunicorn(front_door.web_address, WEB_PROCESSES, WEB_THREADS)
         webhooks = self._gunicorn(front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS)
         for_webhooks = {"DJANGO_SETTINGS_MODULE": "memoryproject.webhook_settings"}
-        live = [sys.executable, "manage.py", "live", "--bind", front_door.live_address]
         self._programs = {
             "front": front,
             "web": Program("web", web),
             "webhooks": Program("webhooks", webhooks, environment=for_webhooks),
-            "live": Program("live", live),
         }
         for name in ("webhooks", "web", "front"):
             self.start_program(name)

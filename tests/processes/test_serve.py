@@ -14,7 +14,6 @@ import pytest
 
 from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.processes.installation import Installation, children, family, free_port, kill
-from tests.processes.listening import PATH, listening, sign_in
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -29,7 +28,6 @@ TITLES = Counter(
         "gunicorn: worker [webhooks]": 2,
         "gunicorn: master [web]": 1,
         "gunicorn: worker [web]": 2,
-        "memory live": 1,
         "qcluster leader": 1,
         "qcluster memory": 4,
         "qcluster commands": 2,
@@ -58,9 +56,8 @@ def server_of(launched: Stage) -> psutil.Process:
         everything = family(launched.installation.programs["launcher"])
         first = [each for each in everything if "memoryproject.serve" in command(each)][:1]
         servers = [member for each in first for member in family(each)]
-        # The first one, two web servers of three processes each, the workers and their leader, and
-        # the one that keeps streams.
-        return servers if len(servers) == 1 + 3 + 3 + 1 + 10 + 1 else []
+        # The first one, two web servers of three processes each, the workers and their leader.
+        return servers if len(servers) == 1 + 3 + 3 + 1 + 10 else []
 
     return wait_until(whole, "the server has all its processes")[0]
 
@@ -84,16 +81,12 @@ def assert_serves(launched: Stage, text: str) -> None:
     wait_until(
         lambda: launched.installation.answer("/admin/login/") == httpx.codes.OK, "pages are served"
     )
-    # Who isn't signed in is refused by it, and by nobody else.
-    wait_until(
-        lambda: launched.installation.answer(PATH) == httpx.codes.FORBIDDEN, "streams are served"
-    )
 
 
 def test_only_the_workers_give_way_to_others(launched: Stage) -> None:
     server = server_of(launched)
     niceness = sorted(each.nice() for each in family(server))
-    assert niceness == [server.nice()] * 8 + [server.nice() + WORKER_NICENESS] * 11
+    assert niceness == [server.nice()] * 7 + [server.nice() + WORKER_NICENESS] * 11
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="titles crash forked processes of macOS")
@@ -106,15 +99,6 @@ def test_each_process_says_what_it_is(launched: Stage) -> None:
         return Counter(title.split(" idle")[0].split(" processing")[0].strip() for title in named)
 
     wait_until(lambda: titles() == TITLES, "each process has its title")
-
-
-def test_pages_are_told_of_messages_and_answers(launched: Stage) -> None:
-    server_of(launched)
-    (session,) = sign_in(launched.installation, "dana")
-    with listening(launched.installation, session) as stream:
-        stream.wait_for_the_first()
-        with stream.told("a message"):
-            assert_serves(launched, "while a page listens")
 
 
 def test_a_program_whose_first_process_is_killed_is_forked_again(launched: Stage) -> None:

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.staff_site.live.stream_server import newest
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.expiry import (
@@ -96,12 +95,3 @@ def test_a_conversation_reads_its_own_rows_alone() -> None:
     assert found[-1].order_num == MESSAGES_EACH + 1
     assert len(queries.captured_queries) < 20
     assert rows_read(queries) < 200
-
-
-@pytest.mark.usefixtures("a_million")
-def test_what_open_pages_are_told_of_is_found_among_the_newest_rows() -> None:
-    """It is asked once a second."""
-    with CaptureQueriesContext(connection) as queries:
-        newest()
-    assert len(queries) == 1
-    assert 100 <= rows_read(queries) < 500

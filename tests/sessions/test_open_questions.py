@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from memoryproject.foundation.outside_services.models import OutsideService
-from memoryproject.staff_site.alerts.conditions import current_conditions
+from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.inbox.snooze import attention_count
 from sessions_app.limits.intake import UsageLimits, access_of

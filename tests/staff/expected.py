@@ -240,7 +240,7 @@ PAGES: Mapping[str, Page] = {
 }
 
 # For everybody, logged in or not; and an address whose right depends on what is asked for.
-OPEN = {"login", "login_code", "set_language", "live"}
+OPEN = {"login", "login_code", "set_language"}
 BY_WHAT_IS_ASKED = {"autocomplete"}
 # Told by 404 to who may not: that there is such a part isn't said.
 HIDDEN = {"app_list"}

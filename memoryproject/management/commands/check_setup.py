@@ -10,7 +10,7 @@ from django.core.checks import run_checks
 from django.core.management.base import BaseCommand, CommandError
 
 from memoryproject.checks import SETTINGS
-from memoryproject.staff_site.readiness import parts
+from memoryproject.staff_site.server_state import parts
 
 
 class Command(BaseCommand):

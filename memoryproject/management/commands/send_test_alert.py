@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.staff_site.alerts.channels import ChannelError, Notice, configured_channels
+from memoryproject.staff_site.alerts import ChannelError, Notice, configured_channels
 
 
 class Command(BaseCommand):

@@ -1,9 +1,10 @@
-"""The login: the password, then a code for users with a second factor."""
+"""The login: the password, then a code for users with a second factor; the forms of both."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model, login
 from django.contrib.auth.views import LoginView
@@ -13,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from memoryproject.staff_site.accounts.forms import CodeForm
 from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
 from memoryproject.staff_site.accounts.second_factor import Checked, code_check
 from memoryproject.staff_site.accounts.sessions import device_of, prove
@@ -23,6 +24,44 @@ from memoryproject.staff_site.accounts.sessions import device_of, prove
 HALF_WAY = "half_way"
 HALF_WAY_SECONDS = 300
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+class CodeForm(forms.Form):
+    """A code of the app, or a backup code."""
+
+    code = forms.CharField(
+        label=gettext_lazy("Code"),
+        max_length=64,
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "one-time-code",
+                "autofocus": True,
+                "autocapitalize": "none",
+                "spellcheck": "false",
+                "dir": "ltr",
+            }
+        ),
+    )
+
+
+class PasswordForm(forms.Form):
+    """The user's own password once more: a person who finds an open session doesn't know it."""
+
+    password = forms.CharField(
+        label=gettext_lazy("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "dir": "ltr"}),
+    )
+
+
+class ProofForm(PasswordForm, CodeForm):
+    """The password and a code, for actions that would lower the protection."""
+
+    field_order = ("password", "code")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["code"].widget.attrs["autofocus"]
 
 
 class PasswordStep(LoginView):

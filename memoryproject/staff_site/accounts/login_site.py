@@ -21,10 +21,12 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.forms import AdminOwnPasswordChangeForm
 
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
-from memoryproject.staff_site.accounts.forms import CodeForm, PasswordForm, ProofForm
 from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
 from memoryproject.staff_site.accounts.login import (
+    CodeForm,
+    PasswordForm,
     PasswordStep,
+    ProofForm,
     code_checked,
     code_step,
     refusal_of,

@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.staff_site.accounts.sessions import Standing, keep_alive, standing_of
 
-WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz", "/admin/live/")
+WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz")
 # Pages that can be opened before a second factor is set up.
 ALLOWED_BEFORE = ("admin:two_factor", "admin:logout", "admin:jsi18n")
 # Forms of who isn't logged in.

@@ -6,7 +6,6 @@ check, and stores the last code. Wrong codes delay the next check: 1, 2, 4, 8 se
 
 from __future__ import annotations
 
-import secrets
 from base64 import b32encode
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.utils.crypto import salted_hmac
+from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.safestring import SafeString, mark_safe
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -154,15 +153,11 @@ def qr_code(device: TOTPDevice) -> SafeString:
 def _new_backup_codes(user: Any) -> list[str]:
     StaticDevice.objects.filter(user=user).delete()
     device = StaticDevice.objects.create(user=user, name="paper")
-    codes = [_random_code() for _ in range(BACKUP_CODES)]
+    codes = [get_random_string(_LENGTH, _ALPHABET) for _ in range(BACKUP_CODES)]
     StaticToken.objects.bulk_create(
         [StaticToken(device=device, token=_stored(user, code)) for code in codes]
     )
     return [f"{code[:5]}-{code[5:]}" for code in codes]
-
-
-def _random_code() -> str:
-    return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 
 def _stored(user: Any, code: str) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from importlib import import_module
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user
 from django.contrib.auth.signals import user_logged_in
 from django.http import HttpRequest
 from django.utils import timezone
@@ -19,7 +17,6 @@ SEEN = "seen"
 SECOND_FACTOR = "second_factor"
 # A session's row isn't written for each page.
 WRITTEN_EVERY_SECONDS = 60
-READ_CHATS = "sessions_app.view_chat"
 
 
 class Standing(Enum):
@@ -55,20 +52,6 @@ def standing_of(request: HttpRequest) -> Standing:
         proved = request.session.get(SECOND_FACTOR) == device.pk
         return Standing.GOOD if proved else Standing.UNPROVED
     return Standing.TO_SET_UP if settings.STAFF_TWO_FACTOR == "required" else Standing.GOOD
-
-
-def listener_of(key: str) -> int | None:
-    """Return the id of the staff account that is logged in by this session and sees the inbox.
-
-    Asking doesn't keep the session alive.
-    """
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
-    request.user = get_user(request)
-    user = request.user
-    if not user.is_authenticated or not user.is_staff or not user.has_perm(READ_CHATS):
-        return None
-    return user.pk if standing_of(request) is Standing.GOOD else None
 
 
 def device_of(user: Any) -> TOTPDevice | None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.hashers import is_password_usable
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, ManyToManyField, QuerySet
-from django.forms import Widget
+from django.forms import Media, Widget
+from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -24,9 +27,9 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
-from memoryproject.staff_site.accounts.groups import GROUPS, group_shown
-from memoryproject.staff_site.accounts.permission_list import PermissionList
-from memoryproject.staff_site.accounts.rights import (
+from memoryproject.staff_site.accounts.groups import (
+    GROUPS,
+    group_shown,
     groups_to_give,
     may_manage_group,
     may_manage_user,
@@ -36,10 +39,30 @@ from memoryproject.staff_site.accounts.rights import (
 from memoryproject.staff_site.accounts.second_factor import second_factor_remove
 from memoryproject.staff_site.accounts.sessions import device_of
 
-# Show whether an account has a password, instead of parts of its hash.
+
+class PermissionList(UnfoldAdminCheckboxSelectMultipleWidget):  # type: ignore[misc]
+    """Checkboxes with a search field above them; without scripts, the checkboxes alone."""
+
+    @property
+    def media(self) -> Media:
+        # Deferred: it looks for the list, which comes after the page's head.
+        script: Any = Script("dashboard/permissions.js", defer=True)
+        return Media(css={"all": ["dashboard/permissions.css"]}, js=[script])
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
+        return format_html(
+            '<div class="permission-list" data-find="{}" data-none="{}">{}</div>',
+            _("Find a permission"),
+            _("No permission matches."),
+            super().render(name, value, attrs, renderer),
+        )
 
 
 class PasswordState(Widget):
+    """Shows whether an account has a password, instead of parts of its hash."""
+
     read_only = True
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
@@ -58,6 +81,54 @@ class StaffUserForm(UserChangeForm):  # type: ignore[misc]
         self.fields["password"].widget = PasswordState()
 
 
+class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Records changes of accounts and groups, and offers only what the reader has, too."""
+
+    def formfield_for_manytomany(
+        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "groups":
+            kwargs["queryset"] = groups_to_give(request.user)
+            kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+        else:
+            kwargs["queryset"] = permissions_offered(request.user)
+            kwargs["widget"] = PermissionList()
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+        field.label_from_instance = _shown
+        return field
+
+    def record(self, request: HttpRequest, verb: str, obj: Any, fields: Iterable[str] = ()) -> None:
+        """Record what was done with a user or group. ``verb``: such as create or remove."""
+        noun = obj._meta.model_name
+        audit_record(
+            action=f"{noun}.{verb}",
+            actor=staff_actor(request),
+            object_type=noun,
+            object_id=obj.pk,
+            details={"fields": sorted(fields)} if fields else {},
+        )
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        fields = {"password" if "password" in name else name for name in form.changed_data}
+        if fields or not change:
+            self.record(request, "change" if change else "create", obj, fields)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self.record(request, "remove", obj)
+        super().delete_model(request, obj)
+
+    @transaction.atomic
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for each in queryset:
+            self.record(request, "remove", each)
+        super().delete_queryset(request, queryset)
+
+
+def _shown(choice: Group | Permission) -> str:
+    return group_shown(choice.name) if isinstance(choice, Group) else permission_label(choice)
+
+
 # Fields that users can't change in their own account, so that they can't promote themselves or lock
 # themselves out.
 OWN = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
@@ -71,7 +142,7 @@ class GroupFilter(admin.RelatedFieldListFilter):
         return [(key, group_shown(str(name))) for key, name in found]
 
 
-class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
+class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
     """The list and form of staff accounts.
 
     Only superusers make and change superusers. Other staff give no permission that they lack, and
@@ -136,22 +207,6 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
             return True
         return obj.pk != request.user.pk and may_manage_user(request.user, obj)
 
-    def formfield_for_manytomany(
-        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> Any:
-        if db_field.name == "groups":
-            kwargs |= {
-                "queryset": groups_to_give(request.user),
-                "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
-            }
-            groups: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
-            groups.label_from_instance = lambda group: group_shown(group.name)
-            return groups
-        kwargs |= {"queryset": permissions_offered(request.user), "widget": PermissionList()}
-        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
-        field.label_from_instance = permission_label
-        return field
-
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.reset_view)
         address = path("<id>/second-factor/", view, name="auth_user_reset_second_factor")
@@ -198,24 +253,8 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
             before = User.objects.select_for_update().get(pk=user.pk)
             answer = super().user_change_password(request, id, form_url)
             if User.objects.get(pk=user.pk).password != before.password:
-                _record(request, "user.password", user)
+                self.record(request, "password", user)
         return answer
-
-    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        fields = {"password" if "password" in name else name for name in form.changed_data}
-        if fields or not change:
-            _record(request, "user.change" if change else "user.create", obj, sorted(fields))
-
-    def delete_model(self, request: HttpRequest, obj: User) -> None:
-        _record(request, "user.remove", obj)
-        super().delete_model(request, obj)
-
-    @transaction.atomic
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        for user in queryset:
-            _record(request, "user.remove", user)
-        super().delete_queryset(request, queryset)
 
     @admin.display(description=gettext_lazy("groups"))
     def shown_groups(self, user: User) -> str:
@@ -229,7 +268,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         return format_html('{} · <a href="{}">{}</a>', _("on"), address, _("Reset it"))
 
 
-class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
+class StaffGroupAdmin(AuditedAdmin, GroupAdmin, StaffAdmin):  # type: ignore[misc]
     """The list and form of groups.
 
     The groups of every installation keep their names, by which later versions find them.
@@ -257,30 +296,6 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
             return allowed
         return obj.name not in GROUPS and may_manage_group(request.user, obj)
 
-    def formfield_for_manytomany(  # type: ignore[override]
-        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> Any:
-        kwargs |= {"queryset": permissions_offered(request.user), "widget": PermissionList()}
-        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
-        field.label_from_instance = permission_label
-        return field
-
-    def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if form.changed_data:
-            action = "group.change" if change else "group.create"
-            _record(request, action, obj, sorted(form.changed_data))
-
-    def delete_model(self, request: HttpRequest, obj: Group) -> None:
-        _record(request, "group.remove", obj)
-        super().delete_model(request, obj)
-
-    @transaction.atomic
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
-        for group in queryset:
-            _record(request, "group.remove", group)
-        super().delete_queryset(request, queryset)
-
     @admin.display(description=gettext_lazy("group"))
     def shown_name(self, group: Group) -> str:
         return group_shown(group.name)
@@ -288,15 +303,3 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
     @admin.display(description=gettext_lazy("people"))
     def shown_people(self, group: Any) -> int:
         return int(group.people)
-
-
-def _record(
-    request: HttpRequest, action: str, obj: User | Group, fields: list[str] | None = None
-) -> None:
-    audit_record(
-        action=action,
-        actor=staff_actor(request),
-        object_type="user" if isinstance(obj, User) else "group",
-        object_id=obj.pk,
-        details={"fields": fields} if fields else {},
-    )

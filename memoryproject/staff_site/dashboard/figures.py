@@ -8,38 +8,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.admin_kit.periods import Period
+from memoryproject.foundation.admin_kit.periods import DAYS, Period
 from memoryproject.foundation.integrations.llm.prices import ModelTokens, model_tokens
-from memoryproject.staff_site.dashboard.durations import percentile
-from memoryproject.staff_site.dashboard.rollups import slots_read
-
-SUMS = (
-    "messages",
-    "messages_in",
-    "messages_out",
-    "answers",
-    "failed",
-    "missed",
-    "held",
-    "unknown",
-    "rated_good",
-    "rated_bad",
-    "memories_added",
-    "receipts",
-    "memories_forgotten",
-)
+from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 
 
 @dataclass
 class Figures:
     """The figures of a period.
 
-    ``chats``: with a message or a turn. ``durations``: answers by bin (see ``durations``).
+    ``chats``: with a message or a turn. ``durations``: answers by bin (see ``rollups``).
     ``tokens``: those sent and received, by model. ``receipts``: of forgetting.
     """
 
@@ -104,6 +88,17 @@ class PeriodFigures:
     def is_empty(self) -> bool:
         whole = self.whole
         return not (whole.chats or whole.messages or whole.memories_added or whole.receipts)
+
+
+def period_chosen(request: HttpRequest, default: str) -> str:
+    """Return the name of the period that a page's address asks for."""
+    key = request.GET.get("period", default)
+    return key if key in DAYS else default
+
+
+def period_choices() -> list[tuple[str, str]]:
+    """Return the names of the periods in addresses and on pages."""
+    return [("today", _("Today")), ("7", _("7 days")), ("30", _("30 days"))]
 
 
 def figures_of(period: Period) -> PeriodFigures:

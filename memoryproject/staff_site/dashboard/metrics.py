@@ -6,7 +6,7 @@ contain numbers and states only, never a text or anybody's address.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from django.conf import settings
@@ -28,9 +28,14 @@ from memoryproject import __version__
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from memoryproject.foundation.process.storage import free_bytes
-from memoryproject.staff_site.alerts.channels import alerts_open
-from memoryproject.staff_site.broker import BrokerGoneError, queue_depth
-from memoryproject.staff_site.readiness import Part, parts
+from memoryproject.staff_site.alerts import alerts_open
+from memoryproject.staff_site.server_state import (
+    BrokerGoneError,
+    Part,
+    database_bytes,
+    parts,
+    queue_depth,
+)
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
@@ -87,26 +92,25 @@ def _of_database(made: Callable[[], Iterable[Metric]]) -> list[Metric]:
 
 
 def _readiness(found: list[Part]) -> Metric:
-    ready = GaugeMetricFamily(
-        "memory_part_ready",
-        "1 where a part of the server is ready, as in /readyz.",
-        labels=["part"],
-    )
-    for part in found:
-        ready.add_metric([part.name], float(part.ready))
-    return ready
+    text = "1 where a part of the server is ready, as in /readyz."
+    return _gauge("memory_part_ready", text, "part", {part.name: part.ready for part in found})
+
+
+def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    """Return a gauge with a value for each value of its label."""
+    gauge = GaugeMetricFamily(name, text, labels=[label])
+    for key, value in values.items():
+        gauge.add_metric([key], float(value))
+    return gauge
 
 
 def _waiting() -> Iterator[Metric]:
     """Yield the number of unfinished turns."""
     open_turns = Turn.objects.filter(state__in=OPEN_STATES).order_by()
     counted = dict(open_turns.values_list("state").annotate(Count("id")))
-    turns = GaugeMetricFamily(
-        "memory_open_turns", "Messages whose answer is not out, by state.", labels=["state"]
-    )
-    for state in OPEN_STATES:
-        turns.add_metric([str(state)], counted.get(str(state), 0))
-    yield turns
+    by_state = {str(state): counted.get(str(state), 0) for state in OPEN_STATES}
+    text = "Messages whose answer is not out, by state."
+    yield _gauge("memory_open_turns", text, "state", by_state)
     oldest = Turn.objects.filter(state__in=WAITING_STATES).aggregate(Min("created_at"))
     since = oldest["created_at__min"]
     waited = (timezone.now() - since).total_seconds() if since else 0.0
@@ -117,29 +121,21 @@ def _waiting() -> Iterator[Metric]:
 
 def _recent() -> Iterator[Metric]:
     """Yield the results of the last hour's turns, and the durations of their answers."""
-    ended = GaugeMetricFamily(
-        "memory_turns_last_hour", "Turns that ended in the last hour, by how.", labels=["state"]
-    )
-    took = GaugeMetricFamily(
-        "memory_answer_seconds_last_hour",
-        "From a message's arrival to its answer's end, of the last hour.",
-        labels=["quantile"],
-    )
     with connection.cursor() as cursor:
         cursor.execute(
             RECENT_SQL.format(table=Turn._meta.db_table),
             [list(QUANTILES), RECENT_TURNS, timezone.now() - RECENT],
         )
         rows = {state: (count, seconds) for state, count, seconds in cursor.fetchall()}
-    for state in TurnState.values:
-        if state not in OPEN_STATES:
-            ended.add_metric([state], rows.get(state, (0, ()))[0])
-    _, answered = rows.get(str(TurnState.SENT), (0, ()))
+    ended = [state for state in TurnState.values if state not in OPEN_STATES]
+    numbers = {state: rows.get(state, (0, ()))[0] for state in ended}
+    text = "Turns that ended in the last hour, by how."
+    yield _gauge("memory_turns_last_hour", text, "state", numbers)
     # Without answers there is no duration, and none is reported.
-    for quantile, seconds in zip(QUANTILES if answered else (), answered, strict=True):
-        took.add_metric([str(quantile)], seconds)
-    yield ended
-    yield took
+    _, answered = rows.get(str(TurnState.SENT), (0, ()))
+    took = dict(zip(map(str, QUANTILES), answered, strict=False))
+    text = "From a message's arrival to its answer's end, of the last hour."
+    yield _gauge("memory_answer_seconds_last_hour", text, "quantile", took)
 
 
 def _rows() -> Iterator[Metric]:
@@ -154,24 +150,17 @@ def _rows() -> Iterator[Metric]:
         for table, live, inserted in cursor.fetchall():
             there.add_metric([names[table]], live)
             stored.add_metric([names[table]], inserted)
-        cursor.execute("SELECT pg_database_size(current_database())")
-        (size,) = cursor.fetchone()
     yield there
     yield stored
-    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", size)
+    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", database_bytes())
 
 
 def _attention() -> Iterator[Metric]:
     yield GaugeMetricFamily("memory_alerts_open", "What needs attention now.", len(alerts_open()))
-    sick = GaugeMetricFamily(
-        "memory_service_sick",
-        "1 while an outside service doesn't answer and is left alone.",
-        labels=["service"],
-    )
-    now_sick = {service.name for service in services_sick()}
-    for name in ServiceName.values:
-        sick.add_metric([name], float(name in now_sick))
-    yield sick
+    sick = {service.name for service in services_sick()}
+    text = "1 while an outside service doesn't answer and is left alone."
+    by_name = {name: name in sick for name in ServiceName.values}
+    yield _gauge("memory_service_sick", text, "service", by_name)
 
 
 def _jobs() -> Iterator[Metric]:

@@ -6,7 +6,6 @@ The texts of conversations are on other pages, where reading them is audited.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,8 +13,9 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from memoryproject.staff_site.operations.job_words import ERRORS, words_for
+from memoryproject.staff_site.operations.job_words import words_for
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
@@ -39,7 +39,6 @@ class DeadTurn:
     turn: Turn
     kind: str
     reason: str
-    at: datetime
     held: bool
 
 
@@ -75,13 +74,8 @@ def counts(*, now: datetime | None = None) -> dict[str, int]:
 def dead_turn(turn: Turn, *, now: datetime | None = None) -> DeadTurn:
     now = now or timezone.now()
     ended = turn.state in ENDED
-    return DeadTurn(
-        turn=turn,
-        kind=turn.state if ended else STUCK,
-        reason=reason_of(turn),
-        at=turn.created_at,
-        held=not ended and turn.is_held(now),
-    )
+    held = not ended and turn.is_held(now)
+    return DeadTurn(turn, turn.state if ended else STUCK, reason_of(turn), held)
 
 
 def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
@@ -92,23 +86,25 @@ def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
     return [(group[0].turn.chat, group) for group in found.values()]
 
 
+REASONS = {
+    TurnState.MISSED: gettext_lazy(
+        "The message was past WhatsApp's 24 hours before it could be answered."
+    ),
+    TurnState.UNCONFIRMED: gettext_lazy(
+        "The connection broke while the answer was being sent: it may have arrived."
+    ),
+    TurnState.SENDING: gettext_lazy("It is not known yet whether the answer went out."),
+    TurnState.REPLIED: gettext_lazy("The answer is stored and waits to be sent."),
+    TurnState.PENDING: gettext_lazy("No worker has taken it up."),
+    TurnState.RUNNING: gettext_lazy("A worker began with it and has not ended."),
+}
+
+
 def reason_of(turn: Turn) -> str:
     """Return the reason, without any text of the conversation."""
-    fixed: dict[str, Callable[[], str]] = {
-        TurnState.MISSED: lambda: _(
-            "The message was past WhatsApp's 24 hours before it could be answered."
-        ),
-        TurnState.UNCONFIRMED: lambda: _(
-            "The connection broke while the answer was being sent: it may have arrived."
-        ),
-        TurnState.SENDING: lambda: _("It is not known yet whether the answer went out."),
-        TurnState.REPLIED: lambda: _("The answer is stored and waits to be sent."),
-        TurnState.PENDING: lambda: _("No worker has taken it up."),
-        TurnState.RUNNING: lambda: _("A worker began with it and has not ended."),
-    }
     if turn.error and turn.state not in (TurnState.MISSED, TurnState.UNCONFIRMED):
         return error_words(turn.error)
-    return fixed[turn.state]() if turn.state in fixed else words_for("")
+    return str(REASONS[TurnState(turn.state)]) if turn.state in REASONS else words_for("")
 
 
 def error_words(error: str) -> str:
@@ -117,9 +113,8 @@ def error_words(error: str) -> str:
     if WINDOW in error:
         return _("The person has not written for more than 24 hours: WhatsApp allows no answer.")
     if status and status[1] in ("401", "403"):
-        return _("The provider did not accept our credentials (HTTP %(status)s).") % {
-            "status": status[1]
-        }
+        text = _("The provider did not accept our credentials (HTTP %(status)s).")
+        return text % {"status": status[1]}
     if status:
         return _("The provider refused the answer (HTTP %(status)s).") % {"status": status[1]}
     if error.startswith("the provider can't be reached"):
@@ -127,6 +122,4 @@ def error_words(error: str) -> str:
     if error.startswith("The disk is full"):
         return _("The disk is full.")
     fault = FAULT.match(error)
-    if fault and fault[1] in ERRORS:
-        return words_for(fault[1])
     return words_for(fault[1]) if fault else _("The answer could not be sent.")

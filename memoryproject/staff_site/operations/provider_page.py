@@ -7,15 +7,13 @@ message of ours.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.core import signing
 from django.core.cache import cache
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -146,23 +144,9 @@ def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
     return message_send(provider, data["number"]) if sends else credentials_check(provider)
 
 
-# Shared by the operations pages: the permission check and the page frame.
+# Shared by the operations pages: their permission and their frame.
 
 RIGHT = "dashboard.operate_server"
-
-View = Callable[..., HttpResponseBase]
-
-
-def operators_only(view: View) -> View:
-    """Return the view with a 403 for staff without the operations permission."""
-
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.has_perm(RIGHT):
-            raise PermissionDenied
-        return view(request, *args, **kwargs)
-
-    return guarded
 
 
 def operations_page(

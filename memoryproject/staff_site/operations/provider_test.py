@@ -6,7 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLateError
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -84,10 +84,6 @@ class Result:
     facts: dict[str, str] = field(default_factory=dict)
 
 
-class TooSlowError(Exception):
-    """The provider didn't finish within the time limit."""
-
-
 def providers_there() -> list[ProviderState]:
     return [_state(name) for name in NEEDED]
 
@@ -129,7 +125,7 @@ def credentials_check(provider: str) -> Result:
         if found.ready:
             return Result(True, _("The credentials are good."), 0.0, facts=found.facts)
         advice = advice_for_state(found.state)
-        return Result(False, advice.what, 0.0, found.state, advice.todo, found.facts)
+        return Result(False, str(advice.what), 0.0, found.state, str(advice.todo), found.facts)
 
     return _call_provider(provider, lambda: _account(provider), ended, sends=False)
 
@@ -175,20 +171,22 @@ def _call_provider(
     Only ``ask`` runs in another thread: texts must be in the language of this thread.
     """
     started = time.monotonic()
+    future = _test_threads().submit(ask)
     try:
-        result = ended(_within(ask, MAX_SECONDS))
+        result = ended(future.result(timeout=MAX_SECONDS))
     except SendError as error:
         words = _without_credentials(error)
         result = _failed(advice_for(provider, error, sends=sends), words)
-    except TooSlowError:
+    except TooLateError:
+        # One that waits for a thread isn't to begin any more.
+        future.cancel()
         unknown = SendError(ErrorText("send_timeout"), outcome_unknown=True)
         result = _failed(advice_for(provider, unknown, sends=sends), "")
-    took = time.monotonic() - started
-    return replace(result, took=took)
+    return replace(result, took=time.monotonic() - started)
 
 
 def _failed(advice: Advice, words: str) -> Result:
-    return Result(False, advice.what, 0.0, words, advice.todo)
+    return Result(False, str(advice.what), 0.0, words, str(advice.todo))
 
 
 def _without_credentials(error: SendError) -> str:
@@ -204,13 +202,3 @@ def _without_credentials(error: SendError) -> str:
 def _test_threads() -> ThreadPoolExecutor:
     """Return a pool of two threads: a provider that responds slowly delays only other tests."""
     return ThreadPoolExecutor(max_workers=2, thread_name_prefix="provider-test")
-
-
-def _within(ask: Callable[[], Answered], seconds: float) -> Answered:
-    """Return the result of ``ask``. Raises its errors, and TooSlowError after the time limit."""
-    future: Future[Answered] = _test_threads().submit(ask)
-    try:
-        return future.result(timeout=seconds)
-    except TooLateError:
-        future.cancel()
-        raise TooSlowError from None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -14,50 +13,51 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """Advice on an error: ``what`` is wrong, and ``todo``, what to do about it."""
 
-    what: str
-    todo: str
+    what: str | _StrPromise
+    todo: str | _StrPromise
 
 
-_Pair = tuple["_StrPromise", "_StrPromise"]
-
-_TOKEN: _Pair = (
+_TOKEN = Advice(
     gettext_lazy("Meta does not accept the access token: it is wrong or has expired."),
     gettext_lazy(
         "Make a permanent token of a system user with whatsapp_business_messaging, put it into "
         ".env as WHATSAPP_CLOUD_ACCESS_TOKEN, and start the server again."
     ),
 )
-_RIGHTS: _Pair = (
+_RIGHTS = Advice(
     gettext_lazy("The access token may not do this."),
     gettext_lazy(
         "Give the system user the rights whatsapp_business_messaging and "
         "whatsapp_business_management on this account, and make a new token."
     ),
 )
-_NUMBER: _Pair = (
+_NUMBER = Advice(
     gettext_lazy("Meta does not know this phone number id, or the token may not see it."),
     gettext_lazy(
         "Copy the phone number ID (not the number) from WhatsApp → API setup into "
         "WHATSAPP_CLOUD_PHONE_NUMBER_ID, and start the server again."
     ),
 )
-_LATER: _Pair = (
+_LATER = Advice(
     gettext_lazy("There were too many calls or messages for the moment."),
     gettext_lazy("Wait a minute and try again."),
 )
-_WINDOW: _Pair = (
+_WINDOW = Advice(
     gettext_lazy("This person has not written to you in the last 24 hours."),
     gettext_lazy("Write something to your business's number from that phone, then try again."),
 )
-_DOWN: _Pair = (
+_DOWN = Advice(
     gettext_lazy("The provider has trouble of its own."),
     gettext_lazy("Wait a few minutes and try again; see the provider's status page."),
 )
-CLOUD: dict[int, _Pair] = {
+_UNREGISTERED = Advice(
+    gettext_lazy("The phone number is not registered for the Cloud API."),
+    gettext_lazy("Register it under WhatsApp → API setup."),
+)
+CLOUD: dict[int, Advice] = {
     0: _TOKEN,
     190: _TOKEN,
     3: _RIGHTS,
@@ -74,71 +74,65 @@ CLOUD: dict[int, _Pair] = {
     131000: _DOWN,
     131016: _DOWN,
     131047: _WINDOW,
-    131026: (
+    131026: Advice(
         gettext_lazy("This number can't be reached on WhatsApp."),
         gettext_lazy("Check the number; the phone needs a current WhatsApp."),
     ),
-    131030: (
+    131030: Advice(
         gettext_lazy("A test number may only write to numbers on its list."),
         gettext_lazy("Add the number under WhatsApp → API setup → To."),
     ),
-    131042: (
+    131042: Advice(
         gettext_lazy("There is a problem with how the account is paid."),
         gettext_lazy("Look into the payment settings of the WhatsApp Business account."),
     ),
-    131031: (
+    131031: Advice(
         gettext_lazy("The WhatsApp Business account is locked."),
         gettext_lazy("Look into Meta's Business Support for the reason."),
     ),
-    131045: (
-        gettext_lazy("The phone number is not registered for the Cloud API."),
-        gettext_lazy("Register it under WhatsApp → API setup."),
-    ),
-    133010: (
-        gettext_lazy("The phone number is not registered for the Cloud API."),
-        gettext_lazy("Register it under WhatsApp → API setup."),
-    ),
+    131045: _UNREGISTERED,
+    133010: _UNREGISTERED,
 }
-GREEN: dict[int, _Pair] = {
-    401: (
+GREEN: dict[int, Advice] = {
+    401: Advice(
         gettext_lazy("Green API does not accept the token."),
         gettext_lazy(
             "Copy apiTokenInstance from the instance's console into GREEN_API_TOKEN, and start "
             "the server again."
         ),
     ),
-    403: (
+    403: Advice(
         gettext_lazy("Green API knows no such instance, or it is not ours."),
         gettext_lazy("Copy idInstance and apiUrl from the instance's console."),
     ),
-    404: (
+    404: Advice(
         gettext_lazy("Green API knows no such instance at this address."),
         gettext_lazy("Copy idInstance and apiUrl from the instance's console."),
     ),
     429: _LATER,
-    466: (
+    466: Advice(
         gettext_lazy("The plan's quota of chats is used up."),
         gettext_lazy("Choose another plan in the console, or wait for the next month."),
     ),
 }
-STATES: dict[str, _Pair] = {
-    "notAuthorized": (
+STATES: dict[str, Advice] = {
+    "notAuthorized": Advice(
         gettext_lazy("The instance is not connected to a phone."),
         gettext_lazy("Scan the QR code in the instance's console with WhatsApp on the phone."),
     ),
-    "blocked": (
+    "blocked": Advice(
         gettext_lazy("WhatsApp has blocked the number."),
         gettext_lazy("Only WhatsApp can lift this: see the app on the phone."),
     ),
-    "sleepMode": (
+    "sleepMode": Advice(
         gettext_lazy("The phone is switched off or was offline for long."),
         gettext_lazy("Switch it on and wait up to five minutes."),
     ),
-    "starting": (
+    "starting": Advice(
         gettext_lazy("The instance is starting."),
         gettext_lazy("Wait up to five minutes and try again."),
     ),
-    "yellowCard": (
+    "yellowCard": Advice(
         gettext_lazy("WhatsApp has limited the number for a while."),
         gettext_lazy("Restart the instance in the console, and send less."),
     ),
@@ -154,9 +148,7 @@ def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
     known = (CLOUD if provider == "cloud" else GREEN).get(-1 if error.code is None else error.code)
     if known is None and provider == "cloud" and 200 <= (error.code or 0) <= 299:
         known = _RIGHTS
-    if known is not None:
-        return Advice(str(known[0]), str(known[1]))
-    return _advice_without_code(error, sends)
+    return known or _advice_without_code(error, sends)
 
 
 def _advice_without_code(error: SendError, sends: bool) -> Advice:
@@ -182,9 +174,7 @@ def _advice_without_code(error: SendError, sends: bool) -> Advice:
 
 def advice_for_state(state: str) -> Advice:
     """Return advice for a Green API instance that isn't authorized."""
-    if state in STATES:
-        what, todo = STATES[state]
-        return Advice(str(what), str(todo))
-    return Advice(
+    unknown = Advice(
         _("The instance is not ready."), _("Look into the instance's console for its state.")
     )
+    return STATES.get(state, unknown)

@@ -1,4 +1,4 @@
-"""The queue of background jobs: waiting, running and failed jobs, and the workers."""
+"""The queue of background jobs: waiting, running and failed jobs, workers and schedules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success, Task
 from django_q.signing import SignedPackage
 from django_q.status import Stat
@@ -21,7 +21,10 @@ from memoryproject.foundation.process.lanes import (
     SCHEDULES,
     lane_of,
 )
-from memoryproject.staff_site.broker import (
+from memoryproject.staff_site.operations.dead_turns import OPEN
+from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
+from memoryproject.staff_site.server_state import (
+    LATE,
     BrokerGoneError,
     clusters,
     enqueue,
@@ -30,9 +33,8 @@ from memoryproject.staff_site.broker import (
     state_of,
     takes_jobs,
 )
-from memoryproject.staff_site.operations.dead_turns import OPEN
-from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 from sessions_app.models import Turn
+from sessions_app.schedules import PLANNED
 
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
 MAX_UNPACKED = 200
@@ -68,18 +70,14 @@ class Kind:
 class Cluster:
     """A group of worker processes, from its last heartbeat.
 
-    ``lane``: the title of its kind of work. ``working``: it takes jobs.
+    ``lane``: the title of its kind of work. ``status``: its state, in words. ``working``: it takes
+    jobs.
     """
 
+    stat: Stat
     lane: str
-    host: str
-    pid: int
     status: str
     working: bool
-    workers: int
-    since: datetime
-    heartbeat: datetime
-    restarts: int
 
 
 @dataclass(frozen=True)
@@ -105,17 +103,6 @@ class QueueState:
         return not any(cluster.working for cluster in self.clusters)
 
 
-@dataclass(frozen=True)
-class FailedJob:
-    """A failed job. ``key`` is django-q2's id of the job."""
-
-    key: str
-    kind: str
-    fault: Fault
-    failed_at: datetime
-    attempts: int
-
-
 def queue_state(*, now: datetime | None = None) -> QueueState:
     """Return the queue's state.
 
@@ -138,7 +125,7 @@ def queue_state(*, now: datetime | None = None) -> QueueState:
         running=_by_kind(running),
         unpacked=len(waiting),
         oldest=min((since for _kind, since in waiting), default=None),
-        clusters=sorted(working, key=lambda each: (each.host, each.lane)),
+        clusters=sorted(working, key=lambda each: (each.stat.host, each.lane)),
         finished=_finished(),
     )
 
@@ -192,75 +179,108 @@ def _finished() -> list[Kind]:
 
 
 def _cluster(stat: Stat) -> Cluster:
-    state = state_of(stat)
-    lane = lane_of(stat.cluster_id) or ""
-    return Cluster(
-        lane=str(LANE_TITLES.get(lane, lane)),
-        host=stat.host,
-        pid=int(stat.pid),
-        status=str(WORKER_STATES.get(state, state)),
-        working=takes_jobs(stat),
-        workers=len(stat.workers),
-        since=stat.tob,
-        heartbeat=stat.timestamp,
-        restarts=int(stat.reincarnations),
+    state, lane = state_of(stat), lane_of(stat.cluster_id) or ""
+    title, status = LANE_TITLES.get(lane, lane), WORKER_STATES.get(state, state)
+    return Cluster(stat, str(title), str(status), takes_jobs(stat))
+
+
+# Scheduled jobs: what each schedule does, when it ran, and whether it is late.
+
+
+@dataclass(frozen=True)
+class ScheduleRow:
+    """A schedule. ``job``: the record of its last one, if kept; ``fault``: how that failed."""
+
+    schedule: Schedule
+    does: str
+    every: str
+    job: Task | None
+    fault: Fault | None
+    late: bool
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """All schedules. ``missing``: names of planned schedules that aren't installed."""
+
+    rows: list[ScheduleRow]
+    missing: list[str]
+
+
+def schedules_shown(*, now: datetime | None = None) -> Schedules:
+    now = now or timezone.now()
+    found = list(Schedule.objects.order_by("name", "id"))
+    wanted = [schedule.task for schedule in found if schedule.task]
+    tasks = Task.objects.filter(pk__in=wanted).defer("args", "kwargs")
+    jobs = {task.id: task for task in tasks}
+    names = {schedule.name for schedule in found}
+    return Schedules(
+        rows=[_row(schedule, jobs.get(schedule.task), now) for schedule in found],
+        missing=[planned.name for planned in PLANNED if planned.name not in names],
     )
 
 
-def failed_job(task: Task) -> FailedJob:
-    """Return a row of django-q2's failed jobs, without the job's arguments."""
-    return FailedJob(
-        key=task.id,
-        kind=kind_of(task.func),
-        fault=fault_of(task.result),
-        failed_at=task.stopped,
-        attempts=task.attempt_count,
+def _row(schedule: Schedule, job: Task | None, now: datetime) -> ScheduleRow:
+    due = schedule.next_run if schedule.repeats != 0 else None
+    return ScheduleRow(
+        schedule=schedule,
+        does=kind_of(schedule.func),
+        every=_every(schedule),
+        # Records are kept of the last few hundred successful jobs only.
+        job=job,
+        fault=fault_of(job.result) if job and not job.success else None,
+        late=due is not None and now - due > LATE,
     )
+
+
+def _every(schedule: Schedule) -> str:
+    if schedule.schedule_type != Schedule.MINUTES:
+        return str(schedule.get_schedule_type_display())
+    minutes = schedule.minutes or 1
+    if minutes % (24 * 60) == 0:
+        days = minutes // (24 * 60)
+        return ngettext("each day", "every %(n)d days", days) % {"n": days}
+    if minutes % 60 == 0:
+        hours = minutes // 60
+        return ngettext("each hour", "every %(n)d hours", hours) % {"n": hours}
+    return ngettext("each minute", "every %(n)d minutes", minutes) % {"n": minutes}
 
 
 # Staff actions on background jobs: retry or remove a failed job, run a schedule now.
 
 
+@transaction.atomic
 def job_retry(*, key: str, actor: Actor) -> bool:
     """Put a failed job back into the queue. Return False if somebody did so already.
 
     Raises BrokerGoneError; then the job is still among the failed ones.
     """
-    with transaction.atomic():
-        # The request that deletes the row enqueues the job: a second click doesn't run it twice.
-        task = Failure.objects.select_for_update().filter(pk=key).first()
-        if task is None:
-            return False
-        Failure.objects.filter(pk=key).delete()
-        audit_record(
-            action="job.retry",
-            actor=actor,
-            object_type="job",
-            object_id=key,
-            details={"task": task.func},
-        )
-        options = {"hook": task.hook, "group": task.group, "task_name": task.name}
-        given = {name: value for name, value in options.items() if value}
-        lane = task.cluster or BACKGROUND
-        enqueue(task.func, *(task.args or ()), lane=lane, q_options=given, **(task.kwargs or {}))
+    task = _take_and_record(action="job.retry", key=key, actor=actor)
+    if task is None:
+        return False
+    options = {"hook": task.hook, "group": task.group, "task_name": task.name}
+    given = {name: value for name, value in options.items() if value}
+    lane = task.cluster or BACKGROUND
+    enqueue(task.func, *(task.args or ()), lane=lane, q_options=given, **(task.kwargs or {}))
     return True
 
 
+@transaction.atomic
 def job_drop(*, key: str, actor: Actor) -> bool:
     """Remove a failed job without running it again. Return False if it is gone already."""
-    with transaction.atomic():
-        task = Failure.objects.select_for_update().filter(pk=key).first()
-        if task is None:
-            return False
-        task.delete()
-        audit_record(
-            action="job.drop",
-            actor=actor,
-            object_type="job",
-            object_id=key,
-            details={"task": task.func},
-        )
-    return True
+    return _take_and_record(action="job.drop", key=key, actor=actor) is not None
+
+
+def _take_and_record(*, action: str, key: str, actor: Actor) -> Task | None:
+    """Remove a job from the failed ones; None if somebody was faster."""
+    # The request that deletes the row enqueues the job: a second click doesn't run it twice.
+    task = Failure.objects.select_for_update().filter(pk=key).first()
+    if task is None:
+        return None
+    Failure.objects.filter(pk=key).delete()
+    details = {"task": task.func}
+    audit_record(action=action, actor=actor, object_type="job", object_id=key, details=details)
+    return task
 
 
 def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:

@@ -94,8 +94,9 @@ def problems_found() -> list[Problem]:
 
     Secrets that the texts may repeat are removed.
     """
-    secrets = [_text(getattr(settings, name, "")) for name in _all_names() if is_secret(name)]
-    secrets += [_text(getattr(settings, name, "")) for name in _all_names() if is_address(name)]
+    names = [name for _title, meanings in _groups() for name in meanings]
+    hidden = [name for name in names if is_secret(name) or is_address(name)]
+    secrets = [_text(getattr(settings, name, "")) for name in hidden]
     found = [_problem(message, secrets) for check in _checks() for message in check()]
     notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
     texts = [without_secrets(translate_error(note.text), secrets) for note in notes]
@@ -150,13 +151,8 @@ def _groups() -> list[tuple[str, dict[str, str]]]:
         (str(title), {name: str(text) for name, text in meanings.items()})
         for title, meanings in GROUPS
     ]
-    known = {name for _title, meanings in found for name in meanings}
-    others = {name: "" for name in settings.CONFIG_ORIGINS if name not in known}
+    others = {name: "" for name in settings.CONFIG_ORIGINS if name not in DESCRIBED}
     return [*found, (_("Others"), others)] if others else found
-
-
-def _all_names() -> list[str]:
-    return [name for _title, meanings in _groups() for name in meanings]
 
 
 def _setting(name: str, meaning: str, problems: list[Problem]) -> Setting:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -16,22 +20,25 @@ from django_q.models import Failure
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.staff_site.alerts.channels import alerts_open
-from memoryproject.staff_site.broker import BrokerGoneError
+from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.operations import dead_turns
-from memoryproject.staff_site.operations.provider_page import operations_page
+from memoryproject.staff_site.operations.job_words import fault_of, kind_of
+from memoryproject.staff_site.operations.provider_page import (
+    RIGHT,
+    operations_page,
+    provider_page,
+)
 from memoryproject.staff_site.operations.provider_test import providers_there
 from memoryproject.staff_site.operations.queue import (
-    failed_job,
     job_drop,
     job_retry,
     queue_state,
     schedule_run,
+    schedules_shown,
     turn_take_up,
 )
-from memoryproject.staff_site.operations.schedules import schedules_shown
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
-from memoryproject.staff_site.readiness import parts
+from memoryproject.staff_site.server_state import BrokerGoneError, parts
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.media.dependencies import build_media_quota
@@ -85,7 +92,7 @@ def queue_page(request: HttpRequest) -> HttpResponseBase:
     context = {
         "queue": queue_state(),
         "rows": rows,
-        "failed": [failed_job(task) for task in rows],
+        "failed": [(task, kind_of(task.func), fault_of(task.result)) for task in rows],
         "now": timezone.now(),
     }
     return operations_page(request, "queue", title=_("Queue"), context=context)
@@ -97,12 +104,7 @@ def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
     verbs = {"retry": job_retry, "drop": job_drop}
     if verb not in verbs or not key.isalnum():
         raise Http404
-    try:
-        done = verbs[verb](key=key, actor=staff_actor(request))
-    except BrokerGoneError:
-        _report_broker_gone(request)
-        return redirect("admin:operations_queue")
-    if not done:
+    if not verbs[verb](key=key, actor=staff_actor(request)):
         messages.warning(request, _("This job is gone: somebody was faster."))
     elif verb == "retry":
         messages.success(request, _("The job is in the queue again."))
@@ -120,11 +122,7 @@ def schedules_page(request: HttpRequest) -> HttpResponseBase:
 @require_POST
 def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Run a schedule's job now."""
-    try:
-        schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
-    except BrokerGoneError:
-        _report_broker_gone(request)
-        return redirect("admin:operations_schedules")
+    schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
     if schedule is None:
         raise Http404
     text = _("“%(name)s” is in the queue. Load this page again to see how it went.")
@@ -160,12 +158,7 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     turn = Turn.objects.filter(pk=turn_id).first()
     if turn is None:
         raise Http404
-    try:
-        done = turn_take_up(turn=turn, actor=staff_actor(request))
-    except BrokerGoneError:
-        _report_broker_gone(request)
-        return redirect("admin:operations_turns")
-    if done:
+    if turn_take_up(turn=turn, actor=staff_actor(request)):
         messages.success(request, _("A worker takes it up now."))
     else:
         messages.warning(request, _("Nothing was done: this answer is not stuck, or not any more."))
@@ -177,6 +170,49 @@ def _page_of(request: HttpRequest, rows: Any) -> Page[Any]:
     return BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
 
 
-def _report_broker_gone(request: HttpRequest) -> None:
-    text = _("The queue can't be reached, so nothing was done. See Q_BROKER in the settings.")
-    messages.error(request, text)
+# The URLs below /admin/operations/, for the admin site.
+
+View = Callable[..., HttpResponseBase]
+
+PAGES: tuple[tuple[str, View, str], ...] = (
+    ("", overview_page, "operations"),
+    ("settings/", settings_page, "operations_settings"),
+    ("queue/", queue_page, "operations_queue"),
+    ("queue/<str:key>/<str:verb>/", job_action, "operations_job"),
+    ("schedules/", schedules_page, "operations_schedules"),
+    ("schedules/<int:schedule_id>/run/", schedule_action, "operations_schedule_run"),
+    ("turns/", turns_page, "operations_turns"),
+    ("turns/<int:turn_id>/take-up/", turn_action, "operations_turn_take_up"),
+    ("provider/", provider_page, "operations_provider"),
+)
+
+
+def operations_urls(site: AdminSite) -> list[URLPattern]:
+    """Return the URLs, for logged-in staff with the operations permission."""
+    return [
+        path(
+            f"operations/{address}",
+            site.admin_view(_for_operators(view, tab=address.partition("/")[0])),
+            name=name,
+        )
+        for address, view, name in PAGES
+    ]
+
+
+def _for_operators(view: View, *, tab: str) -> View:
+    """Return the view with a 403 for others, and a message on its page where the queue is gone."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.has_perm(RIGHT):
+            raise PermissionDenied
+        try:
+            return view(request, *args, **kwargs)
+        except BrokerGoneError:
+            text = _(
+                "The queue can't be reached, so nothing was done. See Q_BROKER in the settings."
+            )
+            messages.error(request, text)
+            return redirect(f"admin:operations_{tab}")
+
+    return guarded

@@ -3,7 +3,6 @@
 "use strict";
 
 (() => {
-  const EVERY = 3000;
   const NEAR_THE_END = 60;
   const timeline = document.getElementById("timeline");
   if (!timeline) return;
@@ -17,17 +16,9 @@
   const chosen = () => document.activeElement?.closest(".bubble") ?? null;
 
   async function look() {
-    if (document.hidden) return;
-    const headers = { "X-Live": "yes", "If-None-Match": timeline.dataset.tag };
+    const headers = { "If-None-Match": timeline.dataset.tag };
     if (timeline.dataset.news) headers["X-News"] = timeline.dataset.news;
-    const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
-    if ([401, 403, 404].includes(answer.status)) {
-      // Logged out, no right any more, or forgotten: what may not be read isn't left standing.
-      delete timeline.dataset.live;
-      asking.end();
-      window.staffSession.refused(answer.status);
-      return;
-    }
+    const answer = await window.staffLive.ask(location.href, headers);
     if (answer.status !== 200) return;
     const text = await answer.text();
     const wasAtTheEnd = isAtTheEnd();
@@ -75,7 +66,7 @@
     toTheEnd();
   }
   atTheEnd = isAtTheEnd();
-  const asking = timeline.dataset.live ? window.staffLive.keepAsking(look, { every: EVERY }) : null;
+  if (timeline.dataset.live) window.staffLive.keepAsking(look);
 
   // Reviewed is what was seen, and not what came in after the page was made.
   const review = document.getElementById("review-form");

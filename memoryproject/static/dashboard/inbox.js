@@ -3,7 +3,6 @@
 "use strict";
 
 (() => {
-  const EVERY = 2500;
   const EVERY_HIDDEN = 15000;
   const form = document.querySelector("form.inbox, .inbox-pane");
   if (!form) return;
@@ -171,23 +170,17 @@
       : { "X-Live": pane ? "pane" : "list", "If-None-Match": form.dataset.tag };
     if (pane) headers["X-Chat"] = pane.dataset.chat;
     const address = addressNow();
-    const answer = await fetch(address, { headers, cache: "no-store", redirect: "error" });
-    if ([401, 403].includes(answer.status)) {
-      // Logged out, or no right any more: what may not be read isn't left standing.
-      asking.end();
-      window.staffSession.refused(answer.status);
-      return;
-    }
+    const answer = await window.staffLive.ask(address, headers);
     const html = answer.status === 200 ? await answer.text() : "";
     // A search meanwhile shows something else.
-    if (isPressed || address !== addressNow() || !(answer.status === 200 || answer.status === 204)) return;
+    if (isPressed || address !== addressNow() || answer.status === 304) return;
     showFigures(answer.headers);
     if (!html) return;
     put(parse(html), ["inbox-tabs", "inbox-list", "inbox-pages"]);
     form.dataset.tag = answer.headers.get("ETag");
   }
 
-  const asking = window.staffLive.keepAsking(look, { every: EVERY, everyHidden: EVERY_HIDDEN });
+  const again = window.staffLive.keepAsking(look, { everyHidden: EVERY_HIDDEN });
 
   // Other tabs, states and pages of the list beside a conversation, which stays open.
   pane?.addEventListener("click", (event) => {
@@ -197,6 +190,6 @@
     pane.dataset.address = link.href;
     pane.dataset.tag = "";
     pane.dispatchEvent(new Event("changed"));
-    asking.again().then(() => { pane.scrollTop = 0; });
+    again().then(() => { pane.scrollTop = 0; });
   });
 })();

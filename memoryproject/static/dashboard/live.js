@@ -1,112 +1,60 @@
-// Keeps a page up to date: asks at once when the server says by a stream that something changed,
-// and every few seconds where there is no stream. A page has one stream, whatever asks.
+// Keeps an open page up to date: it asks every two seconds while somebody looks at it.
 "use strict";
 
 (() => {
-  const ADDRESS = "/admin/live/";
-  // With a stream: at most and at least so often.
-  const SOON = 1000;
-  const SELDOM = 20000;
-  // A server that takes long to answer is asked more seldom.
+  const EVERY = 2000;
+  // A server that takes long to answer is asked more seldom, one that fails ever more seldom.
   const PATIENCE = 10;
-  // A stream that ended is opened again; one that couldn't be had, ever later. Not by all at once.
-  const AGAIN = 4000;
-  const LATER = 30000;
-  const LATEST = 300000;
+  const LATEST = 60000;
 
   const asking = new Set();
-  let stream = null;
-  // Since it said something: a proxy may hold back what it sends.
-  let isTold = false;
-  let failures = 0;
-  let timer = 0;
 
-  function close() {
-    clearTimeout(timer);
-    stream?.close();
-    stream = null;
-    isTold = false;
+  // Returns the answer of 200, 204 or 304, and throws for any other. Logged out, no right any more,
+  // or erased: what may not be read isn't left standing.
+  async function ask(address, headers) {
+    const options = { headers: { "X-Live": "yes", ...headers }, cache: "no-store", redirect: "error" };
+    const answer = await fetch(address, options);
+    if (answer.ok || answer.status === 304) return answer;
+    if ([401, 403, 404].includes(answer.status)) {
+      asking.forEach((end) => end());
+      window.staffSession.refused(answer.status);
+    }
+    throw new Error(`${address}: ${answer.status}`);
   }
 
-  function open() {
-    clearTimeout(timer);
-    // A browser opens few connections to a server: none for a page that nobody looks at.
-    if (stream || document.hidden || !asking.size) return;
-    stream = new EventSource(ADDRESS);
-    stream.onmessage = () => {
-      isTold = true;
-      failures = 0;
-      asking.forEach((each) => each.news());
-    };
-    stream.onerror = () => {
-      const wait = isTold ? AGAIN : Math.min(LATER * 2 ** failures++, LATEST);
-      close();
-      timer = setTimeout(open, wait * (0.5 + Math.random()));
-      asking.forEach((each) => each.plan());
-    };
-  }
-
-  // Calls `look`, which returns a promise, again and again until `end` is called. `isToldOf`: the
-  // stream tells of what it looks for.
-  function keepAsking(look, { every, everyHidden = every, isToldOf = true }) {
+  // Calls `look`, which returns a promise, again and again until the page is refused. A page in the
+  // background asks for nothing unless `everyHidden` says how often.
+  function keepAsking(look, { every = EVERY, everyHidden = 0 } = {}) {
     let next = 0;
-    let began = performance.now();
-    let took = 0;
     let looking = 0;
-    let isDue = false;
+    let failures = 0;
     let isOver = false;
 
-    function rest() {
-      if (document.hidden) return everyHidden;
-      if (!isTold || !isToldOf) return every;
-      return isDue ? SOON : SELDOM;
-    }
-
-    function plan() {
+    function plan(took) {
       clearTimeout(next);
-      if (isOver || looking) return;
-      const wait = Math.max(rest(), PATIENCE * took) - (performance.now() - began);
-      next = setTimeout(again, Math.max(wait, 0));
+      const rest = document.hidden ? everyHidden : every;
+      if (isOver || looking || !rest) return;
+      next = setTimeout(again, Math.max(Math.min(rest * 2 ** failures, LATEST), PATIENCE * took));
     }
 
     async function again() {
-      isDue = false;
+      clearTimeout(next);
       looking++;
-      clearTimeout(next);
       const start = performance.now();
-      await look().catch(() => {});
+      failures = await look().then(() => 0, () => failures + 1);
       looking--;
-      began = performance.now();
-      took = began - start;
-      plan();
+      plan(performance.now() - start);
     }
 
-    function news() {
-      isDue = true;
-      plan();
-    }
-
-    function end() {
-      isOver = true;
-      clearTimeout(next);
-      asking.delete(self);
-      if (!asking.size) close();
-    }
-
-    const self = { again, end, news, plan };
+    asking.add(() => { isOver = true; clearTimeout(next); });
     document.addEventListener("visibilitychange", () => {
       if (isOver) return;
-      if (document.hidden) plan();
+      if (document.hidden) plan(0);
       else again();
     });
-    if (isToldOf) asking.add(self);
-    plan();
-    open();
-    return self;
+    plan(0);
+    return again;
   }
 
-  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
-  window.addEventListener("pagehide", close);
-  window.addEventListener("pageshow", open);
-  window.staffLive = { keepAsking };
+  window.staffLive = { ask, keepAsking };
 })();

@@ -2,7 +2,6 @@
 "use strict";
 
 (() => {
-  const EVERY = 15000;
   const root = document.documentElement;
   const board = document.getElementById("board");
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -84,15 +83,8 @@
   }
 
   async function look() {
-    if (document.hidden) {
-      return;
-    }
-    const headers = { "X-Live": "yes", "If-None-Match": board.dataset.tag };
-    const answer = await fetch(board.dataset.address, { headers, cache: "no-store", redirect: "error" });
-    // Logged out, or no right any more: figures that may not be seen aren't left standing.
-    if ([401, 403].includes(answer.status)) {
-      window.staffSession.refused(answer.status);
-    }
+    const headers = { "If-None-Match": board.dataset.tag };
+    const answer = await window.staffLive.ask(board.dataset.address, headers);
     if (answer.status === 200) {
       show(await answer.text());
       board.dataset.tag = answer.headers.get("ETag");
@@ -103,9 +95,6 @@
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     drawAll();
     new MutationObserver(drawAll).observe(root, { attributeFilter: ["class"] });
-    // The next look waits for the last one, and a server that is away is asked again.
-    const again = () => look().catch(() => {}).finally(() => { if (board.isConnected) setTimeout(again, EVERY); });
-    setTimeout(again, EVERY);
-    document.addEventListener("visibilitychange", () => look().catch(() => {}));
+    window.staffLive.keepAsking(look);
   }
 })();

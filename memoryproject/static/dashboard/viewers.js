@@ -12,14 +12,16 @@
     place.hidden = !text;
   }
 
-  // Who has the page in the background isn't viewing it.
+  // The call says that this page is open, too. Who has it in the background isn't viewing it.
   async function call() {
-    if (document.hidden) return;
-    const headers = { "X-Live": "yes" };
-    const answer = await fetch(place.dataset.address, { headers, cache: "no-store", redirect: "error" });
-    show(answer.ok ? (await answer.json()).text : "");
+    try {
+      show((await (await window.staffLive.ask(place.dataset.address)).json()).text);
+    } catch (error) {
+      show("");
+      throw error;
+    }
   }
 
-  // The call says that this page is open, too: no stream takes its place.
-  window.staffLive.keepAsking(call, { every: EVERY, isToldOf: false }).again();
+  const again = window.staffLive.keepAsking(call, { every: EVERY });
+  if (!document.hidden) again();
 })();

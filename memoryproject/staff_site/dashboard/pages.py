@@ -1,9 +1,9 @@
-"""The cost of the chat models by day, by model and by chat, as a page and as CSV."""
+"""The dashboard's page, with figures that stay up to date, and the page of costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,35 +12,88 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
 from django.utils.formats import date_format
+from django.utils.http import quote_etag
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.foundation.admin_kit.periods import DAYS, TODAY, period_named
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
-from memoryproject.staff_site.dashboard.figures import count_shown, figures_of
+from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
+from memoryproject.staff_site.dashboard.figures import (
+    count_shown,
+    figures_of,
+    period_choices,
+    period_chosen,
+)
+from memoryproject.staff_site.dashboard.tiles import Tile
 from sessions_app.limits.facade import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
+
+
+def overview_context(request: HttpRequest) -> dict[str, Any]:
+    """Return the context that the page needs besides that of every page."""
+    period = period_chosen(request, TODAY)
+    board = board_for(request.user, period=period, now=timezone.now())
+    return {
+        "period": period,
+        "periods": period_choices(),
+        "figures": _shown(request, board),
+        "tag": _tag(board),
+    }
+
+
+@never_cache
+@require_safe
+def figures_page(request: HttpRequest) -> HttpResponseBase:
+    """Return the figures alone; 304 if the browser shows the current ones."""
+    if not sees_figures(request.user):
+        raise PermissionDenied
+    board = board_for(request.user, period=period_chosen(request, TODAY), now=timezone.now())
+    tag = _tag(board)
+    same = get_conditional_response(request, etag=tag)
+    if same is not None:
+        return same
+    answer = render(request, "dashboard/fragment.html", {"figures": _shown(request, board)})
+    answer["ETag"] = tag
+    return answer
+
+
+def _shown(request: HttpRequest, board: Board) -> str:
+    return render_to_string("dashboard/board.html", {"board": board}, request)
+
+
+def _tag(board: Board) -> str:
+    """Return an ETag of the figures.
+
+    Sizes on the disk change by themselves at any moment: they alone are no reason to show all
+    figures anew.
+    """
+    steady = replace(board, now=[_steady(tile) for tile in board.now])
+    return quote_etag(hashlib.sha256(repr(steady).encode()).hexdigest())
+
+
+def _steady(tile: Tile) -> Tile:
+    return replace(tile, value="", notes=()) if tile.is_restless else tile
+
+
+# The cost of the chat models by day, by model and by chat, as a page and as CSV.
 
 RIGHT = "sessions_app.view_turn"
 NAMES = "sessions_app.view_chat"
 MAX_CHATS = 100
 MAX_CHATS_IN_CSV = 10_000
 DEFAULT = "30"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A figure with a short name, which it needs where a row has two lines."""
-
-    label: str
-    text: str
+TABLES = ("days", "models", "chats")
 
 
 @dataclass(frozen=True)
@@ -59,14 +112,15 @@ class Row:
     address: str = ""
 
     @property
-    def cells(self) -> list[Cell]:
-        calls = [] if self.calls is None else [Cell(_("Calls"), count_shown(self.calls))]
+    def cells(self) -> list[tuple[str, str]]:
+        """Return the figures, each with a short name for screens where a row has two lines."""
+        calls = [] if self.calls is None else [(_("Calls"), count_shown(self.calls))]
         cost = _("no price") if self.cost is None else cost_shown(self.cost)
         return [
             *calls,
-            Cell(_("Prompt"), count_shown(self.prompt)),
-            Cell(_("Completion"), count_shown(self.completion)),
-            Cell(_("Estimated cost"), cost),
+            (_("Prompt"), count_shown(self.prompt)),
+            (_("Completion"), count_shown(self.completion)),
+            (_("Estimated cost"), cost),
         ]
 
     @property
@@ -82,48 +136,37 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
     """Show the costs of a period, or with ``?table=`` one of the tables as CSV."""
     if not request.user.has_perm(RIGHT):
         raise PermissionDenied
-    key = request.GET.get("period", DEFAULT)
-    key = key if key in DAYS else DEFAULT
+    period = period_chosen(request, DEFAULT)
     if "table" in request.GET:
-        return _csv(request, key, request.GET["table"])
-    now = timezone.now()
-    days = _by_day(key, now)
-    total = sum((row.cost or Decimal(0) for row in days), Decimal(0))
-    names = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
+        return _csv(request, period, request.GET["table"])
     tokens = [_("Prompt tokens"), _("Completion tokens"), _("Estimated cost")]
+    columns = {
+        "days": (_("By day"), [_("Day"), _("Model calls"), *tokens]),
+        "models": (_("By model, answers only"), [_("Model"), *tokens]),
+        "chats": (_("By person"), [_("Person"), _("Model calls"), *tokens]),
+    }
+    rows = {table: _rows(request, period, table, MAX_CHATS) for table in TABLES}
+    total = sum((row.cost or Decimal(0) for row in rows["days"] or ()), Decimal(0))
     context = {
         **admin.site.each_context(request),
         "title": _("Costs"),
-        "period": key,
-        "periods": [(name, names[name]) for name in DAYS],
+        "period": period,
+        "periods": period_choices(),
         "total": cost_shown(total),
         "has_prices": bool(settings.MODEL_PRICES),
         "may_configure": request.user.has_perm("dashboard.operate_server"),
         "tables": [
-            ("days", _("By day"), [_("Day"), _("Model calls"), *tokens], days),
-            ("models", _("By model, answers only"), [_("Model"), *tokens], _by_model(key, now)),
-            *(
-                [("chats", _("By person"), [_("Person"), _("Model calls"), *tokens], by_chat)]
-                if (by_chat := _by_chat(request, key, now, MAX_CHATS)) is not None
-                else []
-            ),
+            (table, *columns[table], found) for table, found in rows.items() if found is not None
         ],
         "most": MAX_CHATS,
     }
     return TemplateResponse(request, "dashboard/costs.html", context)
 
 
-def _csv(request: HttpRequest, key: str, table: str) -> HttpResponseBase:
-    now = timezone.now()
-    rows: Sequence[Row] | None
-    if table == "days":
-        rows = _by_day(key, now)
-    elif table == "models":
-        rows = _by_model(key, now)
-    elif table == "chats":
-        rows = _by_chat(request, key, now, MAX_CHATS_IN_CSV)
-    else:
+def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:
+    if table not in TABLES:
         raise BadRequest("table: days, models or chats")
+    rows = _rows(request, period, table, MAX_CHATS_IN_CSV)
     if rows is None:
         raise PermissionDenied
     audit_record(
@@ -133,7 +176,17 @@ def _csv(request: HttpRequest, key: str, table: str) -> HttpResponseBase:
         details={"table": table, "rows": len(rows)},
     )
     titles = (table[:-1], "model_calls", "prompt_tokens", "completion_tokens", "cost", "currency")
-    return csv_answer(f"costs-{table}-{key}", titles, (row.values for row in rows))
+    return csv_answer(f"costs-{table}-{period}", titles, (row.values for row in rows))
+
+
+def _rows(request: HttpRequest, period: str, table: str, most: int) -> list[Row] | None:
+    """Return the rows of a table; None if the reader may not see who the people are."""
+    now = timezone.now()
+    if table == "days":
+        return _by_day(period, now)
+    if table == "models":
+        return _by_model(period, now)
+    return _by_chat(period, now, most) if request.user.has_perm(NAMES) else None
 
 
 def _by_day(key: str, now: datetime) -> list[Row]:
@@ -156,10 +209,8 @@ def _by_model(key: str, now: datetime) -> list[Row]:
     ]
 
 
-def _by_chat(request: HttpRequest, key: str, now: datetime, most: int) -> list[Row] | None:
-    """Return the rows of those who cost most; None if the reader may not see who they are."""
-    if not request.user.has_perm(NAMES):
-        return None
+def _by_chat(key: str, now: datetime, most: int) -> list[Row]:
+    """Return the rows of those who cost most."""
     used = used_by_chat(*_days(key, now), most=most)
     chats = Chat.objects.in_bulk([chat_id for chat_id, _used in used])
     return [

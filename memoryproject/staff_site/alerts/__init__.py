@@ -1,1 +1,0 @@
-"""Alerts: tell the operator once when something needs attention, and once when it is over."""

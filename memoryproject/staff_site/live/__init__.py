@@ -1,1 +1,0 @@
-"""Tells open pages of staff that something changed, by server-sent events."""

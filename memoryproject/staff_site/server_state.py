@@ -1,0 +1,211 @@
+"""The state of the server: the broker of jobs and its workers, schedules, and which parts are up.
+
+Nothing here waits longer than a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, Error, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, override
+from django_q.brokers import Broker, get_broker
+from django_q.models import Schedule
+from django_q.status import Stat
+
+from memoryproject.foundation.process import lanes
+from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
+
+WAIT_SECONDS = 2.0
+# The states in which a cluster takes jobs.
+WORKING = ("Idle", "Working")
+# The workers check for due schedules twice a minute.
+LATE = timedelta(minutes=2)
+
+
+class BrokerGoneError(Exception):
+    """The broker can't be reached now."""
+
+
+def is_redis() -> bool:
+    """Return whether the broker is Redis; otherwise the jobs are in the database."""
+    return bool(settings.Q_BROKER)
+
+
+def broker_quick(lane: str = lanes.ANSWERS) -> Broker:
+    """Return the configured broker of a lane; a Redis with a connection that times out soon."""
+    return _redis_broker(lane) if is_redis() else get_broker(lane)
+
+
+def _redis_broker(lane: str) -> Broker:
+    from redis import Redis  # noqa: PLC0415
+    from redis.backoff import NoBackoff  # noqa: PLC0415
+    from redis.retry import Retry  # noqa: PLC0415
+
+    from memoryproject.foundation.process.redis_broker import RedisBroker  # noqa: PLC0415 slow
+
+    broker = RedisBroker(lane)
+    broker.connection = Redis.from_url(
+        settings.Q_BROKER,
+        socket_connect_timeout=WAIT_SECONDS,
+        socket_timeout=WAIT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return broker
+
+
+@cache
+def _redis_errors() -> tuple[type[Exception], ...]:
+    from redis.exceptions import RedisError  # noqa: PLC0415 slow to import
+
+    return (RedisError, OSError)
+
+
+def _broker_errors() -> tuple[type[Exception], ...]:
+    return _redis_errors() if is_redis() else (OSError,)
+
+
+def queue_depth() -> int:
+    """Return the number of jobs of all lanes that no worker has taken yet.
+
+    Raises BrokerGoneError.
+    """
+    try:
+        return sum(int(broker_quick(lane).queue_size()) for lane in lanes.LANES)
+    except _broker_errors() as error:
+        raise BrokerGoneError(type(error).__name__) from None
+
+
+def clusters() -> list[Stat]:
+    """Return the workers' heartbeats of the last seconds. Raises BrokerGoneError."""
+    try:
+        return list(Stat.get_all(broker_quick()))
+    except _broker_errors() as error:
+        raise BrokerGoneError(type(error).__name__) from None
+    except DatabaseError:
+        # The cache's table doesn't exist yet: there is no heartbeat.
+        return []
+
+
+def state_of(cluster: Stat) -> str:
+    """Return django-q2's state of a cluster, in English whatever the reader's language is.
+
+    The heartbeat holds a text that is translated when it is read.
+    """
+    with override(None):
+        return str(cluster.status)
+
+
+def takes_jobs(cluster: Stat) -> bool:
+    return state_of(cluster) in WORKING
+
+
+def enqueue(function: str, *args: Any, lane: str = lanes.BACKGROUND, **options: Any) -> str:
+    """Put a job into a lane's queue and return its id. Raises BrokerGoneError."""
+    try:
+        return lanes.enqueue(function, *args, lane=lane, broker=broker_quick(lane), **options)
+    except _broker_errors() as error:
+        raise BrokerGoneError(type(error).__name__) from None
+
+
+def clusters_working() -> list[Stat]:
+    """Return the heartbeats of those that take jobs. Raises BrokerGoneError."""
+    return [cluster for cluster in clusters() if takes_jobs(cluster)]
+
+
+def lanes_missing() -> list[str]:
+    """Return the lanes that have no workers. Raises BrokerGoneError."""
+    alive = {lanes.lane_of(each.cluster_id) for each in clusters_working()}
+    return [lane for lane in lanes.LANES if lane not in alive]
+
+
+def schedules_late(now: datetime, by: timedelta = LATE) -> list[Schedule]:
+    """Return the schedules that are late by more than this, the latest first."""
+    due = Schedule.objects.exclude(repeats=0).filter(next_run__lt=now - by)
+    return list(due.order_by("next_run", "id"))
+
+
+def database_bytes() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        (size,) = cursor.fetchone()
+    return int(size)
+
+
+# Whether all parts of the server are up.
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the server; ``hint`` says what to do if it isn't ready."""
+
+    name: str
+    ready: bool
+    hint: str = ""
+
+    @property
+    def title(self) -> str:
+        return str(TITLES.get(self.name, self.name))
+
+
+TITLES = {
+    "storage": gettext_lazy("storage"),
+    "database": gettext_lazy("database"),
+    "migrations": gettext_lazy("migrations"),
+    "workers": gettext_lazy("workers"),
+}
+
+
+def parts() -> list[Part]:
+    """Return storage, database, migrations and workers, in the order of their dependencies.
+
+    Never raises where the database is out of reach: it may break at any query.
+    """
+    storage = _storage()
+    try:
+        return [storage, *_database_parts()]
+    except Error as error:
+        return [storage, Part("database", False, str(error).strip())]
+
+
+def _database_parts() -> Iterator[Part]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
+        has_vector = cursor.fetchone() is not None
+    yield Part("database", True)
+    if not has_vector:
+        yield Part("pgvector", False, _("Run `python manage.py migrate`."))
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    yield Part("migrations", not plan, _("Run `python manage.py migrate`.") if plan else "")
+    if not plan:
+        yield _workers()
+
+
+def _storage() -> Part:
+    enough = free_bytes(settings.DATA_DIR) >= MIN_FREE_BYTES
+    hint = (
+        "" if enough else _("The disk of DATA_DIR is full: free some space (docs/operations.md).")
+    )
+    return Part("storage", enough, hint)
+
+
+def _workers() -> Part:
+    try:
+        missing = lanes_missing()
+    except BrokerGoneError:
+        return Part("workers", False, _("The broker doesn't answer: see Q_BROKER."))
+    if not missing:
+        return Part("workers", True)
+    hint = _("Run `python manage.py qcluster`.")
+    if len(missing) < len(lanes.LANES):
+        without = _("No workers run for: %(lanes)s.") % {"lanes": ", ".join(missing)}
+        hint = f"{without} {hint}"
+    return Part("workers", False, hint)
