@@ -12,10 +12,10 @@ import pytest
 from memoryproject.foundation.integrations.loopback.providers import body_bytes, sign
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud, verify_signature
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
-from memoryproject.foundation.integrations.whatsapp.green.access import (
+from memoryproject.foundation.integrations.whatsapp.green.parse import (
+    parse_green,
     verify_token,
 )
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer
 

@@ -15,7 +15,7 @@ from typing import Any
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
-from memoryproject.foundation.integrations.whatsapp.lenient import mapping, text_of
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.staff_site.demo.story_texts import FOLDER
 
 PARSERS = {"cloud": parse_cloud, "green": parse_green}
@@ -75,9 +75,9 @@ def with_files_at(
     payload: dict[str, Any], names: Container[str], address_of: Callable[[str], str]
 ) -> dict[str, Any]:
     """Return a Green API body with another address for its file, if that is one of ``names``."""
-    data = mapping(payload.get("messageData"))
-    file = mapping(data.get("fileMessageData"))
-    name = text_of(file.get("downloadUrl")).rpartition("/")[2]
+    data = Fields.of(payload).at("messageData")
+    file = data.at("fileMessageData")
+    name = file.text("downloadUrl").rpartition("/")[2]
     if name not in names:
         return payload
     moved = {**data, "fileMessageData": {**file, "downloadUrl": address_of(name)}}
