@@ -58,9 +58,11 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
         # Imported after the limits are set.
         from memoryproject.foundation.errors.stored_errors import error_to_column  # noqa: PLC0415
         from memoryproject.foundation.integrations.documents.read_document import (  # noqa: PLC0415
+            read_document,
+        )
+        from memoryproject.foundation.integrations.documents.sniffing import (  # noqa: PLC0415
             DocumentError,
             DocumentLimits,
-            read_document,
         )
 
         limits = DocumentLimits(size=size, pages=pages, characters=characters)

@@ -27,6 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     Reaction,
 )
+from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
 from memoryproject.staff_site.demo.recordings import (
     CONVERSATIONS,
     FILES,
@@ -40,7 +41,6 @@ from sessions_app.models import MediaFile, Turn
 from sessions_app.models.stored_media import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ANSWER_WITHIN_SECONDS = 60
 # His address in the recording.
 GODFATHER = "15550199999@c.us"

@@ -170,11 +170,7 @@ def _order_line(item: Fields) -> str:
 
 _READERS: dict[str, Reader] = {
     "text": _text,
-    "image": _media("image"),
-    "video": _media("video"),
-    "audio": _media("audio"),
-    "document": _media("document"),
-    "sticker": _media("sticker"),
+    **{kind: _media(kind) for kind in ("image", "video", "audio", "document", "sticker")},
     "location": _location,
     "contacts": _contacts,
     "interactive": _interactive,

@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     Event,
+    Ignored,
     InboundMessage,
     MessageEdited,
     MessageRevoked,
@@ -58,7 +59,7 @@ def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
     if provider_type == "system":
         return read_system(change, found, head)
     if not party.addresses():
-        return change.ignored(head["raw"], "a message without a sender", f"message:{wamid}")
+        return Ignored(**head, reason="a message without a sender")
     about = {
         **head,
         "party": party,
@@ -66,9 +67,10 @@ def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
         "group_id": found.text("group_id") or None,
     }
     if provider_type == "request_welcome":
-        return change.ignored(head["raw"], "the person only opened the chat", f"message:{wamid}")
+        return Ignored(**head, reason="the person only opened the chat")
     if provider_type in ("reaction", "edit", "revoke"):
-        return _about_another(change, found, about, echo=echo)
+        event = _about_another(found, about, echo=echo)
+        return Ignored(**head, reason=event) if isinstance(event, str) else event
     return _inbound(change, found, about, echo=echo)
 
 
@@ -92,23 +94,25 @@ def _lacks_its_object(message: Fields) -> bool:
     return not message.get(message.text("type")) and not message.get("errors")
 
 
-def _about_another(change: Change, message: Fields, about: dict[str, Any], *, echo: bool) -> Event:
-    """Return a reaction, an edit or a revocation: all name another message of the same chat."""
+def _about_another(message: Fields, about: dict[str, Any], *, echo: bool) -> Event | str:
+    """Return a reaction, an edit or a revocation: all name another message of the same chat.
+
+    Returns a text with the reason if it requires no action.
+    """
     provider_type = message.text("type")
-    key = f"message:{message.text('id')}"
     found = message.at(provider_type)
     target = found.text("message_id" if provider_type == "reaction" else "original_message_id")
     if not target:
-        return change.ignored(about["raw"], f"a {provider_type} that names no message", key)
+        return f"a {provider_type} that names no message"
     if provider_type == "revoke":
         return MessageRevoked(**about, original_id=target)
     if provider_type == "reaction":
         if echo:
-            return change.ignored(about["raw"], "a reaction by the business itself", key)
+            return "a reaction by the business itself"
         return Reaction(**about, target_id=target, emoji=found.text("emoji"))
     content = read_content(found.at("message"))
     if content.kind == "unsupported":
-        return change.ignored(about["raw"], "an edit whose new content can't be read", key)
+        return "an edit whose new content can't be read"
     return MessageEdited(**about, original_id=target, text=content.text, media=content.media)
 
 
@@ -246,12 +250,11 @@ def read_system(change: Change, message: Fields, head: dict[str, Any]) -> Event:
     """Convert a message of type ``system`` to an AddressChanged, or to Ignored with the reason."""
     system = message.at("system")
     kind = system.text("type")
-    key = f"message:{message.text('id')}"
     if kind not in _CHANGES:
-        return change.ignored(head["raw"], f"system message {kind or 'without a type'}", key)
+        return Ignored(**head, reason=f"system message {kind or 'without a type'}")
     old, new = _old(message, system), _new(system)
     if not old.addresses() or not new.addresses():
-        return change.ignored(head["raw"], f"{kind} that names only one address", key)
+        return Ignored(**head, reason=f"{kind} that names only one address")
     return AddressChanged(
         **head, old=old, new=new, timestamp=message.moment("timestamp", change.received_at)
     )

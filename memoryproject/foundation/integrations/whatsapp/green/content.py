@@ -201,43 +201,45 @@ def _pressed(*keys: str) -> Reader:
     return read
 
 
-def _offered(*keys: str) -> Reader:
+def _offered(key: str) -> Reader:
     """Return a reader for a message with buttons or a list; only its text counts."""
 
     def read(data: Fields) -> Content | None:
-        found = data.at(*keys)
-        lines = [real_text(found.get(key)) for key in _OFFERED_KEYS]
+        found = data.at(key)
+        lines = [real_text(found.get(name)) for name in _OFFERED_KEYS]
         text = "\n".join(line for line in lines if line)
         return Content(kind="interactive", text=text) if text else None
 
     return read
 
 
+_MEDIA = ("image", "video", "audio", "document", "sticker")
+_PRESSED = (
+    "buttonsResponseMessage",
+    "listResponseMessage",
+    "templateButtonReplyMessage",
+    "interactiveButtonsResponse",
+)
+_OFFERED = (
+    "buttonsMessage",
+    "listMessage",
+    "templateMessage",
+    "interactiveButtons",
+    "interactiveButtonsReply",
+)
 _READERS: dict[str, Reader] = {
-    "textMessage": _text,
-    "extendedTextMessage": _text,
-    "quotedMessage": _text,
-    "imageMessage": _media("image"),
-    "videoMessage": _media("video"),
-    "audioMessage": _media("audio"),
+    **dict.fromkeys(("textMessage", "extendedTextMessage", "quotedMessage"), _text),
+    **{f"{kind}Message": _media(kind) for kind in _MEDIA},
     "pttMessage": _media("voice"),
-    "documentMessage": _media("document"),
-    "stickerMessage": _media("sticker"),
     "locationMessage": _location,
     "liveLocationMessage": _location,
     "contactMessage": _contact,
     "contactsArrayMessage": _contacts,
     "pollMessage": _poll,
-    "buttonsResponseMessage": _pressed("buttonsResponseMessage"),
-    "listResponseMessage": _pressed("listResponseMessage"),
-    "templateButtonReplyMessage": _pressed("templateButtonReplyMessage"),
+    # The object that holds the answer or the offer is named like the message.
+    **{name: _pressed(name) for name in _PRESSED},
     "templateButtonsReplyMessage": _pressed(
         "templateButtonsReplyMessage", "templateButtonReplyMessage"
     ),
-    "interactiveButtonsResponse": _pressed("interactiveButtonsResponse"),
-    "buttonsMessage": _offered("buttonsMessage"),
-    "listMessage": _offered("listMessage"),
-    "templateMessage": _offered("templateMessage"),
-    "interactiveButtons": _offered("interactiveButtons"),
-    "interactiveButtonsReply": _offered("interactiveButtonsReply"),
+    **{name: _offered(name) for name in _OFFERED},
 }
