@@ -5,22 +5,20 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Protocol
 
-import httpcore
 import httpx
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
-    host_of,
-    port_of,
     url_parsed,
 )
-from memoryproject.foundation.integrations.network.checked_transport import CheckedNetwork
+from memoryproject.foundation.integrations.network.checked_transport import checked_client
 from memoryproject.foundation.integrations.retry import parse_retry_after
 from memoryproject.foundation.process.tracing import call_span, note_status
 
@@ -54,62 +52,45 @@ class HttpPoster:
             return self._post(url_parsed(url, self._rules), headers, body)
         except AddressError as error:
             raise PostError(error_text(error)) from None
-        except httpcore.TimeoutException:
+        except httpx.TimeoutException:
             raise PostError(ErrorText("webhook_timeout", seconds=f"{self._longest:g}")) from None
-        except httpcore.ConnectError as error:
+        except httpx.ConnectError as error:
             code = "webhook_certificate" if _is_tls(error) else "webhook_unreachable"
             raise PostError(ErrorText(code)) from None
-        except (
-            httpcore.NetworkError,
-            httpcore.ProtocolError,
-            httpcore.UnsupportedProtocol,
-            OSError,
-        ) as error:
+        except (httpx.TransportError, OSError) as error:
             raise PostError(ErrorText("webhook_connection", kind=type(error).__name__)) from None
 
     def _post(self, url: httpx.URL, headers: Mapping[str, str], body: bytes) -> Posted:
-        target = httpcore.URL(
-            scheme=url.scheme,
-            host=host_of(url),
-            port=port_of(url),
-            target=url.raw_path,
+        client = checked_client(
+            self._rules,
+            deadline=time.monotonic() + self._longest,
+            timeout=self._longest,
+            trusted=self._trusted,
         )
-        sent: list[tuple[bytes | str, bytes | str]] = [
-            ("Host", url.netloc),
-            ("Content-Length", str(len(body))),
-            *headers.items(),
-        ]
-        network = CheckedNetwork(self._rules, time.monotonic() + self._longest)
-        timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._longest)
-        with (
-            call_span("POST", str(url)) as traced,
-            httpcore.ConnectionPool(ssl_context=self._trusted, network_backend=network) as pool,
-            pool.stream(
-                "POST", target, headers=sent, content=body, extensions={"timeout": timeout}
-            ) as answer,
-        ):
-            received = {name.lower(): value for name, value in answer.headers}
-            _read_some(answer)
-            note_status(traced, answer.status)
-            return Posted(answer.status, _wait_of(received.get(b"retry-after")))
+        # Not of the client, which would add headers of its own.
+        timeout = httpx.Timeout(self._longest).as_dict()
+        request = httpx.Request(
+            "POST", url, headers=headers, content=body, extensions={"timeout": timeout}
+        )
+        with call_span("POST", str(url)) as traced, client:
+            answer = client.send(request, stream=True)
+            with closing(answer):
+                _read_some(answer)
+            note_status(traced, answer.status_code)
+            wait = parse_retry_after(
+                answer.headers.get("retry-after"), now=datetime.now(timezone.utc)
+            )
+            return Posted(answer.status_code, wait)
 
 
-def _read_some(answer: httpcore.Response) -> None:
+def _read_some(answer: httpx.Response) -> None:
     """Read the response to its end or to MAX_BYTES. Errors don't matter: the status is known."""
     size = 0
-    try:
-        for block in answer.iter_stream():
+    with suppress(httpx.TransportError):
+        for block in answer.iter_raw():
             size += len(block)
             if size >= MAX_BYTES:
                 return
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException):
-        return
-
-
-def _wait_of(header: bytes | None) -> float | None:
-    if header is None:
-        return None
-    return parse_retry_after(header.decode("latin-1"), now=datetime.now(timezone.utc))
 
 
 def _is_tls(error: BaseException | None) -> bool:
