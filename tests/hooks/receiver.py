@@ -15,9 +15,10 @@ from standardwebhooks import Webhook
 
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
-from memoryproject.foundation.integrations.hooks.http import HttpPoster, Poster
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from memoryproject.foundation.integrations.network.addresses import AddressRules
+from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.poster import Poster
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies, endpoint_send

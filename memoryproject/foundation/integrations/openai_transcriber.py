@@ -5,11 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import openai
-
-from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import (
     AttemptFailed,
     CallError,
@@ -18,6 +15,9 @@ from memoryproject.foundation.integrations.retry import (
 )
 from memoryproject.foundation.outside_services.guards import Guard
 from memoryproject.foundation.text.storable import storable
+
+if TYPE_CHECKING:
+    import openai
 
 # The endpoint detects the format by the file's name.
 _ENDINGS = {
@@ -48,6 +48,10 @@ class OpenAITranscriber:
         sleep: Callable[[float], None] = time.sleep,
         guard: Guard | None = None,
     ) -> None:
+        from memoryproject.foundation.integrations.openai_api import (  # noqa: PLC0415 slow
+            OpenAIConnection,
+        )
+
         self.model = model
         self._sleep = sleep
         self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
@@ -74,6 +78,10 @@ class OpenAITranscriber:
         return Transcript(text=text, model=self.model)
 
     def _ask(self, named: tuple[str, bytes, str]) -> str:
+        from memoryproject.foundation.integrations.openai_api import (  # noqa: PLC0415 slow
+            unreadable_answer,
+        )
+
         def request(client: openai.OpenAI) -> str:
             answer = client.audio.transcriptions.create(
                 model=self.model, file=named, response_format="json"

@@ -6,9 +6,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Protocol
 
 import httpx
 
@@ -19,6 +17,7 @@ from memoryproject.foundation.integrations.network.addresses import (
     url_parsed,
 )
 from memoryproject.foundation.integrations.network.checked_transport import checked_client
+from memoryproject.foundation.integrations.network.poster import Posted, PostError
 from memoryproject.foundation.integrations.retry import parse_retry_after
 from memoryproject.foundation.process.tracing import call_span, note_status
 
@@ -100,29 +99,3 @@ def _is_tls(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-# The interface for posting webhooks.
-
-
-@dataclass(frozen=True)
-class Posted:
-    """The receiver's response.
-
-    ``retry_after``: the seconds that it asked to wait, None if it asked for no wait.
-    """
-
-    status: int
-    retry_after: float | None = None
-
-
-class PostError(Exception):
-    """No response came. The text states the reason, never the URL, which may hold a token."""
-
-
-class Poster(Protocol):
-    """Posts a body to an address."""
-
-    def post(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Posted:
-        """Post once and follow no redirect. Raises PostError."""
-        ...
