@@ -37,12 +37,12 @@ from django_q.models import OrmQ
 from django_q.worker import worker
 
 from benchmarks.load_traffic import FIRST_PHONE, QUESTIONS
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, signed_headers
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, signed_headers
 from memoryproject.foundation.process.job_queue import STOP, JobResults, JobSource, JobTimer
 from memoryproject.foundation.process.lane_processes import use_lane
 from memoryproject.foundation.process.lanes import ANSWERS
 from sessions_app.models import Turn
+from tests.loopback.graph import GraphServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.processes.posting import NUMBER_ID, cloud_text
 

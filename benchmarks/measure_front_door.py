@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import httpx
 
-from memoryproject.foundation.integrations.loopback.webhooks import (
+from memoryproject.foundation.integrations.loopback.providers import (
     body_bytes,
     signed_headers,
 )

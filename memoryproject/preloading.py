@@ -31,7 +31,7 @@ RECALL = (
     "sessions_app.recall.recall_steps",
 )
 WORK = (
-    "memoryproject.foundation.integrations.hooks.http",
+    "memoryproject.foundation.integrations.network.http_poster",
     "memoryproject.foundation.integrations.network.checked_transport",
     "memoryproject.foundation.outside_services.service_guard",
     "phonenumbers",

@@ -22,8 +22,8 @@ from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.compiled_sql import compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
-from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import (
+    DEFAULT_CALIBRATION,
     AbsentEmbedder,
     Embedder,
     EmbedderError,
@@ -97,7 +97,7 @@ def embedder() -> Embedder:
     try:
         model = model or _first()
     except EmbedderError as error:
-        return AbsentEmbedder("", 1, calibrations.OPENAI_DEFAULT, error_text(error))
+        return AbsentEmbedder("", 1, DEFAULT_CALIBRATION, error_text(error))
     in_use, chosen = Choice(model.kind, model.name), configured()
     if chosen != in_use:
         _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")

@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.documents.sniffing import DocumentLim
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.speech.openai_transcriber import Transcriber
+from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import UsageLimits

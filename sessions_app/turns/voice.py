@@ -9,7 +9,7 @@ from django.db import transaction
 
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
-from memoryproject.foundation.integrations.speech.openai_transcriber import (
+from memoryproject.foundation.integrations.openai_transcriber import (
     MAX_BYTES,
     Transcriber,
     Transcript,

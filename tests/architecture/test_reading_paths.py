@@ -16,7 +16,7 @@ import pytest
 from django.test import Client
 
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, sign
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.terms import index_terms
 from sessions_app.forgetting.dependencies import build_forget_dependencies

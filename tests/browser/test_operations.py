@@ -9,9 +9,9 @@ from django.utils import timezone
 from django_q.models import Failure, Task
 from playwright.sync_api import Page, expect
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from sessions_app.schedules import schedules_install
 from tests.browser.visit import Visit, looked_at
+from tests.loopback.graph import GraphServer
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.browser

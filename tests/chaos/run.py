@@ -19,10 +19,10 @@ import httpx
 import psutil
 import psycopg
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from tests.chaos.kills import Killer
 from tests.chaos.stand_ins import RandomGraphServer, RandomOpenAIServer, answer_with_key
 from tests.chaos.verdict import OPEN, Verdict, judge, turn_states
+from tests.loopback.graph import GraphServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database

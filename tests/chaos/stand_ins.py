@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault, Request
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.providers import graph_error
+from tests.loopback.graph import GraphServer
+from tests.loopback.httpd import Fault
 from tests.loopback.openai_behaviours import Behaviour, Json, fails, hangs_up, rate_limited
 from tests.loopback.openai_server import OpenAIServer
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.green import GreenServer
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer
 from tests.world import World
 
 INSTANCE = "1101000001"

@@ -17,7 +17,7 @@ from django_q.models import OrmQ, Schedule
 
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.foundation.process.lanes import LANES
 from memoryproject.staff_site.alerts import (
@@ -32,6 +32,7 @@ from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.tasks import check_alerts
 from sessions_app.models import Turn, UsageDay
 from tests.dashboard.test_worker_states import beat
+from tests.loopback.httpd import FaultyServer
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.django_db
 WRONG = Condition("disk", ErrorText("alert_disk", free=12))
 
 
-class Receiver(LoopbackServer):
+class Receiver(FaultyServer):
     """Takes alerts."""
 
     status = 200

@@ -23,9 +23,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.green import GreenServer
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
@@ -34,6 +32,9 @@ from sessions_app.models import Chat, MediaFile, Message, OutboundPart, Turn
 from sessions_app.tasks import drop_old_media
 from tests.dashboard.senders import INSTANCE, sending_by_cloud, sending_by_green
 from tests.dashboard.staff import staff_with
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer
+from tests.loopback.httpd import Fault
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db

@@ -15,20 +15,10 @@ from django.utils.timezone import localdate
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergeProposal
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.staff_site.demo.around import create_setup, create_staff_actions
-from memoryproject.staff_site.demo.demo_people import (
-    DANA,
-    EMMA,
-    ERASED,
-    LIOR,
-    OMAR,
-    OWNER,
-    SARA,
-    SHIFTS,
-    YOSSI,
-)
+from memoryproject.staff_site.demo.business import create_setup, create_staff_actions
+from memoryproject.staff_site.demo.recordings import recorded_chats
 from memoryproject.staff_site.demo.story import Story
-from memoryproject.staff_site.management.commands.demo import recorded_chats
+from memoryproject.staff_site.demo.story_texts import PEOPLE
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
 from sessions_app.models import (
     Chat,
@@ -41,6 +31,8 @@ from sessions_app.models import (
     Turn,
 )
 
+NAMES = ("dana", "emma", "iris", "lior", "omar", "owner", "sara", "shifts", "yossi")
+DANA, EMMA, ERASED, LIOR, OMAR, OWNER, SARA, SHIFTS, YOSSI = (PEOPLE[name] for name in NAMES)
 pytestmark = pytest.mark.django_db
 
 

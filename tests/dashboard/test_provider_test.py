@@ -16,11 +16,13 @@ from django.test import Client
 from pytest_django.asserts import assertTemplateUsed
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.foundation.integrations.loopback.green import GreenServer, quota_error
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
+from memoryproject.foundation.integrations.loopback.providers import graph_error
 from memoryproject.staff_site.operations import provider_page, provider_test
 from memoryproject.staff_site.operations.provider_test import TEXT, number_read
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer, quota_error
+from tests.loopback.httpd import DrippingAnswer, Fault
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/operations/provider/"
@@ -135,7 +137,10 @@ def test_greens_quota_is_told(admin_client: Client, green: GreenServer) -> None:
     [
         (Fault(no_answer="hang"), "did not answer in time: nobody knows"),
         (Fault(no_answer="reset"), "did not answer in time: nobody knows"),
-        (Fault(answer=Answer(200, {}, content=b"x" * 400, drip=0.1)), "did not answer in time"),
+        (
+            Fault(answer=DrippingAnswer(200, {}, content=b"x" * 400, drip=0.1)),
+            "did not answer in time",
+        ),
         (Fault(answer=Answer(502, {"a": "b"})), "nobody knows whether"),
     ],
 )

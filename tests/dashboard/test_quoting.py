@@ -11,11 +11,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.green import GreenServer
 from sessions_app.models import Message, Turn
 from tests.dashboard.senders import INSTANCE, sending_by_cloud, sending_by_green
 from tests.dashboard.staff import staff_with
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db

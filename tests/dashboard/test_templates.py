@@ -13,10 +13,10 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.green import GreenServer
 from sessions_app.models import ChatPause, Message, OutboundPart, Turn
 from tests.dashboard.senders import INSTANCE, sending_by_cloud, sending_by_green
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.speech.openai_transcriber import TranscriptionError
+from memoryproject.foundation.integrations.openai_transcriber import TranscriptionError
 from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.models import Turn

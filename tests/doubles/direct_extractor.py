@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memoryproject.foundation.integrations.documents.child import read_document
+from memoryproject.foundation.integrations.documents.read_document import read_document
 from memoryproject.foundation.integrations.documents.sniffing import (
     DocumentError,
     DocumentLimits,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoryproject.foundation.integrations.retry import do_nothing
-from memoryproject.foundation.integrations.speech.openai_transcriber import (
+from memoryproject.foundation.integrations.openai_transcriber import (
     Transcript,
     TranscriptionError,
 )
+from memoryproject.foundation.integrations.retry import do_nothing
 
 
 class ScriptedTranscriber:

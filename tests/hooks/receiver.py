@@ -15,20 +15,22 @@ from standardwebhooks import Webhook
 
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
-from memoryproject.foundation.integrations.hooks.http import HttpPoster, Poster
-from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from memoryproject.foundation.integrations.network.addresses import AddressRules
+from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.poster import Poster
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies, endpoint_send
 from sessions_app.conversations.chat_queries import chat_name
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.loopback.httpd import FaultyServer
 
 LOOPBACK_ALLOWED = AddressRules.of(["127.0.0.0/8"], allow_http=True)
 DISABLE_AFTER = timedelta(days=5)
 
 
-class Receiver(LoopbackServer):
+class Receiver(FaultyServer):
     """Answers each post with ``status``. ``tls``: with this certificate."""
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:

@@ -19,7 +19,6 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.hooks.http import HttpPoster, PostError
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
@@ -29,6 +28,8 @@ from memoryproject.foundation.integrations.network.addresses import (
     url_checked,
     url_parsed,
 )
+from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.poster import PostError
 from tests.hooks.receiver import Receiver
 
 STRICT = AddressRules()

@@ -15,7 +15,7 @@ from django.utils import timezone
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.hooks.http import Posted
+from memoryproject.foundation.integrations.network.poster import Posted
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from sessions_app.models import Chat
 from tests.doubles.hashing_embedder import HashingEmbedder

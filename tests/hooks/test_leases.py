@@ -12,7 +12,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.integrations.hooks.http import HttpPoster, Posted
+from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.poster import Posted
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.hooks.http import HttpPoster, Posted, PostError
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
+from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.poster import Posted, PostError
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_change, endpoint_rotate
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
@@ -30,6 +31,7 @@ from tests.hooks.receiver import (
     started,
     verified,
 )
+from tests.loopback.httpd import DrippingAnswer, Fault
 
 pytestmark = pytest.mark.django_db
 
@@ -202,7 +204,9 @@ def test_a_receiver_that_doesn_t_answer_in_time_is_a_failure(
     fault = {
         "hang": Fault(no_answer="hang"),
         "reset": Fault(no_answer="reset"),
-        "drip": Fault(delay=0.05, answer=Answer(200, {}, header, content=b"x" * 64, drip=0.2)),
+        "drip": Fault(
+            delay=0.05, answer=DrippingAnswer(200, {}, header, content=b"x" * 64, drip=0.2)
+        ),
     }[how]
     receiver.fail_next(fault)
     send_all(dependencies(HttpPoster(LOOPBACK_ALLOWED, longest=0.5)))

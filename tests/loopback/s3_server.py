@@ -14,12 +14,8 @@ from email.utils import format_datetime
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from uuid import uuid4
 
-from memoryproject.foundation.integrations.loopback.httpd import (
-    Answer,
-    Fault,
-    LoopbackServer,
-    Request,
-)
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from tests.loopback.httpd import Fault, FaultyServer
 
 AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<id>[^/]+)/(?P<scope>[^,]+), ?"
@@ -38,7 +34,7 @@ class Version:
     version_id: str = field(default_factory=lambda: uuid4().hex)
 
 
-class S3Server(LoopbackServer):
+class S3Server(FaultyServer):
     """One bucket, named ``bucket``. ``page``: how many keys a listing has at most."""
 
     bucket = "files"

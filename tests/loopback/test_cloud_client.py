@@ -10,10 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
+from memoryproject.foundation.integrations.loopback.providers import graph_error
 from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, Recipient, SendError
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
+from tests.loopback.graph import GraphServer
+from tests.loopback.httpd import Fault
 
 PHONE = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123", bsuid="US.1")
 USER_ID = Recipient(whatsapp_chat="US.1@bsuid", bsuid="US.1")

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.loopback.green import GreenServer, quota_error
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, Recipient, SendError
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from tests.loopback.green import GreenServer, quota_error
+from tests.loopback.httpd import Fault
 
 TOKEN = "d75b3a66374942c5b3c019c698abc2067e151558acbd412345"
 PHONE = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")

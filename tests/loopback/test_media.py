@@ -11,15 +11,17 @@ import httpcore
 import httpx
 import pytest
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.foundation.integrations.loopback.green import GreenServer
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
+from memoryproject.foundation.integrations.loopback.providers import graph_error
 from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, Recipient
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.downloading import Source, download
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer
+from tests.loopback.httpd import DrippingAnswer, Fault
 
 CONTENT = b"%PDF-1.7 " + b"x" * 5000
 CHAT = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")
@@ -185,7 +187,7 @@ def test_what_passes_is_worth_another_try(
 
 
 def test_a_file_that_only_drips_in_is_given_up(green: GreenServer) -> None:
-    green.fail_next_get(Fault(answer=Answer(200, {}, content=CONTENT, drip=0.05)))
+    green.fail_next_get(Fault(answer=DrippingAnswer(200, {}, content=CONTENT, drip=0.05)))
     source = Source(green.url, timeout=5.0, longest=0.2)
     url = green.file_url("1")
     error = error_of(lambda: download(source, url, into=Kept(), max_bytes=10_000))

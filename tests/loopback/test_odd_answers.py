@@ -8,7 +8,7 @@ import pytest
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.openai_chat import ROOM_TO_THINK, OpenAIChatModel
-from memoryproject.foundation.integrations.speech.openai_transcriber import OpenAITranscriber
+from memoryproject.foundation.integrations.openai_transcriber import OpenAITranscriber
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import Behaviour, Json, changed, fails, says
 from tests.loopback.openai_server import OpenAIServer

@@ -2,18 +2,9 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.loopback.recordings import (
-    CONVERSATIONS,
-    PROVIDERS,
-    conversation,
-    restamp_cloud,
-    restamp_green,
-)
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     Ignored,
@@ -21,20 +12,23 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     Reaction,
 )
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from memoryproject.staff_site.demo.recordings import (
+    CONVERSATIONS,
+    PARSERS,
+    conversation,
+    events_of,
+    restamp,
+)
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
-Restamp = Callable[[dict[str, Any], datetime, str], dict[str, Any]]
-RESTAMP: dict[str, Restamp] = {"cloud": restamp_cloud, "green": restamp_green}
-PARSE: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
 
 
 def played(provider: str, name: str, unique: str) -> list[Event]:
     return [
         event
         for body in conversation(provider, name)
-        for event in PARSE[provider](RESTAMP[provider](body, NOW, unique))
+        for event in events_of(provider, restamp(body, NOW, unique))
     ]
 
 
@@ -73,9 +67,9 @@ def test_references_still_name_their_messages(provider: str, name: str) -> None:
             assert event.reply_to_id in known
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", PARSERS)
 def test_only_times_and_ids_change(provider: str) -> None:
-    parse, restamp = PARSE[provider], RESTAMP[provider]
+    parse: Callable[..., list[Event]] = PARSERS[provider]
     for name in names(OWN / provider):
         recorded = load(OWN / provider / f"{name}.json")
         before = parse(recorded, received_at=NOW)
@@ -92,7 +86,7 @@ def test_times_keep_their_distance_and_their_type() -> None:
     value = recorded["entry"][0]["changes"][0]["value"]
     value["messages"][0]["timestamp"] = "1767225541"
 
-    stamped = restamp_cloud(recorded, NOW, "1")
+    stamped = restamp(recorded, NOW, "1")
 
     times = [
         datetime.fromtimestamp(int(message["timestamp"]), tz=timezone.utc)
@@ -102,9 +96,3 @@ def test_times_keep_their_distance_and_their_type() -> None:
     status = stamped["entry"][0]["changes"][0]["value"]["statuses"][0]
     assert status["timestamp"] == str(int(NOW.timestamp()))
     assert value["messages"][0]["timestamp"] == "1767225541"
-
-
-@pytest.mark.parametrize(("provider", "name"), [("sms", "en"), ("cloud", "xx")])
-def test_unknown_recordings_are_refused(provider: str, name: str) -> None:
-    with pytest.raises(ValueError, match="no recorded conversation"):
-        conversation(provider, name)

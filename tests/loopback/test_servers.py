@@ -9,15 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.green import GreenServer
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, sign
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud, verify_signature
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
-from memoryproject.foundation.integrations.whatsapp.green.access import (
+from memoryproject.foundation.integrations.whatsapp.green.parse import (
+    parse_green,
     verify_token,
 )
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from tests.loopback.graph import GraphServer
+from tests.loopback.green import GreenServer
 
 MESSAGE: dict[str, Any] = {
     "messaging_product": "whatsapp",
@@ -112,7 +112,7 @@ def test_graph_reports_what_became_of_a_message(inbox: Inbox) -> None:
     with GraphServer(access_token="t", app_secret="s", webhook_url=inbox.url) as graph:
         url = f"{graph.url}/{graph.phone_number_id}/messages"
         answer = post(url, {**MESSAGE, "biz_opaque_callback_data": "turn-1"}, "t").json()
-        assert graph.courier.wait_until_idle()
+        graph.wait_until_reported()
 
     events = [event for _, body in inbox.received for event in parse_cloud(json.loads(body))]
     for headers, body in inbox.received:
@@ -121,25 +121,25 @@ def test_graph_reports_what_became_of_a_message(inbox: Inbox) -> None:
     told = [(e.status, e.provider_message_id, e.callback_id) for e in events]  # type: ignore[attr-defined]
     wamid = answer["messages"][0]["id"]
     assert told == [(status, wamid, "turn-1") for status in ("sent", "delivered", "read")]
-    assert graph.courier.outcomes == [200, 200, 200]
+    assert graph.outcomes == [200, 200, 200]
 
 
 def test_refused_webhooks_are_posted_again(inbox: Inbox) -> None:
     inbox.answers = [500, 503]
     with GraphServer(access_token="t", webhook_url=inbox.url, statuses=("sent",)) as graph:
         post(f"{graph.url}/{graph.phone_number_id}/messages", MESSAGE, "t")
-        assert graph.courier.wait_until_idle()
+        graph.wait_until_reported()
 
     assert len(inbox.received) == 3
     assert len({body for _, body in inbox.received}) == 1
-    assert graph.courier.outcomes == [200]
+    assert graph.outcomes == [200]
 
 
 def test_green_reports_the_own_send_and_what_became_of_it(inbox: Inbox) -> None:
     with GreenServer(token="t", webhook_token="w", webhook_url=inbox.url) as green:
         url = f"{green.url}/waInstance{green.id_instance}/sendMessage/t"
         answer = post(url, {"chatId": "15550100123@c.us", "message": "hello"}).json()
-        assert green.courier.wait_until_idle()
+        green.wait_until_reported()
 
     events = []
     for headers, body in inbox.received:

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from memoryproject.foundation.integrations.speech.openai_transcriber import (
+from memoryproject.foundation.integrations.openai_transcriber import (
     OpenAITranscriber,
     TranscriptionError,
 )

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from django_q.models import OrmQ
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import Media
@@ -23,6 +22,7 @@ from sessions_app.media.dependencies import build_media_dependencies, media_requ
 from sessions_app.media.facade import MediaDependencies, media_fetch
 from sessions_app.models import MediaFile
 from sessions_app.tasks import remove_media
+from tests.loopback.graph import GraphServer
 from tests.loopback.s3_server import S3Server
 from tests.world import CLIENT, World
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.media_storage.bucket import Bucket, BucketStorage
 from memoryproject.foundation.leases import leases_sweep
@@ -21,6 +21,7 @@ from sessions_app.models import ForgetReceipt, MediaFile
 from sessions_app.sweeps import leased_kinds
 from sessions_app.tasks import drop_old_media
 from tests.dashboard.staff import staff_with
+from tests.loopback.httpd import Fault
 from tests.loopback.s3_server import S3Server
 from tests.media.conftest import PNG, PREFIX, Files
 

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.loopback.httpd import Fault
 from memoryproject.foundation.outside_services.models import OutsideService, services_sick
 from memoryproject.staff_site.tasks import check_alerts
 from sessions_app.models import MediaFile
+from tests.loopback.httpd import Fault
 from tests.loopback.s3_server import S3Server
 from tests.media.conftest import Files
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from memoryproject.foundation.process.narrowing import present
@@ -28,6 +28,7 @@ from sessions_app.media.facade import (
 from sessions_app.models import MediaFile
 from sessions_app.tasks import drop_old_media
 from tests.dashboard.staff import staff_with
+from tests.loopback.httpd import Fault
 from tests.media.conftest import PNG, Files
 from tests.world import CLIENT, NUMBER_ID
 

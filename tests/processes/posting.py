@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from memoryproject.foundation.integrations.loopback.webhooks import (
+from memoryproject.foundation.integrations.loopback.providers import (
     body_bytes,
     signed_headers,
     token_headers,

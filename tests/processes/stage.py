@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memoryproject.foundation.integrations.loopback.green import GreenServer
+from tests.loopback.green import GreenServer
 from tests.processes.database import Database
 from tests.processes.installation import Installation
 from tests.processes.posting import APP_SECRET, INSTANCE, NUMBER_ID, WEBHOOK_TOKEN, Poster

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault, Request
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.providers import graph_error
+from tests.loopback.graph import GraphServer
+from tests.loopback.httpd import Fault
 from tests.loopback.openai_behaviours import Behaviour, hangs_up
 from tests.loopback.openai_http import EMBEDDINGS, RecordedRequest
 from tests.loopback.openai_server import OpenAIServer

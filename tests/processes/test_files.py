@@ -10,9 +10,10 @@ from typing import Any
 import psutil
 import pytest
 
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.process.narrowing import present
 from tests.documents import files
+from tests.loopback.httpd import Fault
 from tests.loopback.openai_behaviours import fails
 from tests.processes.installation import family, kill
 from tests.processes.posting import cloud_message, green_message, new_phone

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, signed_headers
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, signed_headers
 from memoryproject.foundation.process.narrowing import present
 from tests.processes import plain_http
 from tests.processes.installation import Installation, family, kill

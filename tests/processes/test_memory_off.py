@@ -84,7 +84,7 @@ def test_green_api_echoes_leave_nothing(forgetful: Stage) -> None:
     assert forgetful.post.green(green_text(phone, "tell me of turron")).status_code == 200
 
     wait_until(lambda: forgetful.green.sent, "an answer by Green API")
-    assert forgetful.green.courier.wait_until_idle()
+    forgetful.green.wait_until_reported()
     forgetful.wait_until_over(phone)
     assert [sent["message"] for sent in forgetful.green.sent] == ["answer to: tell me of turron"]
     assert_nothing_stays(forgetful, "turron")

@@ -13,14 +13,6 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from memoryproject.foundation.integrations.loopback.recordings import (
-    CONVERSATIONS,
-    PROVIDERS,
-    conversation,
-    restamp_cloud,
-    restamp_green,
-)
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
@@ -28,16 +20,19 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageRevoked,
     Reaction,
 )
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from memoryproject.staff_site.demo.recordings import (
+    CONVERSATIONS,
+    PARSERS,
+    conversation,
+    restamp,
+)
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 from tests.unit.whatsapp.payloads import OWN, SHARED, load
 
 pytestmark = pytest.mark.processes
 
-Restamp = Callable[[dict[str, Any], datetime, str], dict[str, Any]]
-RESTAMP: dict[str, Restamp] = {"cloud": restamp_cloud, "green": restamp_green}
-PARSE: dict[str, Callable[[Any], list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
+PARSE: dict[str, Callable[[Any], list[Event]]] = {**PARSERS}
 # A revocation in front of its message, so that it is certain that nobody answers it.
 FIRST = ("revoke", "deleted")
 # How many of the payloads that differ in their words alone are answered: each takes its time.
@@ -58,7 +53,7 @@ class Posted:
 def recorded() -> list[tuple[str, str, dict[str, Any]]]:
     """(name, provider, body) of all payloads that are here."""
     paths: list[Path] = []
-    for provider in PROVIDERS:
+    for provider in PARSE:
         for folder in (OWN / provider, SHARED / provider):
             paths += sorted(folder.glob("*.json"))
     paths.sort(key=lambda path: not any(word in path.stem for word in FIRST))
@@ -97,7 +92,7 @@ def post_all(
     for name, provider, recording in bodies:
         body = recording
         if restamped_as is not None:
-            body = RESTAMP[provider](recording, datetime.now(timezone.utc), restamped_as)
+            body = restamp(recording, datetime.now(timezone.utc), restamped_as)
         answer = live.post.cloud(body) if provider == "cloud" else live.post.green(body)
         events = PARSE[provider](body)
         posted.append(Posted(name, provider, answer.status_code, answer.text, events))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from memoryproject.foundation.integrations.loopback.webhooks import (
+from memoryproject.foundation.integrations.loopback.providers import (
     body_bytes,
     sign,
     signed_headers,

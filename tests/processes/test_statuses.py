@@ -87,8 +87,8 @@ def test_meta_reports_by_itself(live: Stage) -> None:
     live.graph.statuses = ()
 
     wait_until(lambda: answer_in(live, phone) == ("read", True), "all three were reported")
-    assert live.graph.courier.wait_until_idle()
-    assert set(live.graph.courier.outcomes) == {200}
+    live.graph.wait_until_reported()
+    assert set(live.graph.outcomes) == {200}
     assert len(live.graph.texts_to(phone)) == 1
 
 

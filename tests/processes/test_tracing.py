@@ -10,8 +10,9 @@ from typing import get_args
 
 import pytest
 
-from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.process.tracing import Attribute
+from tests.loopback.httpd import Fault
 from tests.loopback.openai_behaviours import fails
 from tests.processes import plain_http
 from tests.processes.conftest import everything

@@ -20,7 +20,6 @@ from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.foundation.process.shared_times import SLOTS, TIME, SharedTimes
 from memoryproject.foundation.process.storage import is_caused_by_full_disk, is_disk_full
@@ -28,6 +27,7 @@ from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.held_sends import EVERY_SECONDS, StorageNotices
+from tests.loopback.graph import GraphServer
 from tests.processes.waiting import wait_until
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

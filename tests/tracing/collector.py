@@ -13,7 +13,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from tests.loopback.httpd import FaultyServer
 
 Value = str | int
 
@@ -34,7 +35,7 @@ class Received:
     free_texts: tuple[str, ...]
 
 
-class Collector(LoopbackServer):
+class Collector(FaultyServer):
     """Takes every batch of spans."""
 
     def handle(self, request: Request) -> Answer:

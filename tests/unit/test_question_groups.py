@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from memoryproject.foundation.integrations.embedders.calibrations import WORDLLAMA_256
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
@@ -41,7 +40,7 @@ def questions(texts: Sequence[str], *, with_vectors: bool = False) -> list[Quest
 def topics(found: Sequence[Question]) -> list[set[str]]:
     return [
         {question.text for question in group.questions}
-        for group in questions_group(found, WORDLLAMA_256)
+        for group in questions_group(found, WordLlamaEmbedder.calibration)
     ]
 
 
@@ -65,7 +64,7 @@ def test_forms_of_a_hebrew_word_are_one_topic() -> None:
 
 def test_most_people_come_first_and_the_most_central_question_is_the_label() -> None:
     texts = (*GLUTEN, PARKING[0], "is there parking", PARKING[2], "Is there PARKING??", PARKING[1])
-    first, second = questions_group(questions(texts), WORDLLAMA_256)
+    first, second = questions_group(questions(texts), WordLlamaEmbedder.calibration)
     assert (first.label.text, first.people, len(first.questions)) == ("Is there parking?", 5, 5)
     assert first.last == START + timedelta(minutes=6)
     assert [each.text for each in first.examples] == [PARKING[1], PARKING[2], PARKING[0]]
@@ -77,7 +76,7 @@ def test_one_person_who_asks_often_is_one_person() -> None:
         Question(number, PEOPLE[0], "Is there parking?", START + timedelta(minutes=number))
         for number in range(4)
     ]
-    (group,) = questions_group(often, WORDLLAMA_256)
+    (group,) = questions_group(often, WordLlamaEmbedder.calibration)
     assert (group.people, len(group.questions)) == (1, 4)
 
 
@@ -87,4 +86,4 @@ def test_small_talk_has_no_topic(text: str) -> None:
 
 
 def test_no_question_is_no_group() -> None:
-    assert questions_group([], WORDLLAMA_256) == []
+    assert questions_group([], WordLlamaEmbedder.calibration) == []

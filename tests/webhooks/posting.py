@@ -7,7 +7,7 @@ from typing import Any
 
 from django.test import Client
 
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, sign
 
 SECRET = "test-app-secret"
 GREEN_TOKEN = "test-webhook-token"

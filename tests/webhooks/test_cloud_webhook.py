@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, sign
 from sessions_app.models import InboundDelivery, Message
 from tests.webhooks.posting import CLOUD, SECRET, post_cloud
 

@@ -15,8 +15,8 @@ from django.conf import settings
 from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.retry import do_nothing
-from memoryproject.foundation.integrations.speech.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
@@ -39,7 +39,7 @@ def configured_transcriber() -> Transcriber | None:
 
 @lru_cache(maxsize=4)
 def _openai_transcriber(api_key: str, base_url: str, model: str, timeout: float) -> Transcriber:
-    from memoryproject.foundation.integrations.speech.openai_transcriber import OpenAITranscriber  # noqa: PLC0415 slow
+    from memoryproject.foundation.integrations.openai_transcriber import OpenAITranscriber  # noqa: PLC0415 slow
 
     guard = service_guard(str(ServiceName.TRANSCRIBER), base_url, model)
     return OpenAITranscriber(api_key, base_url, model, timeout=timeout, guard=guard)

@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
+from typing_extensions import Self
+
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.outside_services.deadline import time_left
@@ -57,6 +59,38 @@ class AttemptFailed(Exception):
         if isinstance(text, ErrorText) and text.code == "model_refused":
             return ErrorText("model_status", status=text.params["status"])
         return text
+
+
+class CallError(Exception):
+    """A service gave no answer after the retries; the base of the errors of models.
+
+    ``permanent``: a retry can't help. ``overflow``: the request is longer than the model reads;
+    what its server says of it. ``is_outside``: the request isn't to blame (the server is away, busy
+    or refuses our account): the same request may succeed later.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        overflow: Overflow | None = None,
+        is_outside: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+        self.overflow = overflow
+        self.is_outside = is_outside
+
+    @classmethod
+    def of(cls, failure: AttemptFailed) -> Self:
+        """Return the error for the last failed attempt."""
+        return cls(
+            error_text(failure),
+            permanent=failure.permanent,
+            overflow=failure.overflow,
+            is_outside=failure.is_outside,
+        )
 
 
 def do_nothing() -> None:

@@ -36,15 +36,25 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
-from memoryproject.staff_site.demo.demo_files import FILES
-from memoryproject.staff_site.demo.demo_people import EMMA, OWNER, Person, Utterance
-from memoryproject.staff_site.demo.team import DEEDS, Deed
+from memoryproject.staff_site.demo.staff_actions import perform
+from memoryproject.staff_site.demo.story_texts import (
+    MESSAGES,
+    PASSERS_BY,
+    PEOPLE,
+    SMALL_TALK,
+    STAFF_ACTIONS,
+    SUMMARY,
+    Person,
+    StaffAction,
+    Utterance,
+    demo_file,
+    mime_type_of,
+)
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.limits.facade import UsageLimits
 from sessions_app.media.facade import MediaDependencies, media_fetch, media_row_create
-from sessions_app.models import Chat, ChatSession, MediaFile, Turn, TurnReplay
+from sessions_app.models import Chat, MediaFile, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.summaries.facade import SKILLS, Summarizer
 from sessions_app.turns.facade import Dependencies, chat_answer, turn_update_state
@@ -91,9 +101,12 @@ class Story:
         strategy = SummarizationStrategy(
             summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
         )
-        memory = ChatMemoryService(godfather=frozenset({OWNER.whatsapp_chat}), strategy=strategy)
+        memory = ChatMemoryService(
+            godfather=frozenset({PEOPLE["owner"].whatsapp_chat}), strategy=strategy
+        )
+        files = {each.file: demo_file(each.file) for each in MESSAGES if each.file}
         for provider in self.providers.values():
-            provider.files = {name: make() for name, make in FILES.items()}
+            provider.files = files
         self.media = MediaDependencies(self.providers, configured_media_storage(), MAX_BYTES)
         self.rules = IntakeRules(
             memory_enabled=True,
@@ -129,31 +142,34 @@ class Story:
 
     def tell(self, progress: Callable[[int, int], object]) -> None:
         """Create all conversations and the actions of staff, oldest first."""
-        all_of_it: list[Utterance | Deed] = [*CONVERSATIONS, *self._small_talk(), *DEEDS]
+        all_of_it: list[Utterance | StaffAction]
+        all_of_it = [*MESSAGES, *self._small_talk(), *STAFF_ACTIONS]
         all_of_it.sort(key=lambda each: (-each.days, each.time))
         for number, each in enumerate(all_of_it, start=1):
             with self.at(each.days, each.time):
-                if isinstance(each, Deed):
-                    each.do()
+                if isinstance(each, StaffAction):
+                    perform(each)
                 else:
                     self._say(each)
-                    if each.person == EMMA:
-                        self._sum_up(_newest_session(EMMA))
+                    if each.person == PEOPLE["emma"]:
+                        self._sum_up(each.person)
             progress(number, len(all_of_it))
 
-    def _sum_up(self, session: ChatSession) -> None:
-        """Summarise the session, as a worker does soon after a commit."""
+    def _sum_up(self, person: Person) -> None:
+        """Summarise the person's session, as a worker does soon after a commit."""
+        chat = Chat.objects.get(whatsapp_chat=person.whatsapp_chat)
+        session = chat.sessions.latest("created_at")
         self.rules.chat_memory.strategy.post_add_messages_hook(session=session)
         self.rules.chat_memory.manage(conversation_id=session.pk)
 
     def _small_talk(self) -> Iterator[Utterance]:
         for days in range(1, self.days):
             for _ in range(self.chance.randint(2, 6)):
-                phone, name = self.chance.choice(PASSERS_BY)
+                address, name = self.chance.choice(PASSERS_BY)
                 text, answer = self.chance.choice(SMALL_TALK)
                 provider = "green" if self.chance.random() < 0.3 else "cloud"
                 at = f"{self.chance.randint(7, 19):02d}:{self.chance.randint(0, 59):02d}"
-                yield Utterance(Person(phone, name, provider), days, at, text, answer)
+                yield Utterance(Person(address, name, provider), days, at, text, answer)
 
     def _say(self, utterance: Utterance) -> None:
         event = self._event(utterance)
@@ -206,15 +222,15 @@ class Story:
 
     def _event(self, utterance: Utterance) -> InboundMessage:
         key = f"wamid.{uuid.UUID(int=self.chance.getrandbits(128)).hex}"
-        mime_type = "audio/wav" if utterance.kind == "voice" else "image/png"
+        file = utterance.file
         return InboundMessage(
             **_about(utterance, f"message:{key}"),
             provider_message_id=key,
-            party=Party(phone=utterance.person.phone, name=utterance.person.name),
+            party=Party(phone=utterance.person.number, name=utterance.person.name),
             timestamp=timezone.now(),
             kind=utterance.kind,
             text=utterance.text,
-            media=Media(utterance.file, mime_type=mime_type) if utterance.file else None,
+            media=Media(file, mime_type=mime_type_of(file)) if file else None,
             business_address="15550100001",
             **_group_of(utterance, name="group_name"),
         )
@@ -242,7 +258,7 @@ class Story:
         self.clock.pass_by(self.chance.uniform(1.1, 4.8))
         first = request.messages[0].content
         if any(first.startswith((skill.task, skill.fold)) for skill in SKILLS.values()):
-            return SUMMARY_OF
+            return SUMMARY
         question = request.messages[-1].content
         # The text sent with a picture comes after a placeholder for the picture.
         found = [text for text in self.answers if text and question.endswith(text)]
@@ -253,12 +269,12 @@ def _group_of(utterance: Utterance, name: str = "") -> dict[str, Any]:
     """Return the group of a message: its id and, if requested, its name."""
     if utterance.group is None:
         return {}
-    return {"group_id": utterance.group.group_id, **({name: utterance.group.name} if name else {})}
+    return {"group_id": utterance.group.number, **({name: utterance.group.name} if name else {})}
 
 
 def _about(utterance: Utterance, key: str) -> dict[str, Any]:
     number = NUMBER_IDS[utterance.person.provider]
-    raw = {"from": utterance.person.phone, "text": utterance.text}
+    raw = {"from": utterance.person.number, "text": utterance.text}
     return {
         "provider": utterance.person.provider,
         "number_id": number,
@@ -284,11 +300,6 @@ def _timings(turn: Turn, chance: random.Random) -> None:
             "total_ms": max(total - 20, 450),
         }
     )
-
-
-def _newest_session(person: Person) -> ChatSession:
-    chat = Chat.objects.get(whatsapp_chat=person.whatsapp_chat)
-    return chat.sessions.latest("created_at")
 
 
 # A clock that shows the time of the story.
@@ -320,13 +331,3 @@ class StoryClock:
             yield
         finally:
             module.datetime = real
-
-
-# The text that replaces a model's summary in the demo.
-
-SUMMARY_OF = (
-    "Emma Clarke plans her wedding on 18 June at the Carmel Forest with about 90 guests. She chose "
-    "a lemon sponge with raspberry filling in three tiers (1,450 shekels) and two trays of small "
-    "pastries (620 shekels). After the tasting she asked what is needed: a deposit of 30 percent "
-    "until the end of the month and the final number of guests two weeks before."
-)

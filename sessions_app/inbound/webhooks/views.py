@@ -22,8 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.parse import (
     verify_signature,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.green.access import verify_token
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green, verify_token
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate

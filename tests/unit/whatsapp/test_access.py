@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import verify_signature
-from memoryproject.foundation.integrations.whatsapp.green.access import (
+from memoryproject.foundation.integrations.whatsapp.green.parse import (
     verify_token,
 )
 from tests.unit.whatsapp.payloads import SHARED, load

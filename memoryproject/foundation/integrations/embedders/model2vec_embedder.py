@@ -21,8 +21,11 @@ from typing import Any
 import numpy as np
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders import calibrations
-from memoryproject.foundation.integrations.embedders.base import EmbedderError, unit_vector
+from memoryproject.foundation.integrations.embedders.base import (
+    Calibration,
+    EmbedderError,
+    unit_vector,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +54,8 @@ class Model2VecEmbedder:
         self._folder = _folder(source)
         self.model_id = f"model2vec:{_digest(self._folder)[:24]}"
         self.dimensions = _dimensions(self._folder)
-        self.calibration = calibrations.MODEL2VEC
+        # For the potion models. Staff can correct each model's row in the admin.
+        self.calibration = Calibration(midpoint=0.35, slope=10.0)
         self._loading = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -115,10 +119,8 @@ def _package() -> Any:
     try:
         return importlib.import_module("model2vec")
     except ImportError as error:
-        raise EmbedderError(
-            ErrorText("model2vec_missing", install=INSTALL),
-            permanent=True,
-        ) from error
+        text = ErrorText("model2vec_missing", install=INSTALL)
+        raise EmbedderError(text, permanent=True) from error
 
 
 def _folder(source: str) -> Path:
@@ -126,18 +128,13 @@ def _folder(source: str) -> Path:
     folder = Path(source).expanduser()
     if not folder.is_dir():
         if source.count("/") != 1 or source.startswith((".", "/", "~")):
-            raise EmbedderError(
-                ErrorText("model2vec_no_folder", source=source),
-                permanent=True,
-            )
+            raise EmbedderError(ErrorText("model2vec_no_folder", source=source), permanent=True)
         folder = _downloaded(source)
     for inner in FOLDERS:
         if (folder / inner / WEIGHTS).is_file():
             return folder
-    raise EmbedderError(
-        ErrorText("model2vec_no_model", source=source, file=WEIGHTS),
-        permanent=True,
-    )
+    text = ErrorText("model2vec_no_model", source=source, file=WEIGHTS)
+    raise EmbedderError(text, permanent=True)
 
 
 def _downloaded(name: str) -> Path:
@@ -186,10 +183,9 @@ def _dimensions(folder: Path) -> int:
 
 
 def _unusable(source: str, error: Exception) -> EmbedderError:
-    return EmbedderError(
-        ErrorText("model2vec_unreadable", source=source, kind=type(error).__name__),
-        permanent=True,
-    )
+    kind = type(error).__name__
+    text = ErrorText("model2vec_unreadable", source=source, kind=kind)
+    return EmbedderError(text, permanent=True)
 
 
 def _letters(pieces: Sequence[tuple[int, str]]) -> int:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from openai import OpenAI
 from openai.types import CreateEmbeddingResponse
 
-from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.embedders import calibrations
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import (
+    DEFAULT_CALIBRATION,
     Calibration,
     Embedder,
     EmbedderError,
@@ -31,6 +31,9 @@ KNOWN_DIMENSIONS = {
     "text-embedding-ada-002": 1536,
 }
 MODELS_WITH_CHOICE = {"text-embedding-3-small", "text-embedding-3-large"}
+
+# The cosines of ada-002 are hardly ever below 0.7, for any texts.
+CALIBRATIONS = {"text-embedding-ada-002": Calibration(midpoint=0.80, slope=40.0)}
 
 # A word before each query and each passage, as the models were trained; by a part of their name.
 PREFIXES = {"e5": ("query:", "passage:"), "nomic-embed-text": ("search_query:", "search_document:")}
@@ -84,7 +87,7 @@ class OpenAIEmbedder:
         shown = [f":{dimensions}"] if shortened else []
         shown += [f":{'|'.join(prefixes)}"] if any(prefixes) else []
         self.model_id = f"openai:{model}{''.join(shown)}"
-        self.calibration = calibrations.OPENAI.get(model, calibrations.OPENAI_DEFAULT)
+        self.calibration = CALIBRATIONS.get(model, DEFAULT_CALIBRATION)
 
     @property
     def dimensions(self) -> int:
@@ -134,7 +137,7 @@ class OpenAIEmbedder:
         try:
             vectors, _ = call_with_retries(lambda: self._ask(texts), sleep=self._sleep)
         except AttemptFailed as failure:
-            raise EmbedderError(error_text(failure), permanent=failure.permanent) from None
+            raise EmbedderError.of(failure) from None
         return vectors
 
     def _ask(self, texts: list[str]) -> list[list[float]]:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders import calibrations
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import WORD_START, known_share
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class WordLlamaEmbedder:
 
     model_id = "wordllama-256"
     dimensions = DIMENSIONS
-    calibration = calibrations.WORDLLAMA_256
+    calibration = Calibration(midpoint=0.31, slope=10.0)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from memoryproject.foundation.integrations.context_limit import Overflow
+from memoryproject.foundation.integrations.retry import CallError
 from memoryproject.foundation.text.characters import estimate_tokens
 
 # What a picture of usual size costs at OpenAI; the exact number depends on model and size.
@@ -136,26 +136,8 @@ class Completion:
     is_recital: bool = False
 
 
-class ChatModelError(Exception):
-    """The model gave no answer.
-
-    ``permanent``: a retry can't help. ``overflow``: the prompt is longer than the model reads;
-    what its server says of it. ``is_outside``: the prompt isn't to blame (the server is away, busy
-    or refuses our account): the same question may be answered later.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        permanent: bool = False,
-        overflow: Overflow | None = None,
-        is_outside: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.is_outside = is_outside
-        self.permanent = permanent
-        self.overflow = overflow
+class ChatModelError(CallError):
+    """The model gave no answer."""
 
 
 class ChatModel(Protocol):

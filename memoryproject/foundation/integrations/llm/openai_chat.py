@@ -13,7 +13,7 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
-from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
@@ -163,12 +163,7 @@ class OpenAIChatModel:
                 lambda: self._ask(request), sleep=self._sleep, before_attempt=before_attempt
             )
         except AttemptFailed as failure:
-            raise ChatModelError(
-                error_text(failure),
-                permanent=failure.permanent,
-                overflow=failure.overflow,
-                is_outside=failure.is_outside,
-            ) from None
+            raise ChatModelError.of(failure) from None
         return replace(completion, attempts=attempts)
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
     (httpcore.ConnectTimeout, httpx.ConnectTimeout),
     (httpcore.TimeoutException, httpx.ReadTimeout),
     (httpcore.ConnectError, httpx.ConnectError),
+    (httpcore.WriteError, httpx.WriteError),
     (httpcore.NetworkError, httpx.ReadError),
     (httpcore.UnsupportedProtocol, httpx.UnsupportedProtocol),
     (httpcore.LocalProtocolError, httpx.LocalProtocolError),

@@ -19,9 +19,11 @@ from memoryproject.foundation.integrations.network.addresses import (
     UnresolvedError,
 )
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.posting import (
     LOOPBACK,
     answer_object,
+    http_client,
     retry_after,
     trusted,
 )
@@ -69,12 +71,14 @@ def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Re
         return answer
 
 
-def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> httpx.Response:
-    """Do the same with POST, for a query that changes nothing."""
+def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> Fields:
+    """POST a query that changes nothing; return the answer's JSON object. Raises MediaError."""
     with call_span("POST", url) as traced, _as_media_error(), _client(source, url) as client:
         answer = client.post(url, json=dict(payload))
         note_status(traced, answer.status_code)
-        return answer
+    if not answer.is_success:
+        raise failed(answer)
+    return answer_object(answer)
 
 
 def download(
@@ -122,13 +126,6 @@ def failed(answer: httpx.Response) -> MediaError:
         permanent=not again,
         retry_after=retry_after(answer),
     )
-
-
-def error_of_response(answer: httpx.Response) -> dict[str, Any]:
-    """Return the JSON object of a good response. Raises MediaError for any other."""
-    if not answer.is_success:
-        raise failed(answer)
-    return answer_object(answer)
 
 
 def sha256_hex(value: str) -> str:
@@ -219,15 +216,7 @@ def _file_client(source: Source, url: str, deadline: float) -> httpx.Client:
 
 
 def _client(source: Source, url: str) -> httpx.Client:
-    import httpx  # noqa: PLC0415 slow
-
-    return httpx.Client(
-        timeout=source.timeout,
-        transport=source.transport,
-        verify=trusted(),
-        follow_redirects=False,
-        trust_env=urlsplit(url).hostname not in LOOPBACK,
-    )
+    return http_client(url, source.timeout, source.transport)
 
 
 @contextmanager

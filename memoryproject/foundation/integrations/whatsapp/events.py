@@ -79,7 +79,16 @@ class Event:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InboundMessage(Event):
+class ChatEvent(Event):
+    """An event of a chat: of a group, with ``group_id``, or of a person. ``party`` caused it."""
+
+    party: Party
+    timestamp: datetime
+    group_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboundMessage(ChatEvent):
     """A message from a person or, with ``from_business``, one that the owner typed on the phone.
 
     ``kind`` is one of KINDS. ``text`` is the written text: the body, the caption, the title of a
@@ -99,12 +108,9 @@ class InboundMessage(Event):
     """
 
     provider_message_id: str
-    party: Party
-    timestamp: datetime
     kind: str
     text: str = ""
     media: Media | None = None
-    group_id: str | None = None
     group_name: str = ""
     reply_to_id: str | None = None
     mentions_us: bool = False
@@ -133,7 +139,7 @@ KINDS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageEdited(Event):
+class MessageEdited(ChatEvent):
     """An earlier message was changed.
 
     ``media`` is set only where the change names a file. ``party`` is the person in the chat, even
@@ -142,32 +148,23 @@ class MessageEdited(Event):
     """
 
     original_id: str
-    party: Party
-    timestamp: datetime
     text: str
     media: Media | None = None
-    group_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageRevoked(Event):
+class MessageRevoked(ChatEvent):
     """A message was deleted for everyone. ``party`` and ``group_id`` as in MessageEdited."""
 
     original_id: str
-    party: Party
-    timestamp: datetime
-    group_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reaction(Event):
+class Reaction(ChatEvent):
     """An emoji put on a message by ``party``, or removed (``emoji`` empty)."""
 
     target_id: str
-    party: Party
-    timestamp: datetime
     emoji: str = ""
-    group_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

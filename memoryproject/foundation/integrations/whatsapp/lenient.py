@@ -35,11 +35,6 @@ def storable(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """Return the object, or an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
 def listed(value: Any) -> list[Any]:
     """Return the list's members; a single value that should have been a list is one member."""
     if value is None:
@@ -57,24 +52,6 @@ def text_of(value: Any) -> str:
     return ""
 
 
-def first_text(source: dict[str, Any], *keys: str) -> str:
-    """Return the value of the first key that holds a text that isn't empty."""
-    return next((found for key in keys if (found := text_of(source.get(key)))), "")
-
-
-def flag(value: Any) -> bool:
-    """Return True only for a real ``true``."""
-    return value is True
-
-
-def whole(value: Any) -> int | None:
-    """Return a whole number, even if it is given as a string."""
-    shown = text_of(value).strip()
-    if len(shown) <= _MAX_NUMBER_LENGTH and re.fullmatch(r"-?[0-9]+", shown):
-        return int(shown)
-    return None
-
-
 def number_shown(value: Any) -> str:
     """Return a number in readable form (30, 12.5), or an empty text."""
     if isinstance(value, float) and math.isfinite(value):
@@ -89,12 +66,52 @@ def phone_digits(value: Any) -> str:
     return bare if re.fullmatch(r"[0-9]{1,20}", bare) else ""
 
 
-def moment(value: Any, fallback: datetime) -> datetime:
-    """Return seconds since 1970 (number or string) as an aware UTC time, else the fallback."""
-    seconds = value if isinstance(value, float) else whole(value)
-    if seconds is None or not 0 < seconds < _LATEST_SECOND:
-        return fallback
-    return datetime.fromtimestamp(int(seconds), tz=timezone.utc)
+class Fields(dict[str, Any]):
+    """An object of a provider's JSON: its values, in the types that they should have."""
+
+    @classmethod
+    def of(cls, value: Any) -> Fields:
+        """Return the object, or an empty one."""
+        return cls(value) if isinstance(value, dict) else cls()
+
+    def at(self, *keys: str) -> Fields:
+        """Return the first object of these keys that isn't empty, or an empty one."""
+        return next((found for key in keys if (found := Fields.of(self.get(key)))), Fields())
+
+    def text(self, *keys: str) -> str:
+        """Return the value of the first key that holds a text that isn't empty."""
+        return next((found for key in keys if (found := text_of(self.get(key)))), "")
+
+    def objects(self, key: str) -> list[Fields]:
+        """Return the members of a list as objects."""
+        return [Fields.of(member) for member in listed(self.get(key))]
+
+    def flag(self, key: str) -> bool:
+        """Return True only for a real ``true``."""
+        return self.get(key) is True
+
+    def whole(self, key: str) -> int | None:
+        """Return a whole number, even if it is given as a string."""
+        return _whole(self.get(key))
+
+    def phone(self, *keys: str) -> str:
+        """Return the digits of the first phone number of these keys."""
+        return next((found for key in keys if (found := phone_digits(self.get(key)))), "")
+
+    def moment(self, key: str, fallback: datetime) -> datetime:
+        """Return seconds since 1970 (number or string) as a UTC time, else the fallback."""
+        value = self.get(key)
+        seconds = value if isinstance(value, float) else _whole(value)
+        if seconds is None or not 0 < seconds < _LATEST_SECOND:
+            return fallback
+        return datetime.fromtimestamp(int(seconds), tz=timezone.utc)
+
+
+def _whole(value: Any) -> int | None:
+    shown = text_of(value).strip()
+    if len(shown) <= _MAX_NUMBER_LENGTH and re.fullmatch(r"-?[0-9]+", shown):
+        return int(shown)
+    return None
 
 
 def compact(**values: Any) -> dict[str, Any]:

@@ -9,10 +9,8 @@ from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.lenient import (
+    Fields,
     compact,
-    first_text,
-    listed,
-    mapping,
     number_shown,
     text_of,
 )
@@ -34,17 +32,21 @@ def unsupported(provider_type: str, text: str = "", **metadata: Any) -> Content:
     return Content(kind="unsupported", text=text, metadata=details)
 
 
-def location_content(*, name: str, address: str, latitude: Any, longitude: Any) -> Content | None:
-    """Return a location in words: "Example HQ, 1 Example Way (37.46, -122.21)"; None if empty."""
+def location_content(*, name: str, address: str, place: Fields) -> Content | None:
+    """Return a location in words: "Example HQ, 1 Example Way (37.46, -122.21)"; None if empty.
+
+    ``place`` holds its latitude and longitude.
+    """
+    latitude, longitude = place.get("latitude"), place.get("longitude")
     coordinates = [number_shown(latitude), number_shown(longitude)]
     pin = f"({', '.join(coordinates)})" if all(coordinates) else ""
-    place = ", ".join(part for part in (name, address) if part)
-    if not (place or pin):
+    named = ", ".join(part for part in (name, address) if part)
+    if not (named or pin):
         return None
     details = compact(name=name, address=address, latitude=latitude, longitude=longitude)
     return Content(
         kind="location",
-        text=f"{place or 'Location'} {pin}".strip(),
+        text=f"{named or 'Location'} {pin}".strip(),
         metadata={"location": details},
     )
 
@@ -77,10 +79,9 @@ def vcard_person(vcard: str, name: str = "") -> tuple[str, list[str]]:
     return named, phones
 
 
-def poll_content(question: str, options: Any) -> Content | None:
+def poll_content(question: str, options: Iterable[Fields]) -> Content | None:
     """Return a poll in words: "Which colour? green, red". None if it has no question."""
-    names = [first_text(mapping(option), "optionName", "name") for option in listed(options)]
-    names = [name for name in names if name]
+    names = [name for option in options if (name := option.text("optionName", "name"))]
     if not question:
         return None
     title = question if question.endswith(("?", ":", ".", "!")) else f"{question}:"

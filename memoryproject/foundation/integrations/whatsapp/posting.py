@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, SendError
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.outside_services.guards import (
     PAUSE_SECONDS,
     REFUSED_WEIGHT,
@@ -40,168 +42,131 @@ class _SickAnswer(Exception):
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN_OF_ANSWER = 300
+# The providers work on a file before they answer.
+_UPLOAD_TIMEOUT = 60.0
 
 
-def post_json(
-    url: str,
-    payload: Mapping[str, Any],
-    *,
-    headers: Mapping[str, str] | None = None,
-    timeout: float,
-    transport: httpx.BaseTransport | None = None,
-    guard: Guard | None = None,
-    refuses_account: Callable[[httpx.Response], bool] = lambda _response: False,
-) -> httpx.Response:
-    """Post the payload and return the response with its body, whatever its status is.
+def _accepts_account(_response: httpx.Response) -> bool:
+    return False
 
-    Each call opens its own connection: one kept alive could be closed by the server just as we
-    write, and then it would be unknown whether the message was sent. Raises SendError; its text
-    never holds the URL, which may hold a token. A sick service isn't called (``guard``).
+
+@dataclass(frozen=True)
+class Connection:
+    """Calls to a provider's API, each over a connection of its own.
+
+    One kept alive could be closed by the server just as we write, and then it would be unknown
+    whether the message was sent. ``timeout`` is in seconds, for connecting and for the answer.
+    ``transport`` replaces the network. A sick service isn't called (``guard``).
     ``refuses_account``: the answer says that our token or account isn't accepted any more.
+
+    All calls raise SendError; its text never holds the URL, which may hold a token. They return the
+    response with its body, whatever its status is.
     """
 
-    return _guarded(
-        lambda: _ask(
-            "POST",
-            url,
-            lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
-            timeout=timeout,
-            transport=transport,
-        ),
-        guard,
-        refuses_account,
-    )
+    timeout: float
+    transport: httpx.BaseTransport | None = None
+    guard: Guard | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    refuses_account: Callable[[httpx.Response], bool] = _accepts_account
+
+    def post_json(self, url: str, payload: Mapping[str, Any]) -> httpx.Response:
+        """Post the payload."""
+        return self._guarded(
+            lambda: self._ask("POST", url, lambda client: client.post(url, json=dict(payload)))
+        )
+
+    def post_file(self, url: str, fields: Mapping[str, str], file: OutgoingFile) -> httpx.Response:
+        """Post a form with a file, in the field ``file``, which is read as it is sent.
+
+        The timeout is for each block, and for the answer, before which the provider works on the
+        file. Raises OSError where the file can't be opened.
+        """
+        patient = replace(self, timeout=max(self.timeout, _UPLOAD_TIMEOUT))
+
+        def post() -> httpx.Response:
+            with file.open() as opened:
+                part = {"file": (file.filename, opened, file.content_type)}
+                return patient._ask(
+                    "POST", url, lambda client: client.post(url, data=dict(fields), files=part)
+                )
+
+        return self._guarded(post)
+
+    def get_json(self, url: str, params: Mapping[str, str] | None = None) -> httpx.Response:
+        """Send a query that changes nothing."""
+        return self._ask("GET", url, lambda client: client.get(url, params=dict(params or {})))
+
+    def _guarded(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+        """Call through the guard, which hears of answers that a healthy service doesn't give."""
+
+        def post() -> httpx.Response:
+            response = ask()
+            if response.status_code == HTTPStatus.UNAUTHORIZED or self.refuses_account(response):
+                raise _SickAnswer(response, REFUSED_WEIGHT)
+            if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise _SickAnswer(response, 1)
+            return response
+
+        try:
+            return (self.guard or Unguarded()).call(post)
+        except _SickAnswer as sick:
+            return sick.response
+        except ServicePausedError:
+            raise SendError(
+                ErrorText("service_paused"), retry_after=PAUSE_SECONDS, is_paused=True
+            ) from None
+
+    def _ask(
+        self, method: str, url: str, call: Callable[[httpx.Client], httpx.Response]
+    ) -> httpx.Response:
+        import httpx  # noqa: PLC0415 slow
+
+        # Errors that happen before the first byte of the request is written.
+        not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+        misconfigured = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
+        try:
+            with (
+                call_span(method, url) as traced,
+                http_client(url, self.timeout, self.transport, self.headers) as client,
+            ):
+                response = call(client)
+                note_status(traced, response.status_code)
+                return response
+        except misconfigured as error:
+            kind = type(error).__name__
+            raise SendError(
+                ErrorText("send_bad_url", kind=kind), permanent=True, alert=True
+            ) from None
+        except (ValueError, UnicodeError) as error:
+            kind = type(error).__name__
+            raise SendError(ErrorText("send_unwritable", kind=kind), permanent=True) from None
+        except httpx.HTTPError as error:
+            is_sent = not isinstance(error, not_sent)
+            code = "send_connection_broke" if is_sent else "send_unreachable"
+            raise SendError(
+                ErrorText(code, kind=type(error).__name__),
+                outcome_unknown=is_sent,
+                sickness=TIMEOUT_WEIGHT if isinstance(error, httpx.TimeoutException) else 1,
+            ) from None
 
 
-def post_file(
+def http_client(
     url: str,
-    fields: Mapping[str, str],
-    file: OutgoingFile,
-    *,
-    headers: Mapping[str, str] | None = None,
-    timeout: float,
-    transport: httpx.BaseTransport | None = None,
-    guard: Guard | None = None,
-    refuses_account: Callable[[httpx.Response], bool] = lambda _response: False,
-) -> httpx.Response:
-    """Post a form with a file, in the field ``file``; otherwise like post_json.
-
-    The file is read as it is sent. ``timeout`` is for each block, and for the answer. Raises
-    OSError where the file can't be opened, and SendError.
-    """
-
-    def post() -> httpx.Response:
-        with file.open() as opened:
-            part = {"file": (file.filename, opened, file.content_type)}
-            return _ask(
-                "POST",
-                url,
-                lambda client: client.post(
-                    url, data=dict(fields), files=part, headers=dict(headers or {})
-                ),
-                timeout=timeout,
-                transport=transport,
-            )
-
-    return _guarded(post, guard, refuses_account)
-
-
-def _guarded(
-    ask: Callable[[], httpx.Response],
-    guard: Guard | None,
-    refuses_account: Callable[[httpx.Response], bool],
-) -> httpx.Response:
-    """Call through the guard, which hears of answers that a healthy service doesn't give."""
-
-    def post() -> httpx.Response:
-        response = ask()
-        if response.status_code == HTTPStatus.UNAUTHORIZED or refuses_account(response):
-            raise _SickAnswer(response, REFUSED_WEIGHT)
-        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise _SickAnswer(response, 1)
-        return response
-
-    try:
-        return (guard or Unguarded()).call(post)
-    except _SickAnswer as sick:
-        return sick.response
-    except ServicePausedError:
-        raise SendError(
-            ErrorText("service_paused"), retry_after=PAUSE_SECONDS, is_paused=True
-        ) from None
-
-
-def get_json(
-    url: str,
-    *,
-    params: Mapping[str, str] | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float,
-    transport: httpx.BaseTransport | None = None,
-) -> httpx.Response:
-    """Do the same with GET for a query that changes nothing. Raises SendError."""
-    return _ask(
-        "GET",
-        url,
-        lambda client: client.get(url, params=dict(params or {}), headers=dict(headers or {})),
-        timeout=timeout,
-        transport=transport,
-    )
-
-
-def _ask(
-    method: str,
-    url: str,
-    call: Callable[[httpx.Client], httpx.Response],
-    *,
     timeout: float,
     transport: httpx.BaseTransport | None,
-) -> httpx.Response:
+    headers: Mapping[str, str] | None = None,
+) -> httpx.Client:
+    """Return a client that follows no redirect."""
     import httpx  # noqa: PLC0415 slow
 
-    # Errors that happen before the first byte of the request is written.
-    not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-    misconfigured = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
-    try:
-        with (
-            call_span(method, url) as traced,
-            httpx.Client(
-                timeout=timeout,
-                transport=transport,
-                verify=trusted(),
-                # A proxy from the environment doesn't lead back to this machine.
-                trust_env=urlsplit(url).hostname not in LOOPBACK,
-            ) as client,
-        ):
-            response = call(client)
-            note_status(traced, response.status_code)
-            return response
-    except misconfigured as error:
-        raise SendError(
-            ErrorText("send_bad_url", kind=type(error).__name__),
-            permanent=True,
-            alert=True,
-        ) from None
-    except (ValueError, UnicodeError) as error:
-        raise SendError(
-            ErrorText("send_unwritable", kind=type(error).__name__), permanent=True
-        ) from None
-    except not_sent as error:
-        raise SendError(
-            ErrorText("send_unreachable", kind=type(error).__name__), sickness=_weight(error)
-        ) from None
-    except httpx.HTTPError as error:
-        raise SendError(
-            ErrorText("send_connection_broke", kind=type(error).__name__),
-            outcome_unknown=True,
-            sickness=_weight(error),
-        ) from None
-
-
-def _weight(error: httpx.HTTPError) -> int:
-    import httpx  # noqa: PLC0415 slow
-
-    return TIMEOUT_WEIGHT if isinstance(error, httpx.TimeoutException) else 1
+    return httpx.Client(
+        timeout=timeout,
+        transport=transport,
+        headers=headers,
+        verify=trusted(),
+        # A proxy from the environment doesn't lead back to this machine.
+        trust_env=urlsplit(url).hostname not in LOOPBACK,
+    )
 
 
 @lru_cache(maxsize=1)
@@ -215,13 +180,12 @@ def trusted() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def answer_object(response: httpx.Response) -> dict[str, Any]:
+def answer_object(response: httpx.Response) -> Fields:
     """Return the response's JSON object, or an empty one."""
     try:
-        found = response.json()
+        return Fields.of(response.json())
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return Fields()
 
 
 def answer_shown(response: httpx.Response) -> str:

@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 from memoryproject.foundation.integrations.whatsapp.cloud.client import error_of
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
-from memoryproject.foundation.integrations.whatsapp.lenient import first_text
-from memoryproject.foundation.integrations.whatsapp.posting import answer_object, get_json
+from memoryproject.foundation.integrations.whatsapp.posting import Connection, answer_object
 
 if TYPE_CHECKING:
     import httpx
@@ -40,21 +39,19 @@ def cloud_account(
     transport: httpx.BaseTransport | None = None,
 ) -> Account:
     """Return the Cloud API's details of our phone number. Raises SendError with Meta's code."""
-    response = get_json(
+    headers = {"Authorization": f"Bearer {access_token}"}
+    response = Connection(timeout, transport, headers=headers).get_json(
         f"{api_url.rstrip('/')}/{quote(phone_number_id, safe='')}",
-        params={"fields": ",".join(CLOUD_FIELDS)},
-        headers={"Authorization": f"Bearer {access_token}"},
-        timeout=timeout,
-        transport=transport,
+        {"fields": ",".join(CLOUD_FIELDS)},
     )
     if not response.is_success:
         raise error_of(response)
     answer = answer_object(response)
-    facts = {name: first_text(answer, name) for name in CLOUD_FIELDS}
+    facts = {name: answer.text(name) for name in CLOUD_FIELDS}
     return Account(True, "", {name: text for name, text in facts.items() if text})
 
 
 def green_account(provider: GreenProvider) -> Account:
     """Return Green API's details of our instance. Raises SendError with the HTTP status as code."""
-    state = first_text(provider.ask("getStateInstance"), "stateInstance")
+    state = provider.ask("getStateInstance").text("stateInstance")
     return Account(state == AUTHORIZED, state, {"stateInstance": state} if state else {})

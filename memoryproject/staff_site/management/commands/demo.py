@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import uuid
 from argparse import ArgumentParser
-from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,43 +15,35 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.loopback.graph import GraphServer
-from memoryproject.foundation.integrations.loopback.green import GreenServer
-from memoryproject.foundation.integrations.loopback.httpd import ProviderServer
-from memoryproject.foundation.integrations.loopback.recordings import (
-    CONVERSATIONS,
-    FILES,
-    conversation,
-    recorded_file,
-    restamp_cloud,
-    restamp_green,
-    with_files_at,
+from memoryproject.foundation.integrations.loopback.providers import (
+    GraphServer,
+    GreenServer,
+    ProviderServer,
+    body_bytes,
 )
-from memoryproject.foundation.integrations.loopback.webhooks import body_bytes
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
     MessageEdited,
     Reaction,
 )
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
-from memoryproject.staff_site.demo.demo_files import recorded_media
+from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
+from memoryproject.staff_site.demo.recordings import (
+    CONVERSATIONS,
+    FILES,
+    conversation,
+    events_of,
+    restamp,
+    with_files_at,
+)
+from memoryproject.staff_site.demo.story_texts import demo_file, mime_type_of
 from sessions_app.models import MediaFile, Turn
 from sessions_app.models.stored_media import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ANSWER_WITHIN_SECONDS = 60
 # His address in the recording.
 GODFATHER = "15550199999@c.us"
-TITLES = {
-    "cloud": "WhatsApp Cloud API",
-    "green": "Green API",
-    "en": "a client, in English",
-    "he": "a client, in Hebrew",
-    "godfather": "the godfather, and a client who asks the same",
-}
 
 
 class Command(BaseCommand):
@@ -84,18 +75,22 @@ class Command(BaseCommand):
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
             for server in servers.values():
-                for name, mime_type in FILES.items():
-                    server.add_file(recorded_file(name), mime_type, file_id=name)
-                for name, content, mime_type in recorded_media():
-                    server.add_file(content, mime_type, file_id=name)
+                for file_id, name in FILES.items():
+                    server.add_file(demo_file(name), mime_type_of(name), file_id=file_id)
             played = [
                 event
                 for provider, name in CONVERSATIONS
                 for event in self._replay(url, provider, name, servers[provider])
             ]
-            _wait_for_files(played)
+            # The workers fetch the files from the stand-ins, which end with the command.
+            _wait_until_gone(
+                MediaFile.objects.filter(
+                    state=MediaState.PENDING, message__provider_message_id__in=_message_ids(played)
+                ),
+                otherwise="The pictures weren't fetched: are the workers running (make run)?",
+            )
             for server in servers.values():
-                server.courier.wait_until_idle()
+                server.wait_until_reported()
         self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chat/")
 
     def _check_ready(self, url: str) -> None:
@@ -109,23 +104,29 @@ class Command(BaseCommand):
     def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> list[Event]:
         """Play one conversation; return its events."""
         played: list[Event] = []
-        self.stdout.write(f"\n— {TITLES[provider]}: {TITLES[name]} —")
+        self.stdout.write(f"\n— {CONVERSATIONS[provider, name]} —")
         if name == "godfather" and GODFATHER not in settings.GODFATHER_PHONE:
             self.stdout.write(f"    (GODFATHER_PHONE is not {GODFATHER}: here he is a client.)")
         unique = uuid.uuid4().hex
-        restamp = restamp_cloud if provider == "cloud" else restamp_green
         for recorded in conversation(provider, name):
             payload = restamp(recorded, timezone.now(), unique)
             payload = with_files_at(payload, server.files, server.file_url)
-            events = _events(provider, payload)
+            events = events_of(provider, payload)
             played += events
             for event in events:
                 self.stdout.write(_shown(event))
             seen = len(server.sent)
             self._post(f"{url}/webhooks/whatsapp/{provider}/", payload, server)
-            _wait_for_answers(events)
+            # Turns of other chats don't count.
+            _wait_until_gone(
+                Turn.objects.filter(
+                    state__in=[*WAITING_STATES, TurnState.SENDING],
+                    message__provider_message_id__in=_message_ids(events),
+                ),
+                otherwise="No answer came: are the workers running (make run)?",
+            )
             for sent in server.sent[seen:]:
-                # Staff may send a file meanwhile, which is no answer.
+                # Staff may send a template meanwhile, which is no answer.
                 if "text" not in sent and "message" not in sent:
                     continue
                 text = sent["text"]["body"] if provider == "cloud" else sent["message"]
@@ -183,10 +184,6 @@ def _loopback_port(setting: str) -> int:
     return address.port
 
 
-def _events(provider: str, payload: dict[str, Any]) -> list[Event]:
-    return parse_cloud(payload) if provider == "cloud" else parse_green(payload)
-
-
 def _shown(event: Event) -> str:
     if isinstance(event, MessageEdited):
         return f"    → {event.party.name} corrects a message: {event.text}"
@@ -198,55 +195,14 @@ def _shown(event: Event) -> str:
     return f"    → {event.party.name}: {kind}{event.text}"
 
 
-def _wait_for_answers(events: Iterable[Event]) -> None:
-    """Wait until the messages among these events are answered; other chats' turns don't count.
-
-    Raises CommandError if that takes too long.
-    """
-    open_turns = Turn.objects.filter(
-        state__in=[*WAITING_STATES, TurnState.SENDING],
-        message__provider_message_id__in=_provider_ids(events),
-    )
-    if not _are_gone(open_turns):
-        raise CommandError("No answer came: are the workers running (make run)?")
-
-
-def _wait_for_files(events: Iterable[Event]) -> None:
-    """Wait until the workers have fetched the files from the stand-ins, which end with the command.
-
-    Raises CommandError if that takes too long.
-    """
-    unfetched = MediaFile.objects.filter(
-        state=MediaState.PENDING, message__provider_message_id__in=_provider_ids(events)
-    )
-    if not _are_gone(unfetched):
-        raise CommandError("The pictures weren't fetched: are the workers running (make run)?")
-
-
-def _provider_ids(events: Iterable[Event]) -> list[str]:
+def _message_ids(events: list[Event]) -> list[str]:
     return [event.provider_message_id for event in events if isinstance(event, InboundMessage)]
 
 
-def _are_gone(rows: QuerySet[Any]) -> bool:
-    """Wait until no such rows are left; return False if that takes too long."""
+def _wait_until_gone(rows: QuerySet[Any], otherwise: str) -> None:
+    """Wait until no such rows are left. Raises CommandError if that takes too long."""
     for _ in range(ANSWER_WITHIN_SECONDS * 10):
         if not rows.exists():
-            return True
+            return
         time.sleep(0.1)
-    return False
-
-
-def recorded_chats() -> set[str]:
-    """Return the ids of the chats that a replay makes, as ``whatsapp_chat``."""
-    bodies = [
-        (provider, body)
-        for provider, name in CONVERSATIONS
-        for body in conversation(provider, name)
-    ]
-    return {
-        address
-        for provider, body in bodies
-        for event in _events(provider, body)
-        if (party := getattr(event, "party", None)) is not None
-        for address in party.addresses()
-    }
+    raise CommandError(otherwise)

@@ -24,20 +24,12 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
     too_large,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    first_text,
-    flag,
-    listed,
-    mapping,
-    text_of,
-    whole,
-)
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
+    Connection,
     answer_object,
     answer_shown,
-    post_file,
-    post_json,
     retry_after,
 )
 from memoryproject.foundation.outside_services.guards import Guard
@@ -47,8 +39,6 @@ if TYPE_CHECKING:
 
 
 _MEGABYTE = 1024 * 1024
-# Meta works on a file before it answers.
-_UPLOAD_TIMEOUT = 60.0
 
 
 class CloudProvider:
@@ -82,10 +72,9 @@ class CloudProvider:
         self.phone_number_id = phone_number_id
         self._api_url = api_url.rstrip("/")
         self._url = f"{self._api_url}/{phone_number_id}/messages"
-        self._access_token = access_token
-        self._timeout = timeout
-        self._transport = transport
-        self._guard = guard
+        self._headers = {"Authorization": f"Bearer {access_token}"}
+        self._source = Source(self._api_url, timeout=timeout, transport=transport)
+        self._connection = Connection(timeout, transport, guard, self._headers, _refuses_account)
 
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
@@ -93,16 +82,8 @@ class CloudProvider:
         """Send one text. The status webhooks return ``callback_id``. Raises SendError."""
         if not text.strip() or text_length(text) > self.text_limit:
             raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
-        payload: dict[str, Any] = {
-            "messaging_product": "whatsapp",
-            **_addressed(to),
-            "type": "text",
-            "text": {"preview_url": False, "body": text},
-            "biz_opaque_callback_data": callback_id,
-        }
-        if reply_to:
-            payload["context"] = {"message_id": reply_to}
-        return self._send(payload)
+        content = {"preview_url": False, "body": text}
+        return self._send(_addressed(to), "text", content, callback_id, reply_to)
 
     def send_file(
         self,
@@ -120,16 +101,7 @@ class CloudProvider:
             about["caption"] = caption
         if file.kind == "document":
             about["filename"] = file.filename
-        payload: dict[str, Any] = {
-            "messaging_product": "whatsapp",
-            **addressed,
-            "type": file.kind,
-            file.kind: about,
-            "biz_opaque_callback_data": callback_id,
-        }
-        if reply_to:
-            payload["context"] = {"message_id": reply_to}
-        return self._send(payload)
+        return self._send(addressed, file.kind, about, callback_id, reply_to)
 
     def _upload(self, file: OutgoingFile) -> str:
         """Return the id of the uploaded file. An upload alone reaches nobody: it may be repeated.
@@ -137,22 +109,17 @@ class CloudProvider:
         Raises SendError and OSError.
         """
         try:
-            response = post_file(
+            response = self._connection.post_file(
                 f"{self._api_url}/{self.phone_number_id}/media",
                 {"messaging_product": "whatsapp", "type": file.content_type},
                 file,
-                headers={"Authorization": f"Bearer {self._access_token}"},
-                timeout=max(self._timeout, _UPLOAD_TIMEOUT),
-                transport=self._transport,
-                guard=self._guard,
-                refuses_account=_refuses_account,
             )
             if not response.is_success:
                 raise error_of(response)
         except SendError as error:
             error.outcome_unknown = False
             raise
-        media_id = first_text(answer_object(response), "id")
+        media_id = answer_object(response).text("id")
         if not media_id:
             raise SendError(ErrorText("send_no_id"))
         return media_id
@@ -166,15 +133,7 @@ class CloudProvider:
         if template.parameters:
             values = [{"type": "text", "text": value} for value in template.parameters]
             about["components"] = [{"type": "body", "parameters": values}]
-        return self._send(
-            {
-                "messaging_product": "whatsapp",
-                **_addressed(to),
-                "type": "template",
-                "template": about,
-                "biz_opaque_callback_data": callback_id,
-            }
-        )
+        return self._send(_addressed(to), "template", about, callback_id)
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
@@ -204,42 +163,47 @@ class CloudProvider:
         """
         if not media.media_id:
             raise MediaError("the message names no file", code="gone", permanent=True)
-        source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
-        headers = {"Authorization": f"Bearer {self._access_token}"}
         about_url = f"{self._api_url}/{quote(media.media_id, safe='')}"
-        answer = get_object(source, about_url, headers)
+        answer = get_object(self._source, about_url, self._headers)
         if not answer.is_success:
             raise _media_error_of(answer)
         about = answer_object(answer)
-        if (whole(about.get("file_size")) or 0) > max_bytes:
+        if (about.whole("file_size") or 0) > max_bytes:
             raise too_large()
         download(
-            source,
-            text_of(about.get("url")),
+            self._source,
+            about.text("url"),
             into=into,
             max_bytes=max_bytes,
-            headers=headers,
-            sha256=text_of(about.get("sha256")) or media.sha256,
+            headers=self._headers,
+            sha256=about.text("sha256") or media.sha256,
         )
 
-    def _send(self, payload: dict[str, Any]) -> SendResult:
-        answer = self._post(payload)
-        messages = listed(answer.get("messages"))
-        wamid = first_text(mapping(messages[0]), "id") if messages else ""
+    def _send(
+        self,
+        addressed: Mapping[str, str],
+        kind: str,
+        content: Mapping[str, Any],
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        payload: dict[str, Any] = {
+            "messaging_product": "whatsapp",
+            **addressed,
+            "type": kind,
+            kind: content,
+            "biz_opaque_callback_data": callback_id,
+        }
+        if reply_to:
+            payload["context"] = {"message_id": reply_to}
+        messages = self._post(payload).objects("messages")
+        wamid = messages[0].text("id") if messages else ""
         if not wamid:
             raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=wamid)
 
-    def _post(self, payload: dict[str, Any]) -> dict[str, Any]:
-        response = post_json(
-            self._url,
-            payload,
-            headers={"Authorization": f"Bearer {self._access_token}"},
-            timeout=self._timeout,
-            transport=self._transport,
-            guard=self._guard,
-            refuses_account=_refuses_account,
-        )
+    def _post(self, payload: dict[str, Any]) -> Fields:
+        response = self._connection.post_json(self._url, payload)
         if not response.is_success:
             raise error_of(response)
         return answer_object(response)
@@ -273,11 +237,11 @@ def _media_error_of(response: httpx.Response) -> MediaError:
 
 def error_of(response: httpx.Response) -> SendError:
     """Convert an error response to a SendError."""
-    error = mapping(answer_object(response).get("error"))
-    code = whole(error.get("code"))
-    policy = policy_for(code, response.status_code, transient=flag(error.get("is_transient")))
-    details = first_text(mapping(error.get("error_data")), "details")
-    text = ": ".join(part for part in (text_of(error.get("message")), details) if part)
+    error = answer_object(response).at("error")
+    code = error.whole("code")
+    policy = policy_for(code, response.status_code, transient=error.flag("is_transient"))
+    words = (error.text("message"), error.at("error_data").text("details"))
+    text = ": ".join(filter(None, words))
     return SendError(
         f"HTTP {response.status_code}: {text or answer_shown(response)}",
         permanent=policy.permanent,

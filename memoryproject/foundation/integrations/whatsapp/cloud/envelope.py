@@ -9,10 +9,8 @@ from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import Ignored, Party
 from memoryproject.foundation.integrations.whatsapp.lenient import (
+    Fields,
     fingerprint,
-    first_text,
-    listed,
-    mapping,
     phone_digits,
     text_of,
 )
@@ -27,41 +25,39 @@ def bsuid_of(*values: Any) -> str:
     return next((text for value in values if _BSUID.fullmatch(text := text_of(value))), "")
 
 
-def party_of(*, address: Any, user_ids: list[Any], contacts: Any) -> tuple[Party, list[Any]]:
+def party_of(
+    *, address: Any, user_ids: list[Any], contacts: list[Fields]
+) -> tuple[Party, dict[str, Any]]:
     """Return a person by their address (phone; may be absent since 2026) and user ids.
 
-    Returns the person, and the contacts with further details of the person. A contact counts only
-    if one of its ids is the person's, or if it is alone and has no id at all.
+    Returns the person, and the part of the body with further details of the person, if there is
+    one. A contact counts only if one of its ids is the person's, or if it is alone and has no id at
+    all.
     """
     phone = phone_digits(address)
     bsuid = bsuid_of(*user_ids, address)
     other = "" if phone or bsuid else whatsapp_chat_of_provider(text_of(address))
-    contact = _matching(listed(contacts), phone, bsuid)
-    profile = mapping(contact.get("profile"))
+    contact = _matching(contacts, phone, bsuid)
+    profile = contact.at("profile")
     party = Party(
-        phone=phone or phone_digits(contact.get("wa_id")) or None,
+        phone=phone or contact.phone("wa_id") or None,
         bsuid=bsuid or bsuid_of(contact.get("user_id")) or None,
         other=other or None,
-        name=text_of(profile.get("name")),
-        username=(first_text(profile, "username") or first_text(contact, "username")).lstrip("@"),
+        name=profile.text("name"),
+        username=(profile.text("username") or contact.text("username")).lstrip("@"),
     )
-    return party, [contact] if contact else []
+    return party, {"contacts": [contact]} if contact else {}
 
 
-def _matching(contacts: list[Any], phone: str, bsuid: str) -> dict[str, Any]:
-    for contact in map(mapping, contacts):
-        same_phone = phone and phone_digits(contact.get("wa_id")) == phone
-        same_bsuid = bsuid and bsuid in (
-            text_of(contact.get("user_id")),
-            text_of(contact.get("parent_user_id")),
-        )
-        if same_phone or same_bsuid:
+def _matching(contacts: list[Fields], phone: str, bsuid: str) -> Fields:
+    for contact in contacts:
+        same_phone = phone and contact.phone("wa_id") == phone
+        if same_phone or (
+            bsuid and bsuid in (contact.text("user_id"), contact.text("parent_user_id"))
+        ):
             return contact
-    alone = mapping(contacts[0]) if len(contacts) == 1 else {}
-    return {} if alone.get("wa_id") or alone.get("user_id") else alone
-
-
-PROVIDER = "cloud"
+    alone = contacts[0] if len(contacts) == 1 else Fields()
+    return Fields() if alone.get("wa_id") or alone.get("user_id") else alone
 
 
 @dataclass(frozen=True)
@@ -70,17 +66,21 @@ class Change:
 
     entry: dict[str, Any]
     field: str
-    value: dict[str, Any]
+    value: Fields
     received_at: datetime
 
     @property
     def number_id(self) -> str:
-        return text_of(mapping(self.value.get("metadata")).get("phone_number_id"))
+        return self.value.at("metadata").text("phone_number_id")
 
     @property
     def business_number(self) -> str:
         """Our own number's digits."""
-        return phone_digits(mapping(self.value.get("metadata")).get("display_phone_number"))
+        return self.value.at("metadata").phone("display_phone_number")
+
+    @property
+    def contacts(self) -> list[Fields]:
+        return self.value.objects("contacts")
 
     def part(self, **parts: Any) -> dict[str, Any]:
         """Return a webhook body with only these parts of the value and our identification.
@@ -94,7 +94,7 @@ class Change:
 
     def whole(self) -> dict[str, Any]:
         """Return a webhook body that holds this change alone."""
-        return self._body(self.value)
+        return self._body(dict(self.value))
 
     def _body(self, value: dict[str, Any]) -> dict[str, Any]:
         around = {key: self.entry[key] for key in ("id", "time") if key in self.entry}
@@ -108,7 +108,7 @@ class Change:
         """Return the fields that every event has. Without an own key, the content is the key."""
         number = self.number_id
         return {
-            "provider": PROVIDER,
+            "provider": "cloud",
             "number_id": number,
             "delivery_key": f"{number}:{key}" if key else content_key(number, self.field, raw),
             "raw": raw,
@@ -126,7 +126,7 @@ def content_key(number_id: str, label: str, raw: dict[str, Any]) -> str:
 def unreadable(raw: dict[str, Any], reason: str) -> Ignored:
     """Return the event for a body, or a part of one, that can't be read."""
     return Ignored(
-        provider=PROVIDER,
+        provider="cloud",
         number_id="",
         delivery_key=content_key("", "unreadable", raw),
         raw=raw,

@@ -8,14 +8,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import error_d
 from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change, party_of
 from memoryproject.foundation.integrations.whatsapp.cloud.errors import policy_for
 from memoryproject.foundation.integrations.whatsapp.events import Event, Notice, StatusUpdate
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    first_text,
-    listed,
-    mapping,
-    moment,
-    text_of,
-    whole,
-)
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 
 _ACCOUNT_TROUBLE = (
     "ACCOUNT_VIOLATION",
@@ -26,7 +19,7 @@ _ACCOUNT_TROUBLE = (
 )
 _TEMPLATE_TROUBLE = ("REJECTED", "PAUSED", "DISABLED", "FLAGGED", "PENDING_DELETION")
 _NUMBER_TROUBLE = ("FLAGGED", "DOWNGRADE")
-_GROUP_TROUBLE = ("group_suspend",)
+_GROUP_TROUBLE = "group_suspend"
 
 
 def read_error(change: Change, error: Any) -> Event:
@@ -35,7 +28,7 @@ def read_error(change: Change, error: Any) -> Event:
     details = error_details([error])
     if not details:
         return change.ignored(raw, "an error that tells nothing")
-    code = whole(details[0].get("code"))
+    code = Fields(details[0]).whole("code")
     shown = [str(details[0][key]) for key in ("code", "title", "details") if key in details[0]]
     critical = policy_for(code).alert
     return Notice(
@@ -51,11 +44,11 @@ def read_account_field(change: Change) -> Event:
     if level is None:
         return change.ignored(change.whole(), f"field {change.field or '(none)'!r} needs nothing")
     value = change.value
-    groups = [first_text(mapping(group), "type") for group in listed(value.get("groups"))]
-    what = first_text(value, "event", "decision", "alert_type") or ", ".join(filter(None, groups))
+    groups = [group.text("type") for group in value.objects("groups")]
+    what = value.text("event", "decision", "alert_type") or ", ".join(filter(None, groups))
     why = [
-        first_text(mapping(value.get("violation_info")), "violation_type"),
-        first_text(value, "alert_description", "message_template_name", "reason"),
+        value.at("violation_info").text("violation_type"),
+        value.text("alert_description", "message_template_name", "reason"),
     ]
     reasons = ", ".join(part for part in why if part)
     summary = f"WhatsApp {change.field.replace('_', ' ')}: {what or 'changed'}"
@@ -67,14 +60,14 @@ def read_account_field(change: Change) -> Event:
 def _level(change: Change) -> str | None:
     """Return the importance of the change for staff; None if it has none."""
     value = change.value
-    event = first_text(value, "event")
+    event = value.text("event")
     if change.field == "account_update":
         return "critical" if event in _ACCOUNT_TROUBLE else "info"
     if change.field == "account_alerts":
-        severity = first_text(value, "alert_severity").lower()
+        severity = value.text("alert_severity").lower()
         return {"critical": "critical", "warning": "warning"}.get(severity, "info")
     if change.field == "account_review_update":
-        return "warning" if first_text(value, "decision") == "REJECTED" else "info"
+        return "warning" if value.text("decision") == "REJECTED" else "info"
     if change.field == "phone_number_quality_update":
         return "warning" if event in _NUMBER_TROUBLE else "info"
     if change.field == "message_template_status_update":
@@ -82,8 +75,8 @@ def _level(change: Change) -> str | None:
     if change.field == "security":
         return "warning"
     if change.field == "group_status_update":
-        kinds = [first_text(mapping(group), "type") for group in listed(value.get("groups"))]
-        return "warning" if any(kind in _GROUP_TROUBLE for kind in kinds) else None
+        kinds = [group.text("type") for group in value.objects("groups")]
+        return "warning" if _GROUP_TROUBLE in kinds else None
     return None
 
 
@@ -94,15 +87,14 @@ STATUSES = ("sent", "delivered", "read", "played", "failed")
 
 def read_status(change: Change, status: Any) -> Event:
     """Return one member of ``statuses`` as an event."""
-    found = mapping(status)
-    wamid, reached = text_of(found.get("id")), text_of(found.get("status"))
-    party, contacts = party_of(
+    found = Fields.of(status)
+    wamid, reached = found.text("id"), found.text("status")
+    party, details = party_of(
         address=found.get("recipient_id"),
         user_ids=[found.get("recipient_user_id"), found.get("recipient_parent_user_id")],
-        contacts=change.value.get("contacts"),
+        contacts=change.contacts,
     )
-    parts: dict[str, Any] = {"contacts": contacts} if contacts else {}
-    raw = change.part(**parts, statuses=[status])
+    raw = change.part(**details, statuses=[status])
     if not wamid:
         return change.ignored(raw, "a status without an id")
     key = f"status:{wamid}:{reached}"
@@ -111,16 +103,16 @@ def read_status(change: Change, status: Any) -> Event:
     in_group = found.get("recipient_type") == "group"
     if in_group:
         # Each participant of a group reads the message separately.
-        key += ":" + first_text(found, "recipient_participant_id", "recipient_participant_user_id")
+        key += ":" + found.text("recipient_participant_id", "recipient_participant_user_id")
     errors = error_details(found.get("errors"))
-    error = errors[0] if errors else {}
+    error = Fields(errors[0] if errors else {})
     return StatusUpdate(
         **change.head(raw, key),
         provider_message_id=wamid,
         status=reached,
-        timestamp=moment(found.get("timestamp"), change.received_at),
-        callback_id=text_of(found.get("biz_opaque_callback_data")) or None,
+        timestamp=found.moment("timestamp", change.received_at),
+        callback_id=found.text("biz_opaque_callback_data") or None,
         party=None if in_group or not (party.phone or party.bsuid) else party,
-        error_code=whole(error.get("code")),
+        error_code=error.whole("code"),
         error_text=": ".join(error[key] for key in ("title", "details") if key in error),
     )

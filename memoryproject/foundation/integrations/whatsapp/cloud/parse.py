@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     Event,
+    Ignored,
     InboundMessage,
     MessageEdited,
     MessageRevoked,
@@ -33,15 +34,11 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     with_ids_that_fit,
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import (
+    Fields,
     compact,
-    first_text,
-    flag,
     listed,
-    mapping,
-    moment,
     phone_digits,
     storable,
-    text_of,
 )
 from memoryproject.foundation.integrations.whatsapp.message_content import Content
 
@@ -49,102 +46,99 @@ from memoryproject.foundation.integrations.whatsapp.message_content import Conte
 def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
     """Return one member of ``messages``, or of ``message_echoes`` (``echo``), as an event."""
     part_name = "message_echoes" if echo else "messages"
-    found = mapping(message)
-    wamid = text_of(found.get("id"))
+    found = Fields.of(message)
+    wamid = found.text("id")
     if not wamid:
         return change.ignored(change.part(**{part_name: [message]}), "a message without an id")
-    party, contacts = _party(change, found, echo=echo)
-    parts: dict[str, Any] = {"contacts": contacts} if contacts else {}
+    party, parts = _party(change, found, echo=echo)
     parts[part_name] = [message]
-    provider_type = text_of(found.get("type"))
+    provider_type = found.text("type")
     if _lacks_its_object(found) and change.value.get("errors"):
         parts["errors"] = change.value["errors"]
     head = change.head(change.part(**parts), f"message:{wamid}")
     if provider_type == "system":
         return read_system(change, found, head)
     if not party.addresses():
-        return change.ignored(head["raw"], "a message without a sender", f"message:{wamid}")
-    sent_at = moment(found.get("timestamp"), change.received_at)
-    about = {**head, "party": party, "timestamp": sent_at}
+        return Ignored(**head, reason="a message without a sender")
+    about = {
+        **head,
+        "party": party,
+        "timestamp": found.moment("timestamp", change.received_at),
+        "group_id": found.text("group_id") or None,
+    }
     if provider_type == "request_welcome":
-        return change.ignored(head["raw"], "the person only opened the chat", f"message:{wamid}")
+        return Ignored(**head, reason="the person only opened the chat")
     if provider_type in ("reaction", "edit", "revoke"):
-        return _about_another(change, found, about, echo=echo)
+        event = _about_another(found, about, echo=echo)
+        return Ignored(**head, reason=event) if isinstance(event, str) else event
     return _inbound(change, found, about, echo=echo)
 
 
-def _party(change: Change, message: dict[str, Any], *, echo: bool) -> tuple[Party, list[Any]]:
+def _party(change: Change, message: Fields, *, echo: bool) -> tuple[Party, dict[str, Any]]:
     side = "to" if echo else "from"
     if echo and message.get("group_id"):
-        return Party(phone=change.business_number or None), []
+        return Party(phone=change.business_number or None), {}
     return party_of(
         address=message.get(side),
         user_ids=[message.get(f"{side}_user_id"), message.get(f"{side}_parent_user_id")],
-        contacts=change.value.get("contacts"),
+        contacts=change.contacts,
     )
 
 
-def _lacks_its_object(message: dict[str, Any]) -> bool:
+def _lacks_its_object(message: Fields) -> bool:
     """Return whether the message lacks its object.
 
     Meta sends a message that it can't pass on without its object and without errors of its own. The
     reason is then next to the messages.
     """
-    return not message.get(text_of(message.get("type"))) and not message.get("errors")
+    return not message.get(message.text("type")) and not message.get("errors")
 
 
-def _about_another(
-    change: Change, message: dict[str, Any], about: dict[str, Any], *, echo: bool
-) -> Event:
-    """Return a reaction, an edit or a revocation: all name another message of the same chat."""
-    about["group_id"] = text_of(message.get("group_id")) or None
-    provider_type = text_of(message.get("type"))
-    key = f"message:{text_of(message.get('id'))}"
-    found = mapping(message.get(provider_type))
-    target = first_text(
-        found, "message_id" if provider_type == "reaction" else "original_message_id"
-    )
+def _about_another(message: Fields, about: dict[str, Any], *, echo: bool) -> Event | str:
+    """Return a reaction, an edit or a revocation: all name another message of the same chat.
+
+    Returns a text with the reason if it requires no action.
+    """
+    provider_type = message.text("type")
+    found = message.at(provider_type)
+    target = found.text("message_id" if provider_type == "reaction" else "original_message_id")
     if not target:
-        return change.ignored(about["raw"], f"a {provider_type} that names no message", key)
+        return f"a {provider_type} that names no message"
     if provider_type == "revoke":
         return MessageRevoked(**about, original_id=target)
     if provider_type == "reaction":
         if echo:
-            return change.ignored(about["raw"], "a reaction by the business itself", key)
-        return Reaction(**about, target_id=target, emoji=text_of(found.get("emoji")))
-    content = read_content(mapping(found.get("message")))
+            return "a reaction by the business itself"
+        return Reaction(**about, target_id=target, emoji=found.text("emoji"))
+    content = read_content(found.at("message"))
     if content.kind == "unsupported":
-        return change.ignored(about["raw"], "an edit whose new content can't be read", key)
+        return "an edit whose new content can't be read"
     return MessageEdited(**about, original_id=target, text=content.text, media=content.media)
 
 
 def _inbound(
-    change: Change, message: dict[str, Any], about: dict[str, Any], *, echo: bool
+    change: Change, message: Fields, about: dict[str, Any], *, echo: bool
 ) -> InboundMessage:
     content = read_content(message)
-    context = mapping(message.get("context"))
-    group_id = text_of(message.get("group_id")) or None
+    context = message.at("context")
     own = change.business_number
     return InboundMessage(
         **about,
-        provider_message_id=text_of(message.get("id")),
+        provider_message_id=message.text("id"),
         kind=content.kind,
         text=content.text,
         media=content.media,
-        group_id=group_id,
-        reply_to_id=text_of(context.get("id")) or None,
-        mentions_us=group_id is not None and names_number(content.text, own),
-        replies_to_us=same_number(text_of(context.get("from")), own),
+        reply_to_id=context.text("id") or None,
+        mentions_us=about["group_id"] is not None and names_number(content.text, own),
+        replies_to_us=same_number(context.text("from"), own),
         from_business=echo,
         business_address=own,
         metadata=_metadata(change, message, content, about["party"]),
     )
 
 
-def _metadata(
-    change: Change, message: dict[str, Any], content: Content, party: Party
-) -> dict[str, Any]:
-    context = mapping(message.get("context"))
+def _metadata(change: Change, message: Fields, content: Content, party: Party) -> dict[str, Any]:
+    context = message.at("context")
     errors = error_details(message.get("errors"))
     if not errors and _lacks_its_object(message):
         errors = error_details(change.value.get("errors"))
@@ -152,12 +146,12 @@ def _metadata(
         **content.metadata,
         **compact(
             errors=errors,
-            forwarded=flag(context.get("forwarded")),
-            frequently_forwarded=flag(context.get("frequently_forwarded")),
-            referral=mapping(message.get("referral")),
-            referred_product=mapping(context.get("referred_product")),
+            forwarded=context.flag("forwarded"),
+            frequently_forwarded=context.flag("frequently_forwarded"),
+            referral=dict(message.at("referral")),
+            referred_product=dict(context.at("referred_product")),
             username=party.username,
-            origin=text_of(message.get("origin")),
+            origin=message.text("origin"),
         ),
     }
 
@@ -207,15 +201,15 @@ def parse_cloud(payload: Any, *, received_at: datetime | None = None) -> list[Ev
 
 def _entry_events(entry: Any, received_at: datetime) -> list[Event]:
     events: list[Event] = []
-    for found in listed(mapping(entry).get("changes")):
+    for found in listed(Fields.of(entry).get("changes")):
         if not isinstance(found, dict) or not isinstance(found.get("value"), dict):
             raw = {"entry": [{**entry, "changes": [found]}]}
             events.append(unreadable(raw, "a change without a value"))
             continue
         change = Change(
             entry=entry,
-            field=text_of(found.get("field")),
-            value=found["value"],
+            field=Fields(found).text("field"),
+            value=Fields(found["value"]),
             received_at=received_at,
         )
         events.extend(_change_events(change))
@@ -252,69 +246,68 @@ _CHANGES = (
 _FROM_TO = re.compile(r"from (\S+) to (\S+)")
 
 
-def read_system(change: Change, message: dict[str, Any], head: dict[str, Any]) -> Event:
+def read_system(change: Change, message: Fields, head: dict[str, Any]) -> Event:
     """Convert a message of type ``system`` to an AddressChanged, or to Ignored with the reason."""
-    system = mapping(message.get("system"))
-    kind = text_of(system.get("type"))
-    key = f"message:{text_of(message.get('id'))}"
+    system = message.at("system")
+    kind = system.text("type")
     if kind not in _CHANGES:
-        return change.ignored(head["raw"], f"system message {kind or 'without a type'}", key)
+        return Ignored(**head, reason=f"system message {kind or 'without a type'}")
     old, new = _old(message, system), _new(system)
     if not old.addresses() or not new.addresses():
-        return change.ignored(head["raw"], f"{kind} that names only one address", key)
+        return Ignored(**head, reason=f"{kind} that names only one address")
     return AddressChanged(
-        **head, old=old, new=new, timestamp=moment(message.get("timestamp"), change.received_at)
+        **head, old=old, new=new, timestamp=message.moment("timestamp", change.received_at)
     )
 
 
-def _old(message: dict[str, Any], system: dict[str, Any]) -> Party:
-    written = _FROM_TO.search(text_of(system.get("body")))
+def _old(message: Fields, system: Fields) -> Party:
+    written = _FROM_TO.search(system.text("body"))
     before = written.group(1) if written else ""
     current = _new_user_id(system)
     named = bsuid_of(
         system.get("previous_user_id"),
         system.get("old_user_id"),
-        mapping(system.get("user_id")).get("previous"),
+        system.at("user_id").get("previous"),
         before,
         message.get("from_user_id"),
         message.get("from"),
     )
-    phone = phone_digits(message.get("from")) or phone_digits(system.get("customer"))
+    phone = message.phone("from") or system.phone("customer")
     return Party(
         phone=phone or phone_digits(before) or None,
         bsuid=named if named != current else None,
     )
 
 
-def _new(system: dict[str, Any]) -> Party:
-    written = _FROM_TO.search(text_of(system.get("body")))
+def _new(system: Fields) -> Party:
+    written = _FROM_TO.search(system.text("body"))
     after = written.group(2).rstrip(".") if written else ""
-    phone = phone_digits(first_text(system, "wa_id", "new_wa_id")) or phone_digits(after)
+    phone = phone_digits(system.text("wa_id", "new_wa_id")) or phone_digits(after)
     return Party(phone=phone or None, bsuid=_new_user_id(system) or bsuid_of(after) or None)
 
 
-def _new_user_id(system: dict[str, Any]) -> str:
+def _new_user_id(system: Fields) -> str:
     return bsuid_of(
         system.get("user_id"),
         system.get("new_user_id"),
-        mapping(system.get("user_id")).get("current"),
+        system.at("user_id").get("current"),
     )
 
 
 def read_user_id_update(change: Change, update: Any) -> Event:
     """Return one member of ``user_id_update``: a person's old and new business-scoped id."""
-    found = mapping(update)
-    ids = mapping(found.get("user_id"))
+    found = Fields.of(update)
+    ids = found.at("user_id")
     current, previous = bsuid_of(ids.get("current")), bsuid_of(ids.get("previous"))
-    party, contacts = party_of(
-        address=found.get("wa_id"), user_ids=[current], contacts=change.value.get("contacts")
+    party, details = party_of(
+        address=found.get("wa_id"), user_ids=[current], contacts=change.contacts
     )
-    raw = change.part(contacts=contacts, user_id_update=[update])
+    raw = change.part(**{"contacts": [], **details}, user_id_update=[update])
     if not (current and previous):
         return change.ignored(raw, "user_id_update that doesn't name both ids")
     return AddressChanged(
         **change.head(raw),
         old=Party(bsuid=previous),
         new=party,
-        timestamp=moment(found.get("timestamp"), change.received_at),
+        timestamp=found.moment("timestamp", change.received_at),
     )

@@ -20,19 +20,16 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 from memoryproject.foundation.integrations.whatsapp.downloading import (
     Source,
     download,
-    error_of_response,
     post_object,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.green.envelope import real_text
-from memoryproject.foundation.integrations.whatsapp.lenient import first_text
+from memoryproject.foundation.integrations.whatsapp.green.content import real_text
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
+    Connection,
     answer_object,
     answer_shown,
-    get_json,
-    post_file,
-    post_json,
     retry_after,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -50,8 +47,6 @@ _STAFF_STATUSES = (401, 403, 404, _QUOTA)
 _NOT_AUTHORIZED = re.compile(r"not.?authorized|in starting process", re.IGNORECASE)
 _TYPING_MILLISECONDS = 5000
 _MAX_FILE = 100 * 1024 * 1024
-# Green API stores the file before it answers.
-_UPLOAD_TIMEOUT = 60.0
 
 
 class GreenProvider:
@@ -80,12 +75,10 @@ class GreenProvider:
         guard: Guard | None = None,
     ) -> None:
         self.id_instance = id_instance
-        self._api_url = api_url
         self._base = f"{api_url.rstrip('/')}/waInstance{id_instance}"
         self._token = token
-        self._timeout = timeout
-        self._transport = transport
-        self._guard = guard
+        self._source = Source(api_url, timeout=timeout, transport=transport)
+        self._connection = Connection(timeout, transport, guard, refuses_account=_refuses_account)
         guard_http_logs()
 
     def send_text(
@@ -100,10 +93,7 @@ class GreenProvider:
         payload: dict[str, Any] = {"chatId": _chat_id(to), "message": text, "linkPreview": False}
         if reply_to:
             payload["quotedMessageId"] = reply_to
-        message_id = first_text(self._post("sendMessage", payload), "idMessage")
-        if not message_id:
-            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
-        return SendResult(provider_message_id=message_id)
+        return _sent(self._post("sendMessage", payload))
 
     def send_file(
         self,
@@ -123,21 +113,8 @@ class GreenProvider:
             fields["caption"] = caption
         if reply_to:
             fields["quotedMessageId"] = reply_to
-        response = post_file(
-            f"{self._base}/sendFileByUpload/{self._token}",
-            fields,
-            file,
-            timeout=max(self._timeout, _UPLOAD_TIMEOUT),
-            transport=self._transport,
-            guard=self._guard,
-            refuses_account=_refuses_account,
-        )
-        if not response.is_success:
-            raise self._error_of(response)
-        message_id = first_text(answer_object(response), "idMessage")
-        if not message_id:
-            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
-        return SendResult(provider_message_id=message_id)
+        url = self._url("sendFileByUpload")
+        return _sent(self._answer(self._connection.post_file(url, fields, file)))
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
@@ -166,50 +143,40 @@ class GreenProvider:
 
         If the file is no longer there, Green API is asked for a new address.
         """
-        source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
         how: dict[str, Any] = {"into": into, "max_bytes": max_bytes, "sha256": media.sha256}
         if media.url:
             try:
-                download(source, media.url, **how)
+                download(self._source, media.url, **how)
                 return
             except MediaError as error:
                 # Nothing was written yet: the response was an error, not a file.
                 if error.code != "gone":
                     raise
         body = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
-        answer = post_object(source, f"{self._base}/downloadFile/{self._token}", body)
-        url = real_text(error_of_response(answer).get("downloadUrl"))
+        answer = post_object(self._source, self._url("downloadFile"), body)
+        url = real_text(answer.get("downloadUrl"))
         if not url:
             raise MediaError("Green API has the file no more", code="gone", permanent=True)
-        download(source, url, **how)
+        download(self._source, url, **how)
 
-    def ask(self, method: str) -> dict[str, Any]:
+    def ask(self, method: str) -> Fields:
         """Return the answer to a query about the instance; it changes nothing. Raises SendError."""
-        response = get_json(
-            f"{self._base}/{method}/{self._token}",
-            timeout=self._timeout,
-            transport=self._transport,
-        )
-        if not response.is_success:
-            raise self._error_of(response)
-        return answer_object(response)
+        return self._answer(self._connection.get_json(self._url(method)))
 
-    def _post(self, method: str, payload: dict[str, Any]) -> dict[str, Any]:
-        response = post_json(
-            f"{self._base}/{method}/{self._token}",
-            payload,
-            timeout=self._timeout,
-            transport=self._transport,
-            guard=self._guard,
-            refuses_account=_refuses_account,
-        )
+    def _post(self, method: str, payload: dict[str, Any]) -> Fields:
+        return self._answer(self._connection.post_json(self._url(method), payload))
+
+    def _url(self, method: str) -> str:
+        return f"{self._base}/{method}/{self._token}"
+
+    def _answer(self, response: httpx.Response) -> Fields:
         if not response.is_success:
             raise self._error_of(response)
         return answer_object(response)
 
     def _error_of(self, response: httpx.Response) -> SendError:
         status = response.status_code
-        text = first_text(answer_object(response), "message") or answer_shown(response)
+        text = answer_object(response).text("message") or answer_shown(response)
         limited = status == HTTPStatus.TOO_MANY_REQUESTS
         is_refused = _refuses_account(response)
         return SendError(
@@ -221,6 +188,13 @@ class GreenProvider:
             alert=is_refused,
             code=status,
         )
+
+
+def _sent(answer: Fields) -> SendResult:
+    message_id = answer.text("idMessage")
+    if not message_id:
+        raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
+    return SendResult(provider_message_id=message_id)
 
 
 def _refuses_account(response: httpx.Response) -> bool:

@@ -1,18 +1,23 @@
-"""Convert a Green API webhook body to events; each body has one."""
+"""Verify a Green API webhook and convert its body to events; each body has one."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
+    Ignored,
     InboundMessage,
     MessageEdited,
     MessageRevoked,
     Notice,
     OwnSend,
+    Party,
     Reaction,
     StatusUpdate,
     names_number,
@@ -21,83 +26,160 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 )
 from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_content,
+    real_text,
     shared_metadata,
 )
-from memoryproject.foundation.integrations.whatsapp.green.envelope import Body, real_text
-from memoryproject.foundation.integrations.whatsapp.green.people import (
-    client_of,
-    group_of,
-    person,
-    sender_of,
-)
 from memoryproject.foundation.integrations.whatsapp.lenient import (
-    first_text,
-    mapping,
+    Fields,
+    fingerprint,
     number_shown,
+    phone_digits,
     storable,
-    text_of,
 )
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
-
-# Convert a Green API message (received, typed on the phone, or sent by our API) to an event.
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    GROUP_DOMAIN,
+    PERSON_DOMAINS,
+    whatsapp_chat_of_provider,
+)
 
 RECEIVED = "incomingMessageReceived"
 TYPED_ON_PHONE = "outgoingMessageReceived"
 SENT_BY_API = "outgoingAPIMessageReceived"
-
 _ABOUT_ANOTHER = ("reactionMessage", "editedMessage", "deletedMessage")
 
 
-def read_message(body: Body) -> Event:
-    """Return a body of one of the three message types as an event."""
+def verify_token(*, expected: str, header: str | None) -> bool:
+    """Return whether the ``Authorization`` header's second word is the configured webhook token.
+
+    Green API sends ``Bearer <token>``; the scheme is ignored, and a header of one word is the token
+    itself. False while no token is configured. The comparison takes the same time for wrong tokens
+    of any length, in any alphabet.
+    """
+    words = (header or "").split()
+    if not expected or not 1 <= len(words) <= 2:
+        return False
+    return hmac.compare_digest(_digest(words[-1]), _digest(expected))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+
+
+def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[Event]:
+    """Return the event of one webhook body, in a list (Ignored, if it requires no action).
+
+    ``received_at`` (now, if not given; aware) replaces a timestamp that can't be read. Never
+    raises, for any JSON payload.
+    """
+    found = storable(payload)
+    known = isinstance(found, dict)
+    body = Body(
+        raw=Fields(found if known else {"payload": found}),
+        received_at=received_at or datetime.now(timezone.utc),
+    )
+    if not known:
+        return [body.ignored("the body is not an object")]
+    reader = _READERS.get(body.type)
+    # Green API's own examples show a quota under another type's name.
+    if reader is None and body.raw.get("quotaData"):
+        reader = _read_quota
+    if reader is None:
+        return [body.ignored(f"webhook type {body.type or '(none)'!r} needs nothing")]
+    return [with_ids_that_fit(reader(body))]
+
+
+@dataclass(frozen=True)
+class Body:
+    """One webhook body and the time when it arrived."""
+
+    raw: Fields
+    received_at: datetime
+
+    @property
+    def type(self) -> str:
+        return self.raw.text("typeWebhook")
+
+    @property
+    def message_id(self) -> str:
+        return self.raw.text("idMessage")
+
+    @property
+    def message_key(self) -> str:
+        """A key that is unique for instance, type of webhook and message."""
+        return f"{'message' if self.type == RECEIVED else self.type}:{self.message_id}"
+
+    @property
+    def wid(self) -> str:
+        """Our own account, as ``…@c.us``; empty while the instance is not authorised."""
+        return self.raw.at("instanceData").text("wid")
+
+    @property
+    def sender(self) -> Fields:
+        return self.raw.at("senderData")
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.raw.moment("timestamp", self.received_at)
+
+    def head(self, key: str = "") -> dict[str, Any]:
+        """Return the fields that every event has. Without an own key, the content is the key."""
+        number_id = self.raw.at("instanceData").text("idInstance")
+        fallback = f"{self.type[:40] or 'event'}:{fingerprint(self.raw)}"
+        return {
+            "provider": "green",
+            "number_id": number_id,
+            "delivery_key": f"{number_id}:{key or fallback}",
+            "raw": dict(self.raw),
+        }
+
+    def ignored(self, reason: str, key: str = "") -> Ignored:
+        return Ignored(**self.head(key), reason=reason)
+
+
+# A message: received, typed on the phone, or sent by our API.
+
+
+def _read_message(body: Body) -> Event:
     if not body.message_id:
         return body.ignored("a message without an id")
-    key = message_key(body)
-    data = mapping(body.raw.get("messageData"))
-    provider_type = text_of(data.get("typeMessage"))
+    key = body.message_key
+    data = body.raw.at("messageData")
+    provider_type = data.text("typeMessage")
     if provider_type == "pollUpdateMessage":
         return body.ignored("a vote in a poll", key)
     if body.type == SENT_BY_API:
-        return _own_send(body, data, key)
-    sender_data = mapping(body.raw.get("senderData"))
-    typed = body.type == TYPED_ON_PHONE
-    party = client_of(sender_data, body.wid) if typed else sender_of(sender_data)
+        if provider_type in _ABOUT_ANOTHER:
+            return body.ignored("a change that our own API call made", key)
+        return OwnSend(
+            **body.head(key),
+            provider_message_id=body.message_id,
+            whatsapp_chat=whatsapp_chat_of_provider(body.sender.text("chatId")),
+            text=read_content(data).text,
+            timestamp=body.timestamp,
+        )
+    party = _client_of(body) if body.type == TYPED_ON_PHONE else _sender_of(body.sender)
     if not party.addresses():
         return body.ignored("a message without a sender", key)
-    about = {**body.head(key), "party": party, "timestamp": body.timestamp}
+    group_id = _group_of(body.sender.text("chatId"))
+    about = {
+        **body.head(key),
+        "party": party,
+        "timestamp": body.timestamp,
+        "group_id": group_id,
+    }
     if provider_type in _ABOUT_ANOTHER:
         return _about_another(body, data, about)
     return _inbound(body, data, about)
 
 
-def message_key(body: Body) -> str:
-    """Return a key that is unique for instance, type of webhook and message."""
-    return f"{'message' if body.type == RECEIVED else body.type}:{body.message_id}"
-
-
-def _own_send(body: Body, data: dict[str, Any], key: str) -> Event:
-    if text_of(data.get("typeMessage")) in _ABOUT_ANOTHER:
-        return body.ignored("a change that our own API call made", key)
-    chat = text_of(mapping(body.raw.get("senderData")).get("chatId"))
-    return OwnSend(
-        **body.head(key),
-        provider_message_id=body.message_id,
-        whatsapp_chat=whatsapp_chat_of_provider(chat),
-        text=read_content(data).text,
-        timestamp=body.timestamp,
-    )
-
-
-def _about_another(body: Body, data: dict[str, Any], about: dict[str, Any]) -> Event:
+def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> Event:
     """Return a reaction, an edit or a deletion: all name another message of the same chat."""
-    about["group_id"] = group_of(text_of(mapping(body.raw.get("senderData")).get("chatId")))
-    provider_type, key = text_of(data.get("typeMessage")), message_key(body)
-    extended = mapping(data.get("extendedTextMessageData"))
-    quoted = mapping(data.get("quotedMessage"))
-    found = mapping(data.get(f"{provider_type}Data"))
-    target = next(
-        (name for holder in (found, quoted, extended) if (name := first_text(holder, "stanzaId"))),
-        "",
+    provider_type, key = data.text("typeMessage"), body.message_key
+    found, extended = data.at(f"{provider_type}Data"), data.at("extendedTextMessageData")
+    target = (
+        found.text("stanzaId")
+        or data.at("quotedMessage").text("stanzaId")
+        or extended.text("stanzaId")
     )
     if not target:
         return body.ignored(f"{provider_type} that names no message", key)
@@ -107,37 +189,33 @@ def _about_another(body: Body, data: dict[str, Any], about: dict[str, Any]) -> E
         if body.type == TYPED_ON_PHONE:
             return body.ignored("a reaction by the business itself", key)
         return Reaction(**about, target_id=target, emoji=real_text(extended.get("text")))
-    text = real_text(first_text(found, "textMessage", "text", "caption"))
+    text = real_text(found.text("textMessage", "text", "caption"))
     if not text:
         return body.ignored("an edit whose new content can't be read", key)
     return MessageEdited(**about, original_id=target, text=text)
 
 
-def _inbound(body: Body, data: dict[str, Any], about: dict[str, Any]) -> InboundMessage:
-    sender_data = mapping(body.raw.get("senderData"))
+def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
     content = read_content(data)
-    quoted = mapping(data.get("quotedMessage"))
-    extended = mapping(data.get("extendedTextMessageData"))
-    group_id = group_of(text_of(sender_data.get("chatId")))
+    quoted, extended = data.at("quotedMessage"), data.at("extendedTextMessageData")
     # The object with a pressed button's message has another name for each type.
-    pressed = next((inner for inner in map(mapping, data.values()) if "stanzaId" in inner), {})
-    quoted_sender = first_text(quoted, "participant") or first_text(extended, "participant")
-    own = body.business_number
+    pressed = next(
+        (inner for inner in map(Fields.of, data.values()) if "stanzaId" in inner), Fields()
+    )
+    quoted_sender = quoted.text("participant") or extended.text("participant")
+    own = phone_digits(body.wid.partition("@")[0])
+    in_group = about["group_id"] is not None
     return InboundMessage(
         **about,
         provider_message_id=body.message_id,
         kind=content.kind,
         text=content.text,
         media=content.media,
-        group_id=group_id,
-        group_name=text_of(sender_data.get("chatName")) if group_id else "",
+        group_name=body.sender.text("chatName") if about["group_id"] else "",
         reply_to_id=(
-            first_text(quoted, "stanzaId")
-            or first_text(extended, "stanzaId")
-            or first_text(pressed, "stanzaId")
-            or None
+            quoted.text("stanzaId") or extended.text("stanzaId") or pressed.text("stanzaId") or None
         ),
-        mentions_us=group_id is not None and names_number(content.text, own),
+        mentions_us=in_group and names_number(content.text, own),
         replies_to_us=bool(own) and same_number(quoted_sender, body.wid),
         from_business=body.type == TYPED_ON_PHONE,
         business_address=own,
@@ -145,7 +223,55 @@ def _inbound(body: Body, data: dict[str, Any], about: dict[str, Any]) -> Inbound
     )
 
 
-# Read Green API's reports on sent messages, the instance and its quotas.
+# The people of a message: phones, groups, and other forms of addresses.
+
+
+def _phone_of(address: str) -> str:
+    """Return the phone of ``79…@c.us``, else nothing: other forms hold no phone number."""
+    name, _, domain = address.partition("@")
+    return phone_digits(name.partition(":")[0]) if domain.lower() in PERSON_DOMAINS else ""
+
+
+def _group_of(address: str) -> str | None:
+    """Return the group's id before ``@g.us``, None for a person's chat."""
+    name, _, domain = address.partition("@")
+    return (name or None) if domain.lower() == GROUP_DOMAIN else None
+
+
+def _person(*addresses: str, name: str = "", phone: str = "") -> Party:
+    """Return a person with one or several addresses; ``phone`` is one given separately."""
+    phones = [found for address in addresses if (found := _phone_of(address))]
+    others = [
+        whatsapp_chat_of_provider(address)
+        for address in addresses
+        if "@" in address and not _phone_of(address) and _group_of(address) is None
+    ]
+    return Party(
+        phone=next(iter(phones), phone) or None,
+        other=next(filter(None, others), None),
+        name=name,
+    )
+
+
+def _sender_of(sender_data: Fields) -> Party:
+    """Return the author of an incoming message: in a group the sender, else the chat's person."""
+    chat, sender = sender_data.text("chatId"), sender_data.text("sender")
+    name = sender_data.text("senderName", "senderContactName")
+    phone = sender_data.phone("senderPhoneNumber")
+    if _group_of(chat) is not None:
+        return _person(sender, name=name, phone=phone)
+    return _person(chat, sender, name=name or sender_data.text("chatName"), phone=phone)
+
+
+def _client_of(body: Body) -> Party:
+    """Return the person that the owner wrote to from the phone; in a group, only ourselves."""
+    chat = body.sender.text("chatId")
+    if _group_of(chat) is not None:
+        return _person(body.sender.text("sender") or body.wid)
+    return _person(chat, name=body.sender.text("chatName"))
+
+
+# Reports on sent messages, the instance and its quotas.
 
 _REACHED = ("sent", "delivered", "read", "played", "failed")
 _FAILURES = {
@@ -165,32 +291,31 @@ _STATE_LEVELS = {
 }
 
 
-def read_status(body: Body) -> Event:
+def _read_status(body: Body) -> Event:
     """Return the status of a message from an ``outgoingMessageStatus``."""
-    reported = text_of(body.raw.get("status"))
+    reported = body.raw.text("status")
     if not body.message_id:
         return body.ignored("a status without an id")
     key = f"{body.type}:{body.message_id}:{reported}"
     status = "failed" if reported in _FAILURES else reported
     if status not in _REACHED:
         return body.ignored(f"unknown status {reported!r}", key)
-    described = first_text(body.raw, "description")
-    reasons = [_FAILURES.get(reported, ""), described] if status == "failed" else []
-    chat = text_of(body.raw.get("chatId"))
-    party = person(chat)
+    reasons = [_FAILURES.get(reported, ""), body.raw.text("description")]
+    chat = body.raw.text("chatId")
+    party = _person(chat)
     return StatusUpdate(
         **body.head(key),
         provider_message_id=body.message_id,
         status=status,
         timestamp=body.timestamp,
-        party=party if group_of(chat) is None and party.addresses() else None,
-        error_text=": ".join(reason for reason in reasons if reason),
+        party=party if _group_of(chat) is None and party.addresses() else None,
+        error_text=": ".join(filter(None, reasons)) if status == "failed" else "",
     )
 
 
-def read_state(body: Body) -> Event:
+def _read_state(body: Body) -> Event:
     """Return the event of a ``stateInstanceChanged``: whether the instance can send at all."""
-    state = first_text(body.raw, "stateInstance")
+    state = body.raw.text("stateInstance")
     if not state:
         return body.ignored("a state that is not told")
     return Notice(
@@ -200,49 +325,23 @@ def read_state(body: Body) -> Event:
     )
 
 
-def read_quota(body: Body) -> Event:
+def _read_quota(body: Body) -> Event:
     """Return the notice of an exhausted quota: messages to or from further chats are dropped."""
-    quota = mapping(body.raw.get("quotaData"))
+    quota = body.raw.at("quotaData")
     used, total = number_shown(quota.get("used")), number_shown(quota.get("total"))
-    method = first_text(quota, "method") or "unknown"
-    counted = f" ({used} of {total})" if used and total else ""
-    described = first_text(quota, "description")
-    summary = f"Green API quota exceeded: {method}{counted}"
-    return Notice(
-        **body.head(),
-        level="warning",
-        summary=f"{summary}. {described}" if described else summary,
-    )
+    summary = f"Green API quota exceeded: {quota.text('method') or 'unknown'}"
+    if used and total:
+        summary += f" ({used} of {total})"
+    if described := quota.text("description"):
+        summary += f". {described}"
+    return Notice(**body.head(), level="warning", summary=summary)
 
 
 _READERS: dict[str, Callable[[Body], Event]] = {
-    RECEIVED: read_message,
-    TYPED_ON_PHONE: read_message,
-    SENT_BY_API: read_message,
-    "outgoingMessageStatus": read_status,
-    "stateInstanceChanged": read_state,
-    "quotaExceeded": read_quota,
+    RECEIVED: _read_message,
+    TYPED_ON_PHONE: _read_message,
+    SENT_BY_API: _read_message,
+    "outgoingMessageStatus": _read_status,
+    "stateInstanceChanged": _read_state,
+    "quotaExceeded": _read_quota,
 }
-
-
-def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[Event]:
-    """Return the event of one webhook body, in a list (Ignored, if it requires no action).
-
-    ``received_at`` (now, if not given; aware) replaces a timestamp that can't be read. Never
-    raises, for any JSON payload.
-    """
-    found = storable(payload)
-    known = isinstance(found, dict)
-    body = Body(
-        raw=found if known else {"payload": found},
-        received_at=received_at or datetime.now(timezone.utc),
-    )
-    if not known:
-        return [body.ignored("the body is not an object")]
-    reader = _READERS.get(body.type)
-    # Green API's own examples show a quota under another type's name.
-    if reader is None and body.raw.get("quotaData"):
-        reader = read_quota
-    if reader is None:
-        return [body.ignored(f"webhook type {body.type or '(none)'!r} needs nothing")]
-    return [with_ids_that_fit(reader(body))]

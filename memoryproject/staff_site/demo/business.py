@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -26,15 +25,30 @@ from memoryproject.foundation.outgoing_webhooks.models import (
 )
 from memoryproject.foundation.process.brokers import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
-from memoryproject.staff_site.demo.demo_people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
 from memoryproject.staff_site.demo.story import Story
+from memoryproject.staff_site.demo.story_texts import (
+    BUSINESS_FACTS,
+    CANNED_REPLIES,
+    FACTS_OF_PEOPLE,
+    LABELS,
+    PEOPLE,
+    PROFILE,
+    STAFF,
+    Fact,
+)
 from sessions_app.cards.facade import cards_make
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.facade import sessions_expire
-from sessions_app.models import AssistantProfile, Chat, ChatSession, Message
+from sessions_app.models import (
+    AssistantProfile,
+    CannedReply,
+    Chat,
+    ChatSession,
+    Label,
+    Message,
+)
 from sessions_app.schedules import schedules_install
 
-STAFF = (("noa", "Noa", "Peretz"), ("amir", "Amir", "Haddad"))
 NOA = Actor("staff", "noa")
 TRACE = """could not be reached : Traceback (most recent call last):
   File "/srv/app/sessions_app/services/embed.py", line 41, in session_embed
@@ -49,27 +63,25 @@ def create_setup(story: Story) -> None:
         user = User.objects.create_user(name, first_name=first, last_name=last, is_staff=True)
         user.set_unusable_password()
         user.save()
-    AssistantProfile.objects.update_or_create(
-        pk=1,
-        defaults={
-            "name": "Shaked",
-            "business_name": "Café Shaked",
-            "persona": "You are the friendly voice of Café Shaked, a small bakery in Haifa.",
-            "business_facts": "Bakery and café, Masada Street 24, Haifa. Cakes are ordered two "
-            "days ahead.",
-            "opening_hours": "Sunday to Thursday 7:00–19:00, Friday 7:00–14:30",
-            "languages": "he, en",
-        },
-    )
-    for fact in FACTS:
+    AssistantProfile.objects.update_or_create(pk=1, defaults=PROFILE)
+    with story.at(29, "10:00"):
+        for name, colour in LABELS:
+            Label.objects.create(name=name, colour=colour)
+        for name, shortcut, text in CANNED_REPLIES:
+            CannedReply.objects.create(name=name, shortcut=shortcut, text=text)
+    for fact in BUSINESS_FACTS:
         with story.at(fact.days, "08:00"):
-            _remember(story, fact)
-    _corrections(story)
+            memory = _remember(story, fact)
+        if fact.corrected:
+            with story.at(fact.days - 3, "18:10"):
+                memory_update(
+                    memory_id=memory.pk, actor=NOA, embedder=story.embedder, content=fact.corrected
+                )
 
 
 def create_staff_actions(story: Story) -> None:
     """Create the actions of staff, and the open decisions."""
-    for fact in (*OF_PEOPLE, *PROPOSED):
+    for fact in FACTS_OF_PEOPLE:
         with story.at(fact.days, "19:30"):
             _remember(story, fact)
     with story.at(1, "09:00"):
@@ -83,44 +95,26 @@ def create_staff_actions(story: Story) -> None:
     _jobs(story)
 
 
-def _remember(story: Story, fact: Fact) -> None:
-    chat = None
-    if fact.of is not None:
-        chat = Chat.objects.get(whatsapp_chat=fact.of.whatsapp_chat)
-    source = _source_of(chat) if fact.proposed else None
-    memory_remember(
-        NewMemory(
-            content=fact.content,
-            visibility=fact.visibility,
-            chat_id=chat.pk if chat else None,
-            category=fact.category,
-            tags=fact.tags,
-            source="extraction" if fact.proposed else "staff",
-            source_message_id=source,
-            confidence=fact.confidence,
-            pinned=fact.pinned,
-            proposed=fact.proposed,
-        ),
-        embedder=story.embedder,
-        actor=NOA,
+def _remember(story: Story, fact: Fact) -> Memory:
+    chat = Chat.objects.get(whatsapp_chat=fact.of.whatsapp_chat) if fact.of else None
+    proposed = fact.confidence is not None
+    source = None
+    if proposed:
+        messages = Message.objects.filter(chat=chat, role="user").exclude(content="")
+        source = messages.latest("timestamp").pk
+    new = NewMemory(
+        content=fact.content,
+        visibility=fact.visibility,
+        chat_id=chat.pk if chat else None,
+        category=fact.category,
+        tags=tuple(fact.tags),
+        source="extraction" if proposed else "staff",
+        source_message_id=source,
+        confidence=fact.confidence,
+        pinned=fact.pinned,
+        proposed=proposed,
     )
-
-
-def _source_of(chat: Chat | None) -> UUID | None:
-    messages = Message.objects.filter(chat=chat, role="user").exclude(content="")
-    return messages.order_by("-timestamp").values_list("pk", flat=True).first()
-
-
-def _corrections(story: Story) -> None:
-    for fact in FACTS:
-        if not fact.corrected:
-            continue
-        with story.at(fact.days - 3, "18:10"):
-            memory = Memory.objects.filter(content=fact.content).first()
-            if memory is not None:
-                memory_update(
-                    memory_id=memory.pk, actor=NOA, embedder=story.embedder, content=fact.corrected
-                )
+    return memory_remember(new, embedder=story.embedder, actor=NOA).memory
 
 
 def _propose(story: Story) -> None:
@@ -136,16 +130,16 @@ def _propose(story: Story) -> None:
 def _forget(story: Story) -> None:
     """Forget a fact, a message and a whole person, each with its receipt."""
     dependencies = ForgetDependencies(embedder=story.embedder, chat_memory=story.rules.chat_memory)
-    oven = Memory.objects.filter(content__startswith="The oven").first()
-    if oven is not None:
-        object_forget(kind="memory", object_id=oven.pk, dependencies=dependencies, actor=NOA)
-    messages = Message.objects.filter(
-        chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread"
+    breads = Message.objects.filter(
+        chat__whatsapp_chat=PEOPLE["tom"].whatsapp_chat, content__contains="bread"
     )
-    if message := messages.first():
-        object_forget(kind="message", object_id=message.pk, dependencies=dependencies, actor=NOA)
-    if chat := Chat.objects.filter(whatsapp_chat=ERASED.whatsapp_chat).first():
-        object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies, actor=NOA)
+    for kind, rows in (
+        ("memory", Memory.objects.filter(content__startswith="The oven")),
+        ("message", breads),
+        ("chat", Chat.objects.filter(whatsapp_chat=PEOPLE["iris"].whatsapp_chat)),
+    ):
+        if row := rows.first():
+            object_forget(kind=kind, object_id=row.pk, dependencies=dependencies, actor=NOA)
 
 
 def _integrations(story: Story) -> None:

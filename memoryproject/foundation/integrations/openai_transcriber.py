@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import openai
-
-from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
-from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
+from memoryproject.foundation.integrations.retry import (
+    AttemptFailed,
+    CallError,
+    call_with_retries,
+    do_nothing,
+)
 from memoryproject.foundation.outside_services.guards import Guard
 from memoryproject.foundation.text.storable import storable
+
+if TYPE_CHECKING:
+    import openai
 
 # The endpoint detects the format by the file's name.
 _ENDINGS = {
@@ -44,6 +48,10 @@ class OpenAITranscriber:
         sleep: Callable[[float], None] = time.sleep,
         guard: Guard | None = None,
     ) -> None:
+        from memoryproject.foundation.integrations.openai_api import (  # noqa: PLC0415 slow
+            OpenAIConnection,
+        )
+
         self.model = model
         self._sleep = sleep
         self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
@@ -66,12 +74,14 @@ class OpenAITranscriber:
                 lambda: self._ask(named), sleep=self._sleep, before_attempt=before_attempt
             )
         except AttemptFailed as failure:
-            raise TranscriptionError(
-                error_text(failure), permanent=failure.permanent, is_outside=failure.is_outside
-            ) from None
+            raise TranscriptionError.of(failure) from None
         return Transcript(text=text, model=self.model)
 
     def _ask(self, named: tuple[str, bytes, str]) -> str:
+        from memoryproject.foundation.integrations.openai_api import (  # noqa: PLC0415 slow
+            unreadable_answer,
+        )
+
         def request(client: openai.OpenAI) -> str:
             answer = client.audio.transcriptions.create(
                 model=self.model, file=named, response_format="json"
@@ -90,16 +100,8 @@ class OpenAITranscriber:
 MAX_BYTES = 20 * 1024 * 1024
 
 
-class TranscriptionError(Exception):
-    """No transcript could be made.
-
-    ``permanent``: a retry can't help. ``is_outside``: the recording isn't to blame.
-    """
-
-    def __init__(self, message: str, *, permanent: bool = False, is_outside: bool = False) -> None:
-        super().__init__(message)
-        self.is_outside = is_outside
-        self.permanent = permanent
+class TranscriptionError(CallError):
+    """No transcript could be made."""
 
 
 @dataclass(frozen=True)

@@ -1,91 +1,67 @@
-"""A stand-in for Meta's Graph API: it accepts WhatsApp messages and reports their statuses.
-
-It checks what the Cloud API checks and answers in the same formats: wamids, the Graph error
-envelope, and signed status webhooks that return ``biz_opaque_callback_data``.
-"""
+"""A stand-in for Meta's Graph API that checks what the Cloud API checks, and can fail."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-import time
-import uuid
 from typing import Any
 
-from memoryproject.foundation.integrations.loopback.httpd import (
-    Answer,
-    Form,
-    ProviderServer,
-    Request,
-    posted_form,
-)
-from memoryproject.foundation.integrations.loopback.webhooks import signed_headers
+from memoryproject.foundation.integrations.loopback import providers
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.providers import graph_error
+from tests.loopback.httpd import FaultyServer, Form, posted_form
 
 _PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/messages")
 _UPLOAD_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/media")
-_FILE_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)")
 
 
-class GraphServer(ProviderServer):
-    """The Cloud API of one phone number. ``sent`` holds the request's body and the ``id``.
+class GraphServer(FaultyServer, providers.GraphServer):
+    """The Cloud API of one phone number.
 
     ``templates`` holds the number of variables of each approved template, by name and language.
     """
 
-    def __init__(
-        self,
-        *,
-        access_token: str,
-        phone_number_id: str = "100000000000001",
-        display_phone_number: str = "15550100001",
-        app_secret: str = "",
-        webhook_url: str = "",
-        statuses: tuple[str, ...] = ("sent", "delivered", "read"),
-        status_delay: float = 0.0,
-        port: int = 0,
-    ) -> None:
-        super().__init__(
-            webhook_url=webhook_url, statuses=statuses, status_delay=status_delay, port=port
-        )
-        self.phone_number_id = phone_number_id
-        self.display_phone_number = display_phone_number
-        self.access_token = access_token
-        self.app_secret = app_secret
+    def __init__(self, **options: Any) -> None:
         # The one that Meta gives to each new account.
         self.templates: dict[tuple[str, str], int] = {("hello_world", "en_US"): 0}
+        super().__init__(**options)
 
     def handle(self, request: Request) -> Answer:
-        if request.method == "GET":
-            return self._file(request)
-        if _UPLOAD_PATH.fullmatch(request.path):
-            return self._upload(request)
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
-        body = request.body or {}
-        if body.get("status") == "read":
-            return self._mark_read(body)
-        refusal = message_refusal(body) or self._template_refusal(body) or self._unknown_file(body)
-        return refusal if refusal is not None else self._accept(body)
+        if _UPLOAD_PATH.fullmatch(request.path):
+            return self._upload(request)
+        if request.path.partition("?")[0].endswith(f"/{self.phone_number_id}"):
+            return Answer(
+                200,
+                {
+                    "id": self.phone_number_id,
+                    "display_phone_number": self.display_phone_number,
+                    "verified_name": "Loopback",
+                    "quality_rating": "GREEN",
+                },
+            )
+        return super().handle(request)
 
     def _refusal(self, request: Request) -> Answer | None:
-        path = _PATH.fullmatch(request.path)
-        if path is None or path.group(1) != self.phone_number_id:
+        path = _PATH.fullmatch(request.path) or _UPLOAD_PATH.fullmatch(request.path)
+        if request.method == "POST" and (path is None or path.group(1) != self.phone_number_id):
             return graph_error(100, "Unsupported post request. Object does not exist")
         if request.headers.get("authorization") != f"Bearer {self.access_token}":
             return graph_error(190, "Invalid OAuth access token", status=401)
-        if request.body is None or request.body.get("messaging_product") != "whatsapp":
+        if request.method == "GET" or _UPLOAD_PATH.fullmatch(request.path):
+            return None
+        body = request.body
+        if body is None or body.get("messaging_product") != "whatsapp":
             return graph_error(100, "(#100) The parameter messaging_product is required.")
-        return None
+        if body.get("status") == "read":
+            if str(body.get("message_id", "")).startswith("wamid."):
+                return None
+            return graph_error(131009, "(#131009) Parameter value is not valid")
+        return message_refusal(body) or self._template_refusal(body) or self._unknown_file(body)
 
     def _upload(self, request: Request) -> Answer:
         """Keep a file for the messages that name it."""
-        path = _UPLOAD_PATH.fullmatch(request.path)
-        if path is None or path.group(1) != self.phone_number_id:
-            return graph_error(100, "Unsupported post request. Object does not exist")
-        if request.headers.get("authorization") != f"Bearer {self.access_token}":
-            return graph_error(190, "Invalid OAuth access token", status=401)
         form = posted_form(request)
         if form is None or form.content is None:
             return graph_error(100, "(#100) The parameter file is required.")
@@ -107,49 +83,6 @@ class GraphServer(ProviderServer):
             return graph_error(131053, "(#131053) Media upload error")
         return None
 
-    def _file(self, request: Request) -> Answer:
-        """Return a file's address, the file itself, or the details of our number.
-
-        All of them require the access token.
-        """
-        if request.headers.get("authorization") != f"Bearer {self.access_token}":
-            return graph_error(190, "Invalid OAuth access token", status=401)
-        file = self.file_answer(request.path)
-        if file is not None:
-            return file
-        if request.path.partition("?")[0].endswith(f"/{self.phone_number_id}"):
-            return Answer(
-                200,
-                {
-                    "id": self.phone_number_id,
-                    "display_phone_number": self.display_phone_number,
-                    "verified_name": "Loopback",
-                    "quality_rating": "GREEN",
-                },
-            )
-        about = _FILE_PATH.fullmatch(request.path)
-        stored = self.files.get(about.group(1)) if about else None
-        if about is None or stored is None:
-            return graph_error(100, "Unsupported get request. Object does not exist")
-        return Answer(
-            200,
-            {
-                "messaging_product": "whatsapp",
-                "url": self.file_url(about.group(1)),
-                "mime_type": stored.mime_type,
-                "sha256": hashlib.sha256(stored.content).hexdigest(),
-                "file_size": str(len(stored.content)),
-                "id": about.group(1),
-            },
-        )
-
-    def _mark_read(self, body: dict[str, Any]) -> Answer:
-        message_id = str(body.get("message_id", ""))
-        if not message_id.startswith("wamid."):
-            return graph_error(131009, "(#131009) Parameter value is not valid")
-        self.reads.append(message_id)
-        return Answer(200, {"success": True})
-
     def _template_refusal(self, body: dict[str, Any]) -> Answer | None:
         """Return the reason to refuse a template that isn't approved, or that is filled wrongly."""
         if body.get("type") != "template":
@@ -164,62 +97,6 @@ class GraphServer(ProviderServer):
             details = f"number of localizable_params ({found}) does not match {expected}"
             return graph_error(132000, "(#132000) Number of parameters differs", details=details)
         return None
-
-    def _accept(self, body: dict[str, Any]) -> Answer:
-        address = str(body.get("to") or body.get("recipient"))
-        wamid = new_wamid(address)
-        self.sent.append({**body, "id": wamid})
-        for status in self.statuses:
-            self.report(self.status_payload(wamid, status, body))
-        contact = {"input": address, "wa_id" if body.get("to") else "user_id": address}
-        return Answer(
-            200,
-            {
-                "messaging_product": "whatsapp",
-                "contacts": [contact],
-                "messages": [{"id": wamid}],
-            },
-        )
-
-    def webhook_headers(self, body: bytes) -> dict[str, str]:
-        return signed_headers(self.app_secret, body)
-
-    def status_payload(self, wamid: str, status: str, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the status webhook for a message (the body of its send request)."""
-        reported: dict[str, Any] = {
-            "id": wamid,
-            "status": status,
-            "timestamp": str(int(time.time())),
-        }
-        if message.get("to"):
-            reported["recipient_id"] = message["to"]
-        else:
-            reported["recipient_user_id"] = message.get("recipient")
-        if message.get("recipient_type") == "group":
-            reported["recipient_type"] = "group"
-        if message.get("biz_opaque_callback_data"):
-            reported["biz_opaque_callback_data"] = message["biz_opaque_callback_data"]
-        value = {
-            "messaging_product": "whatsapp",
-            "metadata": {
-                "display_phone_number": self.display_phone_number,
-                "phone_number_id": self.phone_number_id,
-            },
-            "statuses": [reported],
-        }
-        return {
-            "object": "whatsapp_business_account",
-            "entry": [
-                {"id": "200000000000001", "changes": [{"value": value, "field": "messages"}]}
-            ],
-        }
-
-
-def new_wamid(address: str) -> str:
-    """Return a new message id in WhatsApp's form: base64 of the address and a random part."""
-    unique = uuid.uuid4().hex[:18].upper().encode()
-    content = b"\x1d\x18" + address.encode()[:40] + b"\x15\x02\x00\x11\x18\x12" + unique + b"\x00"
-    return "wamid." + base64.b64encode(content).decode()
 
 
 # The checks that the Cloud API makes of a message before it takes it.
@@ -251,14 +128,6 @@ FILE_TYPES: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
 }
 _MAX_CAPTION = 1024
-
-
-def graph_error(code: int, message: str, *, status: int = 400, details: str = "") -> Answer:
-    """Return a response in the format of Graph API's errors."""
-    error: dict[str, Any] = {"message": message, "type": "OAuthException", "code": code}
-    if details:
-        error["error_data"] = {"messaging_product": "whatsapp", "details": details}
-    return Answer(status, {"error": {**error, "fbtrace_id": "LoopbackTrace"}})
 
 
 def _is_quote(context: Any) -> bool:
