@@ -16,10 +16,9 @@ from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.audit.wiring import audit_key, log_path
-from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
-from memoryproject.foundation.rest_kit.operations import described, response_example
+from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.presentation.examples import AT, MEMORY_ID

@@ -17,10 +17,12 @@ from memories_app.memory_documents.api.memory_document_api import (
     document_location,
     location,
 )
-from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE
 from memoryproject.foundation.rest_kit.converters import ID
-from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    described,
+    response_example,
+)
 from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
@@ -29,14 +31,13 @@ from sessions_app.api.audit import AuditVerifyView, AuditView
 from sessions_app.cards.api import CardView
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api.receipt_api import ReceiptsView, ReceiptView
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView, MemoryBatchView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
 from sessions_app.presentation.access import names_of_bound
 from sessions_app.presentation.examples import CHAT, DOCUMENT_ID, receipt
-from sessions_app.presentation.serializers import ReceiptSerializer
 from sessions_app.transcripts.api import (
     SessionTranscriptView,
     TranscriptsView,
@@ -52,19 +53,14 @@ class MemoryDocumentView(DocumentView):
     answers = {**DocumentView.answers, "DELETE": [CHANGED_MEANWHILE]}
     raises = {**DocumentView.raises, **FORGETTING}
 
-    @described(
+    @forgets(
+        receipt("memory_document", DOCUMENT_ID, memories_app_memorydocument=1),
+        *PLACE,
+        ARCHIVED,
+        location(200),
         operation_id="documents_forget",
         summary="Forget a memory document, with all its versions",
-        parameters=[*PLACE, ARCHIVED, IF_MATCH, location(200)],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                receipt("memory_document", DOCUMENT_ID, memories_app_memorydocument=1),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, category: str, identifier: str) -> Response:
         """Forget the document with a receipt; once more: 404.
 

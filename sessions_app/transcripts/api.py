@@ -15,11 +15,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    conflicting,
     described,
     header,
     location,

@@ -34,7 +34,6 @@ from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.memory_documents.store_protocol import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
 from memoryproject.foundation.rest_kit.errors import (
     MemoryDisabled,
     PreconditionFailed,
@@ -44,8 +43,10 @@ from memoryproject.foundation.rest_kit.errors import (
 from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
     IF_MATCH,
     IF_NONE_MATCH,
+    NOT_MODIFIED,
     described,
     etag,
     header,

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 
-from memoryproject.foundation.rest_kit.answers import Refusal, refusals
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
+from memoryproject.foundation.rest_kit.operations import Refusal, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
 from memoryproject.foundation.rest_kit.throttles import HEADERS
 from memoryproject.foundation.rest_kit.views import ListView
@@ -131,9 +131,9 @@ class Generator(SchemaGenerator):
     def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
         handler = getattr(callback.cls, method.lower())
         with _annotating:
-            annotate = vars(handler).pop("annotate_schema", None)
-            if annotate is not None:
-                annotate(handler)
+            options = vars(handler).pop("schema_options", None)
+            if options is not None:
+                extend_schema(**options)(handler)
         return super().create_view(callback, method, request)  # type: ignore[no-untyped-call]
 
 

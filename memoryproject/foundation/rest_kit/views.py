@@ -23,9 +23,9 @@ from rest_framework.serializers import Serializer
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
-from memoryproject.foundation.rest_kit.answers import Refusal
 from memoryproject.foundation.rest_kit.authentication import NOT_GIVEN, Caller, caller_of
 from memoryproject.foundation.rest_kit.errors import LengthRequired, UnsupportedEncoding, refuse
+from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import (

@@ -12,32 +12,26 @@ from uuid import UUID
 from django.db.models import TextField, UUIDField
 from django.db.models.functions import Cast
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
-from memoryproject.foundation.rest_kit.answers import (
-    CHANGED_MEANWHILE,
-    NOT_MODIFIED,
-    conflicting,
-)
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
-    IF_MATCH,
-    IF_NONE_MATCH,
+    CHANGED_MEANWHILE,
+    conflicting,
     described,
-    etag,
     request_example,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversation_views.api.session_api import session_document
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
 from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
@@ -49,7 +43,6 @@ from sessions_app.presentation.serializers import (
     MessageSerializer,
     MessagesQuery,
     NewMessagesSerializer,
-    ReceiptSerializer,
     StoredMessagesSerializer,
 )
 
@@ -136,19 +129,11 @@ class MessagesView(ListView):
         values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
         return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
-    @described(
+    @forgets(
+        examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
         operation_id="sessions_messages_clear",
         summary="Clear a session: delete its messages and what was derived from them",
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Delete the messages; the session stays, empty, and continues its numbering.
 
@@ -178,8 +163,7 @@ class OneMessageView(ApiView):
     @described(
         operation_id="sessions_messages_get",
         summary="One message",
-        parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: MessageSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(MessageSerializer),
         examples=[response_example("A message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
@@ -188,19 +172,11 @@ class OneMessageView(ApiView):
         self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
         return etagged(request, MessageSerializer(message).data)
 
-    @described(
+    @forgets(
+        examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
         operation_id="sessions_messages_forget",
         summary="Forget a message",
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Forget the message everywhere it was derived, with a receipt. Once more: 404.
 

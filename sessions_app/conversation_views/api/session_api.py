@@ -8,28 +8,22 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from memoryproject.foundation.rest_kit.answers import (
-    CHANGED_MEANWHILE,
-    NOT_MODIFIED,
-    conflicting,
-)
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
-    IF_MATCH,
-    IF_NONE_MATCH,
+    CHANGED_MEANWHILE,
+    conflicting,
     described,
-    etag,
     location,
     request_example,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
@@ -41,7 +35,7 @@ from sessions_app.conversation_views.session_actions import (
     session_reset,
 )
 from sessions_app.conversations.facade import ConversationNotFoundError
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import ChatAddress, ChatSession
 from sessions_app.presentation import examples
@@ -50,7 +44,6 @@ from sessions_app.presentation.filters import SessionFilters, check_chat, sessio
 from sessions_app.presentation.refusals import memory_disabled
 from sessions_app.presentation.serializers import (
     NewSessionSerializer,
-    ReceiptSerializer,
     SessionSerializer,
 )
 
@@ -137,27 +130,18 @@ class OneSessionView(ApiView):
     @described(
         operation_id="sessions_get",
         summary="One session",
-        parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: SessionSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(SessionSerializer),
         examples=[response_example("An active session", examples.SESSION)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
         return etagged(request, session_document(self.caller, session_id))
 
-    @described(
+    @forgets(
+        examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
         operation_id="sessions_forget",
         summary="Forget a session, with its messages and what was learned from them alone",
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Forget the session everywhere it was derived, with a receipt. Once more: 404.
 

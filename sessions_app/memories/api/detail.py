@@ -5,32 +5,27 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.models import Memory
 from memories_app.store.facade import memory_patch
-from memoryproject.foundation.rest_kit.answers import (
-    CHANGED_MEANWHILE,
-    NOT_MODIFIED,
-    conflicting,
-)
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.etags import is_known, require_match
-from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
     IF_MATCH,
-    IF_NONE_MATCH,
+    conflicting,
     described,
     etag,
     request_example,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
-from sessions_app.forgetting.presentation import forget_once
+from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.listing import memory_etag
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, MemoryDetailSerializer
@@ -43,7 +38,6 @@ from sessions_app.presentation.access import (
     require_memory,
 )
 from sessions_app.presentation.examples import MEMORY_ID, receipt
-from sessions_app.presentation.serializers import ReceiptSerializer
 from sessions_app.recall.facade import memories_named
 
 
@@ -75,8 +69,7 @@ class MemoryView(ApiView):
     @described(
         operation_id="memories_get",
         summary="One memory, with what it said before",
-        parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: MemoryDetailSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(MemoryDetailSerializer),
         examples=[response_example("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
@@ -127,20 +120,16 @@ class MemoryView(ApiView):
         refuse_beyond_chats(self.caller, memory.visibility)
         require_match(self.request, memory_etag(memory))
 
-    @described(
+    @forgets(
+        receipt("memory", MEMORY_ID, memories_app_memory=1),
+        example="Forgotten",
         operation_id="memories_forget",
         summary="Forget a memory",
         description=(
             "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
             "version that you read: else 412."
         ),
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example("Forgotten", receipt("memory", MEMORY_ID, memories_app_memory=1)),
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, memory_id: UUID) -> Response:
         return forget_once(
             self,

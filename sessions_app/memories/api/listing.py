@@ -18,7 +18,6 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.search.facade import is_current
 from memories_app.store.facade import CREATED
-from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import read_json
 from memoryproject.foundation.rest_kit.etags import etag_of
 from memoryproject.foundation.rest_kit.filters import (
@@ -29,6 +28,7 @@ from memoryproject.foundation.rest_kit.filters import (
 )
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    conflicting,
     described,
     etag,
     location,
