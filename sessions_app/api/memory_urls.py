@@ -17,7 +17,6 @@ from memories_app.memory_documents.api.memory_document_api import (
     document_location,
     location,
 )
-from memoryproject.foundation.rest_kit.converters import ID
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     described,
@@ -26,6 +25,7 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
+from memoryproject.foundation.rest_kit.urls import ID
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.api.audit import AuditVerifyView, AuditView
 from sessions_app.cards.api import CardView

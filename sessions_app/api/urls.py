@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from memoryproject.foundation.rest_kit.converters import ID
+from memoryproject.foundation.rest_kit.urls import ID
 from sessions_app.conversation_views.api.chat_api import ChatsView, ChatView
 from sessions_app.conversation_views.api.message_api import MessagesView, OneMessageView
 from sessions_app.conversation_views.api.session_api import (

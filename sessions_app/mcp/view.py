@@ -20,9 +20,8 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_documents.api.raw_json import RawJson
 from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, caller_of
-from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE
+from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, RawJson
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.running import Refused, Rest

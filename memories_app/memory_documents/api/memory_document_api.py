@@ -22,7 +22,6 @@ from memories_app.memory_document_format.facade import (
 )
 from memories_app.memory_documents.api import examples
 from memories_app.memory_documents.api.filters import DocumentFilters
-from memories_app.memory_documents.api.raw_json import RawJson
 from memories_app.memory_documents.api.serializers import (
     ArchivedDocumentSerializer,
     CleanupSerializer,
@@ -34,6 +33,7 @@ from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.memory_documents.store_protocol import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit.bodies import RawJson
 from memoryproject.foundation.rest_kit.errors import (
     MemoryDisabled,
     PreconditionFailed,

@@ -63,6 +63,21 @@ class TextParser(BaseParser):
         return text
 
 
+class RawJson(BaseParser):
+    """Return the text of a JSON body unparsed: the format's own reader is stricter."""
+
+    media_type = "application/json"
+    renderer_class = Json
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return read_text(stream, parser_context or {})
+
+
 def read_json(text: str) -> Any:
     """Return what a text of JSON says.
 

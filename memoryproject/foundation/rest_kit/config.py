@@ -17,7 +17,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "memoryproject.foundation.rest_kit.renderers.Negotiation"
     ),
     "DEFAULT_PAGINATION_CLASS": None,
-    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.metadata.Forms",
+    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.renderers.Forms",
     "DEFAULT_SCHEMA_CLASS": "memoryproject.foundation.rest_kit.schema.Schema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
     "UNAUTHENTICATED_USER": None,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from rest_framework.metadata import SimpleMetadata
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 
 from memoryproject.foundation.rest_kit.errors import refuse
 
@@ -60,3 +63,10 @@ class Negotiation(DefaultContentNegotiation):
                 attr="format",
             )
         return found
+
+
+class Forms(SimpleMetadata):
+    """The response to OPTIONS: the formats of an address. Its fields are in the schema."""
+
+    def determine_actions(self, request: Request, view: Any) -> Any:
+        return {}
