@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import (
     APIException,
     AuthenticationFailed,
@@ -32,7 +32,6 @@ from memoryproject.foundation.rest_kit.serializers import (
     OBJECT,
     checked_data,
     json_kind,
-    shared_serializer,
 )
 
 # Allowed in every query: it selects the renderer.
@@ -134,7 +133,7 @@ class ApiView(GenericAPIView[Any]):
                 raise refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
         if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
-            names = shared_serializer(self.query_serializer_class).fields
+            names = self.query_serializer_class().fields
             given = {name: text for name, text in request.query_params.items() if name in names}
             self.query = checked_data(self.query_serializer_class, given)
 
@@ -142,7 +141,7 @@ class ApiView(GenericAPIView[Any]):
         """Return the parameter names that are allowed in the query."""
         known = set(ALWAYS_ALLOWED)
         if self.query_serializer_class is not None:
-            known |= set(shared_serializer(self.query_serializer_class).fields)
+            known |= set(self.query_serializer_class().fields)
         return known
 
     def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
@@ -189,7 +188,6 @@ class ListView(ApiView):
     ``ordering``: see CursorPages.
     ``reach_field``: the field with a row's chat.
     ``filterset_class``: django-filter's class, whose parameters are the known ones.
-    ``first_page``: reads as many rows of the first page, where that is quicker than the queryset.
     """
 
     pagination_class = CursorPages
@@ -197,7 +195,6 @@ class ListView(ApiView):
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     reach_field: ClassVar[str] = "chat_id"
     filterset_class: Any = None
-    first_page: Callable[[int], list[Any]] | None = None
 
     def query_parameters(self) -> set[str]:
         filters = set(self.filterset_class.base_filters) if self.filterset_class else set()
@@ -207,23 +204,10 @@ class ListView(ApiView):
         """Return the part of the view's queryset that the caller may access."""
         return self.get_queryset().filter(self.caller.reach(self.reach_field))
 
-    def _is_filtered(self) -> bool:
-        """Return whether the query has a filter, or the list one without it.
-
-        Django-filter builds a form for each call, which takes longer than to read some rows.
-        """
-        filters = self.filterset_class
-        return filters is not None and (
-            filters.filter_queryset is not FilterSet.filter_queryset
-            or not self.request.query_params.keys().isdisjoint(filters.base_filters)
-        )
-
     def page_of(
         self, rows: QuerySet[Any], serializer_class: type[Serializer[Any]] | None = None
     ) -> Response:
         """Return a page of the rows, filtered by the query."""
-        if self._is_filtered():
-            rows = self.filter_queryset(rows)
-        page = self.paginate_queryset(rows)
+        page = self.paginate_queryset(self.filter_queryset(rows))
         serializer = (serializer_class or self.get_serializer_class())(page, many=True)
         return self.get_paginated_response(serializer.data)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections import namedtuple
-from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import TextField, UUIDField
-from django.db.models.functions import Cast
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -48,8 +42,6 @@ from sessions_app.presentation.serializers import (
 
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
-OF_JSON = ("media", "metadata")
-MessageRow = namedtuple("MessageRow", COLUMNS)  # type: ignore[misc]
 
 SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
@@ -81,8 +73,6 @@ class MessagesView(ListView):
         exclusive.
         """
         rows = self.within_reach().filter(session=session_id)
-        if not self.caller.is_bound and request.query_params.keys() <= {"limit", "format"}:
-            self.first_page = partial(_newest, session_id)
         if "before" in self.query:
             rows = rows.filter(timestamp__lt=self.query["before"])
         page = self.page_of(rows)
@@ -191,28 +181,6 @@ class OneMessageView(ApiView):
                 MessageSerializer(self.message(session_id, message_id)).data
             ),
         )
-
-
-def _newest(session_id: UUID, most: int) -> list[Any]:
-    """Return the newest messages of a session, newest first."""
-    return [
-        MessageRow(
-            *(
-                json.loads(value) if name in OF_JSON else value
-                for name, value in zip(COLUMNS, row, strict=True)
-            )
-        )
-        for row in read_prepared(_newest_read(most), {"session_id": session_id})
-    ]
-
-
-# Programs ask for them all the time, with one limit or a few: Django would take longer to compile
-# this than PostgreSQL to run it.
-@lru_cache(maxsize=16)
-def _newest_read(most: int) -> str:
-    columns = [Cast(name, TextField()) if name in OF_JSON else name for name in COLUMNS]
-    rows = Message.objects.filter(session_id=Given("session_id", UUIDField()))
-    return compiled(rows.order_by("-order_num").values_list(*columns)[:most])
 
 
 def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
