@@ -20,8 +20,7 @@ from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.api.session_api import SessionsView
 from sessions_app.mcp.arguments import SESSIONS_ON_A_PAGE, YAML
-from sessions_app.memories.api.detail import MemoryView
-from sessions_app.memories.api.listing import MemoriesView
+from sessions_app.memories.api.memory_api import MemoriesView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.turns.api.turn_serializers import ContextView

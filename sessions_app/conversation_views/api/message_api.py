@@ -11,6 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -22,16 +23,22 @@ from memoryproject.foundation.rest_kit.operations import (
     versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.conversation_views.api.session_api import session_document
+from sessions_app.conversation_views.api.session_api import memory_disabled, session_document
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
-from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
+from sessions_app.conversations.facade import (
+    MAX_MESSAGES,
+    ConversationMessage,
+    ConversationNotFoundError,
+    DataValidationError,
+    GenericMemoryError,
+    SessionArchivedError,
+)
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
 from sessions_app.presentation.filters import MessageFilters, session_within
 from sessions_app.presentation.message_forms import stored_form
-from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
 from sessions_app.presentation.serializers import (
     OF_ITS_FORM,
     MessageSerializer,
@@ -52,7 +59,15 @@ class MessagesView(ListView):
         "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
         "DELETE": [CHANGED_MEANWHILE],
     }
-    raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
+    # The first match counts: a narrower error is listed before a wider one.
+    raises = {
+        ConversationNotFoundError: not_found,
+        SessionArchivedError: conflict,
+        DataValidationError: invalid,
+        GenericMemoryError: unavailable,
+        **FORGETTING,
+        MemoryDisabledError: memory_disabled,
+    }
     queryset = Message.objects.values_list(*COLUMNS, named=True)
     repeatable = frozenset({"role"})
     query_serializer_class = MessagesQuery

@@ -34,8 +34,7 @@ from sessions_app.conversations.facade import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.equal_metadata import EqualMetadata
-from sessions_app.memories.api.serializers import tags_field
+from sessions_app.memories.api.serializers import EqualMetadata, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
