@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.authentication import TokenAuthentication
 from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, RawJson
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.mcp.running import Refused, Rest
+from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 # Headers for one hop, or set again by this server.
