@@ -15,7 +15,6 @@ from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTA
 from memoryproject.foundation.rest_kit.operations import Refusal, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
 from memoryproject.foundation.rest_kit.throttles import HEADERS
-from memoryproject.foundation.rest_kit.views import ListView
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
@@ -78,18 +77,6 @@ class Schema(AutoSchema):
         if body is not None and self.method != "PATCH" and getattr(self.view, "needs_body", True):
             body["required"] = True
         return body
-
-    def get_tags(self) -> list[str]:
-        """Return the first word of the address as the tag."""
-        words = [word for word in self.path.split("/") if word and not word.startswith("{")]
-        return [words[2] if words[:2] == ["api", "v1"] and len(words) > 2 else words[-1]]
-
-    def _is_list_view(self, serializer: Any = None) -> bool:
-        """Return whether the response is a page: only the view's own serializer is paginated."""
-        if isinstance(self.view, ListView):
-            own = self.view.get_serializer_class()
-            return self.method == "GET" and (serializer is None or isinstance(serializer, own))
-        return bool(super()._is_list_view(serializer))
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
         """Mark strict objects as closed: they refuse unknown fields."""

@@ -16,6 +16,7 @@ from rest_framework.exceptions import (
     NotFound,
 )
 from rest_framework.generics import GenericAPIView
+from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -182,7 +183,7 @@ class ApiView(GenericAPIView[Any]):
             )
 
 
-class ListView(ApiView):
+class ListView(ListModelMixin, ApiView):
     """A view whose GET returns pages.
 
     ``ordering``: see CursorPages.

@@ -14,7 +14,7 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.facade import CREATED, memory_patch
 from memoryproject.foundation.rest_kit.authentication import require_reading
-from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
+from memoryproject.foundation.rest_kit.etags import etag_of, etagged, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -224,10 +224,7 @@ class MemoryView(ApiView):
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
-        headers = {"ETag": memory_etag(memory)}
-        if is_known(request, headers["ETag"]):
-            return Response(status=304, headers=headers)
-        return Response(MemoryDetailSerializer(memory).data, headers=headers)
+        return etagged(request, MemoryDetailSerializer(memory).data, etag=memory_etag(memory))
 
     @described(
         operation_id="memories_change",
