@@ -20,7 +20,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, caller_of
+from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
 from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, RawJson
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -43,7 +43,8 @@ class FromHere(BasePermission):
         origin = request.headers.get("Origin")
         if origin is not None and not is_ours(origin):
             raise PermissionDenied("Pages of this Origin may not call: see ALLOWED_HOSTS.")
-        return caller_of(request) is not None
+        require_caller(request)
+        return True
 
 
 def is_ours(origin: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -24,7 +24,7 @@ from rest_framework.serializers import Serializer
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
-from memoryproject.foundation.rest_kit.authentication import NOT_GIVEN, Caller, caller_of
+from memoryproject.foundation.rest_kit.authentication import Caller, caller_of
 from memoryproject.foundation.rest_kit.errors import LengthRequired, UnsupportedEncoding, refuse
 from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
@@ -63,8 +63,6 @@ class ApiView(GenericAPIView[Any]):
     max_body_bytes: ClassVar[int] = bodies.MAX_BODY_SIZE
     needs_body: ClassVar[bool] = True
     repeatable: ClassVar[frozenset[str]] = frozenset()
-    pagination_class: Any = None
-    filter_backends: Any = ()
     # Only for the schema: views check bodies with ``body``.
     serializer_class = Serializer
     idempotency_ref: str | None = None
@@ -92,14 +90,6 @@ class ApiView(GenericAPIView[Any]):
         if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
             raise NotFound("The address holds a NUL character.")
         self._check_query(request)
-
-    def permission_denied(
-        self, request: Request, message: Any = None, code: Any = None
-    ) -> NoReturn:
-        """Tell a caller without a token where it belongs."""
-        if caller_of(request) is None:
-            raise NotAuthenticated(NOT_GIVEN)
-        super().permission_denied(request, message=message, code=code)
 
     def get_throttles(self) -> list[Any]:
         """Keep the throttles: they know what to say in the response."""
@@ -191,8 +181,8 @@ class ListView(ListModelMixin, ApiView):
     ``filterset_class``: django-filter's class, whose parameters are the known ones.
     """
 
-    pagination_class = CursorPages
-    filter_backends = (DjangoFilterBackend,)
+    pagination_class: Any = CursorPages
+    filter_backends: Any = (DjangoFilterBackend,)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     reach_field: ClassVar[str] = "chat_id"
     filterset_class: Any = None
