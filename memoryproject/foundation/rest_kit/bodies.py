@@ -12,7 +12,6 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
-from memoryproject.foundation.rest_kit.renderers import Json
 
 MEGABYTE = 1024 * 1024
 MAX_BODY_SIZE = 3 * MEGABYTE
@@ -28,8 +27,6 @@ INFINITE = (float("inf"), float("-inf"))
 
 class JsonParser(BaseParser):
     media_type = "application/json"
-    # States the format for the schema and for the test client.
-    renderer_class = Json
 
     def parse(
         self,
@@ -67,7 +64,6 @@ class RawJson(BaseParser):
     """Return the text of a JSON body unparsed: the format's own reader is stricter."""
 
     media_type = "application/json"
-    renderer_class = Json
 
     def parse(
         self,

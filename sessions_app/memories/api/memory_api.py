@@ -139,9 +139,7 @@ class MemoryBatchView(ApiView):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["memories_app.add_memory"]}
     kinds = {"POST": "bulk"}
-    raises = {MemoryValidationError: invalid_batch, **{
-        kind: make for kind, make in RAISES.items() if kind is not MemoryValidationError
-    }}  # fmt: skip
+    raises = {**RAISES, MemoryValidationError: invalid_batch}
 
     @described(
         operation_id="memories_remember_batch",
