@@ -1,11 +1,12 @@
 """The URLs of the whole server."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.i18n import set_language
 
 from memoryproject.foundation.rest_kit.urls import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.staff_site import front_page
+from sessions_app.mcp.view import McpView
 
 admin.autodiscover()
 
@@ -17,10 +18,9 @@ urlpatterns = [
     path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks.urls")),
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
-    path("api/v1/", include("sessions_app.api.memory_urls")),
-    path("api/v1/", include("memories_app.memory_documents.document_api")),
     path("api/", include(nowhere_urlpatterns)),
-    path("", include("sessions_app.mcp.urls")),
+    # Clients may write it with or without a slash at its end.
+    re_path(r"^mcp/?$", McpView.as_view(), name="mcp"),
     path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
 ]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
@@ -38,8 +35,7 @@ from memories_app.memory_documents.document_serializers import (
 from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
-from memoryproject.foundation.rest_kit.bodies import JsonParser, read_text
+from memoryproject.foundation.rest_kit.bodies import RawJson
 from memoryproject.foundation.rest_kit.errors import (
     MemoryDisabled,
     PreconditionFailed,
@@ -49,8 +45,10 @@ from memoryproject.foundation.rest_kit.errors import (
 from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
     IF_MATCH,
     IF_NONE_MATCH,
+    NOT_MODIFIED,
     described,
     etag,
     header,
@@ -97,18 +95,6 @@ def invalid_document(error: Exception) -> APIException:
 
 def invalid_name(error: Exception) -> APIException:
     return refuse(str(error), attr="identifier")
-
-
-class RawJson(JsonParser):
-    """Return the text of a JSON body unparsed: the format's own reader is stricter."""
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        return read_text(stream, parser_context or {})
 
 
 class DocumentsApi(ApiView):
@@ -303,12 +289,3 @@ def document_location(key: Key) -> str:
     """Return the address of this very document."""
     address = f"/api/v1/documents/{key.category}/{quote(key.name, safe='')}/"
     return f"{address}?archived=true" if key.archived else address
-
-
-# Under /api/v1/. The document itself is in sessions_app/api/memory_urls.py, because it can be
-# forgotten.
-urlpatterns = [
-    path("documents/", DocumentsView.as_view(), name="api-documents"),
-    path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
-    path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
-]

@@ -1,10 +1,17 @@
-"""The addresses of conversations, under /api/v1/."""
+"""The addresses of the REST API, under /api/v1/."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from memoryproject.foundation.rest_kit.converters import ID
+from memories_app.memory_documents.document_api import (
+    DocumentArchiveView,
+    DocumentCleanupView,
+    DocumentsView,
+)
+from memoryproject.foundation.rest_kit.urls import ID
+from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
+from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.api.chat_api import ChatsView, ChatView
 from sessions_app.conversation_views.api.message_api import MessagesView, OneMessageView
 from sessions_app.conversation_views.api.session_api import (
@@ -12,12 +19,24 @@ from sessions_app.conversation_views.api.session_api import (
     OneSessionView,
     ResetView,
     SessionsView,
+    SummariesView,
+    SummaryView,
 )
-from sessions_app.conversation_views.api.summary_api import SummariesView, SummaryView
+from sessions_app.documents.document_api import FilesView, FileView
+from sessions_app.forgetting.api.receipt_api import ReceiptsView, ReceiptView
 from sessions_app.inbound.api.chat import AskView
+from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
+from sessions_app.memories.api.recall_api import RecallView
+from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
+from sessions_app.transcripts.api import (
+    SessionTranscriptView,
+    TranscriptsView,
+    ValidateTranscriptView,
+)
 from sessions_app.turns.api.turn_serializers import ContextView, TurnView
 
 SESSION = f"sessions/<{ID}:session_id>/"
+DOCUMENT = "documents/<str:category>/<str:identifier>/"
 
 urlpatterns = [
     path("chat/", AskView.as_view(), name="api-chat"),
@@ -41,4 +60,25 @@ urlpatterns = [
     path("chats/", ChatsView.as_view(), name="api-chats"),
     path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
     path(f"turns/<{ID}:turn_id>/", TurnView.as_view(), name="api-turn"),
+    path("memories/", MemoriesView.as_view(), name="api-memories"),
+    path("memories/batch/", MemoryBatchView.as_view(), name="api-memories-batch"),
+    path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),
+    path("memories/export/", MemoryExportView.as_view(), name="api-memories-export"),
+    path("memories/import/", MemoryImportView.as_view(), name="api-memories-import"),
+    path(f"memories/<{ID}:memory_id>/", MemoryView.as_view(), name="api-memory"),
+    path(DOCUMENT, MemoryDocumentView.as_view(), name="api-document"),
+    path("files/", FilesView.as_view(), name="api-files"),
+    path(f"files/<{ID}:document_id>/", FileView.as_view(), name="api-file"),
+    path("receipts/", ReceiptsView.as_view(), name="api-receipts"),
+    path(f"receipts/<{ID}:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
+    path("me/", MeView.as_view(), name="api-me"),
+    path("audit/", AuditView.as_view(), name="api-audit"),
+    path("audit/verify/", AuditVerifyView.as_view(), name="api-audit-verify"),
+    path(f"{SESSION}card/", CardView.as_view(), name="api-session-card"),
+    path(f"{SESSION}transcript/", SessionTranscriptView.as_view(), name="api-session-transcript"),
+    path("transcripts/", TranscriptsView.as_view(), name="api-transcripts"),
+    path("transcripts/validate/", ValidateTranscriptView.as_view(), name="api-transcripts-check"),
+    path("documents/", DocumentsView.as_view(), name="api-documents"),
+    path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
+    path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
 ]

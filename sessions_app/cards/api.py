@@ -11,11 +11,10 @@ from rest_framework.response import Response
 
 from cards_app.memory_card import Card
 from cards_app.models import MemoryCard
-from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import described, response_example
+from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -23,7 +22,6 @@ from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError
 from sessions_app.models import ChatSession
 from sessions_app.presentation.examples import AT, SESSION_ID
 from sessions_app.presentation.filters import session_within
-from sessions_app.presentation.renderings import CardData, CardYaml
 
 CARD: dict[str, Any] = {
     "session_id": SESSION_ID,
@@ -78,6 +76,24 @@ def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer
         (status, "application/json"): CardSerializer,
         (status, "application/yaml"): CardYamlSerializer,
     }
+
+
+class CardData(dict[str, Any]):
+    """A card's data as JSON, with the card as YAML."""
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card.to_dict())
+        self.yaml = card.to_yaml()
+
+
+class CardYaml(Json):
+    media_type = "application/yaml"
+    format = "yaml"
+
+    def render(self, data: Any, *args: Any) -> bytes:
+        if isinstance(data, CardData):
+            return data.yaml.encode()
+        return bytes(super().render(data, *args))
 
 
 class CardView(ApiView):

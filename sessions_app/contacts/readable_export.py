@@ -24,8 +24,7 @@ from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.models import Chat, ChatAddress, ChatSession, ForgetReceipt, Label, Message, Note
 from sessions_app.models.messages import Role
-from sessions_app.presentation.author_names import SOMEBODY
-from sessions_app.presentation.message_kinds import Kind, kind_of
+from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of
 
 ROWS_AT_ONCE = 200
 # A card's points begin with the role of who said them.

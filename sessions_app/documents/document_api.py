@@ -8,7 +8,7 @@ from uuid import UUID
 import django_filters
 from django.db import transaction
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
+from drf_spectacular.utils import OpenApiExample, extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
@@ -19,21 +19,17 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.answers import (
-    CHANGED_MEANWHILE,
-    NOT_MODIFIED,
-)
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
-    IF_MATCH,
-    IF_NONE_MATCH,
+    CHANGED_MEANWHILE,
     described,
     etag,
     location,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import (
     ApiErrorSerializer,
@@ -46,7 +42,7 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload, documents_named
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (
     chat_in_reach,
@@ -58,7 +54,7 @@ from sessions_app.presentation.access import (
 )
 from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, receipt
 from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
-from sessions_app.presentation.serializers import ReceiptSerializer, WhatsAppChat
+from sessions_app.presentation.serializers import WhatsAppChat
 
 # Documents as JSON.
 
@@ -293,8 +289,7 @@ class FileView(ApiView):
     @described(
         operation_id="files_get",
         summary="One document, and whether it has been read",
-        parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: SourceDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(SourceDocumentSerializer),
         examples=[
             response_example("It was read", READY),
             response_example("It could not be read", FAILED),
@@ -304,22 +299,16 @@ class FileView(ApiView):
         """Return the state of the document. Its text is in memories of the type `document`."""
         return etagged(request, self.document(document_id))
 
-    @described(
+    @forgets(
+        receipt("document", DOCUMENT_ID, memories_app_sourcedocument=1),
+        example="Forgotten",
         operation_id="files_forget",
         summary="Forget a document, with all memories that were made of it",
         description=(
             "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
             "version that you read: else 412."
         ),
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "Forgotten", receipt("document", DOCUMENT_ID, memories_app_sourcedocument=1)
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, document_id: UUID) -> Response:
         return forget_once(
             self,

@@ -20,12 +20,11 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_documents.document_api import RawJson
-from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, caller_of
-from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE
+from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
+from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, RawJson
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.mcp.running import Refused, Rest
+from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 # Headers for one hop, or set again by this server.
@@ -44,7 +43,8 @@ class FromHere(BasePermission):
         origin = request.headers.get("Origin")
         if origin is not None and not is_ours(origin):
             raise PermissionDenied("Pages of this Origin may not call: see ALLOWED_HOSTS.")
-        return caller_of(request) is not None
+        require_caller(request)
+        return True
 
 
 def is_ours(origin: str) -> bool:

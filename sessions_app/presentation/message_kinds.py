@@ -1,16 +1,24 @@
-"""Icons for messages that aren't text, and ticks for the delivery state of ours."""
+"""What staff's pages show of a message: the icon of its kind, its ticks, and who wrote it.
+
+The name of staff is looked up by the account's id, so that it disappears with the account.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.admin_kit.display import shown_labelled
-from sessions_app.models import Message
-from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models import Chat, Message
+from sessions_app.models.chats import GODFATHER, chat_role
+from sessions_app.models.messages import AUTHOR, DeliveryStatus, Role
 
 
 @dataclass(frozen=True)
@@ -69,3 +77,38 @@ def kind_of(kind: str) -> Kind | None:
     if kind == "text":
         return None
     return KINDS.get(kind) or Kind("attach_file", kind)
+
+
+SOMEBODY = _("somebody of the staff")
+
+
+def written_by(message: Message, chat: Chat, authors: Mapping[int, str]) -> str:
+    """Return the author's name. ``authors``: those of ``author_names``."""
+    if message.metadata.get("by_hand"):
+        return authors.get(message.metadata.get(AUTHOR, 0)) or str(SOMEBODY)
+    if message.role != Role.USER:
+        return str(message.get_role_display())
+    if chat.is_group:
+        return str(message.metadata.get("sender_name") or message.sender) or person_of(chat)
+    return person_of(chat)
+
+
+def person_of(chat: Chat) -> str:
+    """Return the name of a chat's person, or the role if the name isn't known."""
+    if chat.is_group:
+        return gettext("Client")
+    if name := chat.staff_name or chat.client_name:
+        return name
+    is_owners = chat_role(chat, godfather=settings.GODFATHER_PHONE) == GODFATHER
+    return gettext("Owner") if is_owners else gettext("Client")
+
+
+def author_names(messages: Iterable[Message]) -> dict[int, str]:
+    """Return user names by account id in one query; empty if no message was written by hand."""
+    keys = {message.metadata.get(AUTHOR) for message in messages}
+    return names_of({key for key in keys if isinstance(key, int)})
+
+
+def names_of(keys: Iterable[int]) -> dict[int, str]:
+    found = User.objects.filter(pk__in=list(keys)).values_list("pk", "username")
+    return dict(found) if keys else {}

@@ -15,11 +15,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    conflicting,
     described,
     header,
     location,
@@ -31,7 +31,6 @@ from sessions_app.conversations.facade import chat_at
 from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.filters import session_within
-from sessions_app.presentation.renderings import TranscriptText
 from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import (
     BusyError,
@@ -78,6 +77,11 @@ SAVED = {
 _OVERLAP = re.compile(r"--overlap ([0-9]+)")
 # Errors that depend on the moment, not on the text.
 OF_THE_MOMENT = {"answering", "changed_meanwhile"}
+
+
+class TranscriptText(Json):
+    media_type = "text/plain"
+    format = "txt"
 
 
 class SessionTranscriptView(ApiView):

@@ -3,8 +3,8 @@
 How an app adds its endpoints
 -----------------------------
 
-An app's endpoints are in its ``api/`` (serializers, views, urls). Endpoints that span apps are in
-``sessions_app/api/``. ``memoryproject/urls.py`` includes each ``api/urls.py`` under /api/v1/.
+An app's endpoints are in its ``api/`` (serializers, views). Endpoints that span apps, and all
+addresses under /api/v1/, are in ``sessions_app/api/``.
 
 A view is an ``ApiView`` (views.py), or a ``ListView`` if it returns pages::
 
@@ -14,7 +14,7 @@ A view is an ``ApiView`` (views.py), or a ``ListView`` if it returns pages::
         raises = {ConversationNotFoundError: not_found}   # services' errors → answers
         query_serializer_class = SessionQuery     # the query string; self.query has its values
 
-        @extend_schema(request=…, responses=…, examples=[…])   # an example for each operation
+        @described(request=…, responses=…, examples=[…])   # an example for each operation
         @idempotent(atomic=True)                  # every POST that creates
         def post(self, request, session_id): …
 
@@ -30,7 +30,7 @@ A view is an ``ApiView`` (views.py), or a ``ListView`` if it returns pages::
 - ``idempotent(atomic=True)`` runs the handler and stores its response in one transaction: for
   handlers that make no HTTP call. ``atomic=False``: the handler must tolerate a second run after
   a crash (the store finds its own duplicate).
-- Every object that can be edited has an ETag: etags.py.
+- Every object that can be edited has an ETag: etags.py. ``described(**versioned(…))`` says so.
 - Record it when staff read what people said: ``self.record_read(…)``.
 - tests/api/routes.py lists the operations of each scope. tests/api/test_scopes.py walks all routes
   and fails on one that isn't listed; tests/api/test_schema.py fails on an operation without an

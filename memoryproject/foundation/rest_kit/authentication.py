@@ -15,7 +15,7 @@ from rest_framework.authentication import (
     SessionAuthentication,
     get_authorization_header,
 )
-from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -144,6 +144,14 @@ def caller_of(request: Request) -> Caller | None:
     return found if isinstance(found, Caller) else None
 
 
+def require_caller(request: Request) -> Caller:
+    """Return the caller. Raises NotAuthenticated, which tells where a token belongs."""
+    caller = caller_of(request)
+    if caller is None:
+        raise NotAuthenticated(NOT_GIVEN)
+    return caller
+
+
 # Check the caller's scopes, and refuse everything that no scope allows.
 
 
@@ -151,9 +159,7 @@ class HasScope(BasePermission):
     """The view's ``scopes`` name one scope for each method; a method without one is refused."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        caller = caller_of(request)
-        if caller is None:
-            return False
+        caller = require_caller(request)
         method = str(request.method)
         if method == "OPTIONS" or method not in view.allowed_methods:
             return True  # answered with the allowed methods, or with 405

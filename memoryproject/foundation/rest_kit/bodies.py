@@ -12,7 +12,6 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
-from memoryproject.foundation.rest_kit.renderers import Json
 
 MEGABYTE = 1024 * 1024
 MAX_BODY_SIZE = 3 * MEGABYTE
@@ -28,8 +27,6 @@ INFINITE = (float("inf"), float("-inf"))
 
 class JsonParser(BaseParser):
     media_type = "application/json"
-    # States the format for the schema and for the test client.
-    renderer_class = Json
 
     def parse(
         self,
@@ -61,6 +58,20 @@ class TextParser(BaseParser):
         if "\x00" in text:
             raise refuse("The text holds a NUL character, which can't be stored.", code="nul")
         return text
+
+
+class RawJson(BaseParser):
+    """Return the text of a JSON body unparsed: the format's own reader is stricter."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return read_text(stream, parser_context or {})
 
 
 def read_json(text: str) -> Any:

@@ -16,12 +16,10 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": (
         "memoryproject.foundation.rest_kit.renderers.Negotiation"
     ),
-    "DEFAULT_PAGINATION_CLASS": None,
-    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.metadata.Forms",
+    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.renderers.Forms",
     "DEFAULT_SCHEMA_CLASS": "memoryproject.foundation.rest_kit.schema.Schema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 DRF_STANDARDIZED_ERRORS: dict[str, Any] = {
     "EXCEPTION_HANDLER_CLASS": "memoryproject.foundation.rest_kit.handler.OneShape",
@@ -53,7 +51,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
     "DEFAULT_GENERATOR_CLASS": "memoryproject.foundation.rest_kit.schema.Generator",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     # The page's script and style come from drf-spectacular-sidecar, not from another host.
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -25,9 +25,12 @@ def etag_of_document(document: Mapping[str, Any]) -> str:
     return etag_of(json.dumps(document, sort_keys=True, default=str))
 
 
-def etagged(request: Request, document: Mapping[str, Any]) -> Response:
-    """Return the object with its ETag, or 304 where the caller has this version."""
-    headers = {"ETag": etag_of_document(document)}
+def etagged(request: Request, document: Mapping[str, Any], *, etag: str = "") -> Response:
+    """Return the object with its ETag, or 304 where the caller has this version.
+
+    ``etag``: that of the version, if it isn't the document's.
+    """
+    headers = {"ETag": etag or etag_of_document(document)}
     if is_known(request, headers["ETag"]):
         return Response(status=304, headers=headers)
     return Response(document, headers=headers)

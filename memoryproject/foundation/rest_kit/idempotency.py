@@ -150,40 +150,28 @@ class Once:
 
     def _claim_or_read(self) -> IdempotentAnswer | None:
         """Return our own new row, the row that holds the response, or None while it is awaited."""
-        ours = self._claim()
-        if ours is not None:
-            return ours
-        row = self._others()
-        if row is not None and row.request_hash != self.request_hash:
-            raise AnotherBody(
-                "This Idempotency-Key was used for another call. Take a new key for each."
-            )
-        return row if row is not None and row.status is not None else None
-
-    def _claim(self) -> IdempotentAnswer | None:
-        """Return a new row, or one that a dead process left; None if another call was first."""
         now = timezone.now()
         of_this_key = IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash)
         of_this_key.filter(created_at__lte=now - KEPT).delete()
-        found = of_this_key.first()
-        if found is None:
-            try:
-                with transaction.atomic():
-                    return IdempotentAnswer.objects.create(
-                        caller=self.caller,
-                        key_hash=self.key_hash,
-                        request_hash=self.request_hash,
-                        **IdempotentAnswer.lease_values(uuid.uuid4(), now),
-                    )
-            except IntegrityError:
-                return None
-        if found.status is not None or found.request_hash != self.request_hash:
+        lease = IdempotentAnswer.lease_values(uuid.uuid4(), now)
+        try:
+            row, is_ours = IdempotentAnswer.objects.get_or_create(
+                caller=self.caller,
+                key_hash=self.key_hash,
+                defaults={"request_hash": self.request_hash, **lease},
+            )
+        except IntegrityError:
+            # Another call was first, and has given its key up since.
             return None
-        taken = of_this_key.filter(status=None).claim(found, now=now)
-        return of_this_key.get(pk=found.pk) if taken else None
-
-    def _others(self) -> IdempotentAnswer | None:
-        return IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash).first()
+        if row.request_hash != self.request_hash:
+            raise AnotherBody(
+                "This Idempotency-Key was used for another call. Take a new key for each."
+            )
+        if is_ours or row.status is not None:
+            return row
+        # A dead process may have left it.
+        taken = of_this_key.filter(status=None).claim(row, now=now)
+        return of_this_key.get(pk=row.pk) if taken else None
 
     def _store(self, row: IdempotentAnswer, response: Any, *, holds_texts: bool) -> HttpResponse:
         """Store the response and return it. Raises LeaseLostError."""

@@ -1,36 +1,28 @@
-"""Descriptions of single operations for the schema: texts, examples, headers, parameters."""
+"""What the schema says of single operations: texts, examples, headers, and their errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
-Arguments = ParamSpec("Arguments")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-Annotation = Callable[[Handler], Handler]
 
 
-def _recorded(
-    annotation: Callable[Arguments, Annotation[Handler]],
-) -> Callable[Arguments, Annotation[Handler]]:
-    """Return a decorator that records the annotation, and leaves it to ``Generator`` to apply it.
+def described(**options: Any) -> Callable[[Handler], Handler]:
+    """Record what ``extend_schema`` takes of a view's method, and leave it to ``Generator``.
 
-    Applying it imports the generator of schemas, which is slow and which only the schema needs.
+    ``extend_schema`` imports the generator of schemas, which is slow and which only the schema
+    needs.
     """
 
-    def described(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Annotation[Handler]:
-        def record(handler: Handler) -> Handler:
-            handler.annotate_schema = annotation(*args, **kwargs)  # type: ignore[attr-defined]
-            return handler
+    def record(handler: Handler) -> Handler:
+        handler.schema_options = options  # type: ignore[attr-defined]
+        return handler
 
-        return record
-
-    return described
-
-
-described = _recorded(extend_schema)
+    return record
 
 
 def request_example(name: str, value: Any) -> OpenApiExample:
@@ -85,3 +77,170 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag of the version that is meant: else 412.",
 )
+
+
+def versioned(serializer: Any, *parameters: OpenApiParameter) -> dict[str, Any]:
+    """Return what ``described`` takes of a GET whose object has an ETag."""
+    return {
+        "parameters": [*parameters, IF_NONE_MATCH, etag(200, 304)],
+        "responses": {200: serializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+    }
+
+
+# The error responses. Each status has its meaning, an example and its headers.
+
+WAIT = {"Retry-After": "So many seconds later it is worth another try."}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One meaning of an error response.
+
+    ``code``, ``detail``, ``attr``: those of the example.
+    ``always``: headers that the response always has.
+    ``sometimes``: headers that it may have.
+    """
+
+    status: int
+    meaning: str
+    kind: str = "client_error"
+    code: str = ""
+    detail: str = ""
+    attr: str | None = None
+    always: Mapping[str, str] = field(default_factory=dict)
+    sometimes: Mapping[str, str] = field(default_factory=dict)
+
+    def example(self) -> dict[str, Any]:
+        error = {"code": self.code, "detail": self.detail, "attr": self.attr}
+        return {"type": self.kind, "errors": [error]}
+
+    def headers(self) -> dict[str, Any]:
+        return {
+            name: {"description": text, "required": required, "schema": {"type": "string"}}
+            for required, headers in ((True, self.always), (False, self.sometimes))
+            for name, text in headers.items()
+        }
+
+
+# Possible for every operation.
+ALWAYS = (
+    Refusal(
+        400,
+        "The request is wrong; `attr` names the field or the parameter.",
+        kind="validation_error",
+        code="unknown_field",
+        detail="There is no such field here. Fields are: whatsapp_chat.",
+        attr="colour",
+    ),
+    Refusal(
+        401,
+        "No token, or one that is unknown, expired or revoked.",
+        code="authentication_failed",
+        detail="The token has expired. Make another by `manage.py create_api_token`, or in the "
+        "admin.",
+        always={"WWW-Authenticate": "Bearer."},
+    ),
+    Refusal(
+        403,
+        "The token lacks the scope, or is bound to chats and this concerns others; or "
+        "`memory_disabled`: memory is off.",
+        code="permission_denied",
+        detail="The token lacks the scope write.",
+    ),
+    Refusal(
+        404,
+        "There is no such thing, or not within the token's reach.",
+        code="not_found",
+        detail="There is no session 0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10.",
+    ),
+    Refusal(
+        406,
+        "`Accept` names no form in which this can be answered.",
+        code="not_acceptable",
+        detail="Could not satisfy the request Accept header.",
+    ),
+    Refusal(
+        429,
+        "Too many calls of this kind.",
+        code="throttled",
+        detail="Request was throttled. Expected available in 27 seconds.",
+        always=WAIT,
+    ),
+    Refusal(
+        503,
+        "Something that is needed is down. Nothing was changed.",
+        kind="server_error",
+        code="unavailable",
+        detail="The database can't be used at the moment. Nothing was changed; try again.",
+        always=WAIT,
+    ),
+    Refusal(
+        507,
+        "The disk is full. Nothing was changed.",
+        kind="server_error",
+        code="storage_full",
+        detail="The disk is full: nothing can be stored. Free some space; see docs/operations.md.",
+    ),
+)
+WITH_BODY = (
+    Refusal(
+        411,
+        "The body came in chunks, which the web server in front doesn't pass on.",
+        code="length_required",
+        detail="This server takes no body in chunks: send it with Content-Length.",
+    ),
+    Refusal(
+        413,
+        "The body is too large.",
+        code="body_too_large",
+        detail="The body is larger than 3 MB, the most taken here.",
+    ),
+    Refusal(
+        415,
+        "The body is in a form that isn't read here, or compressed.",
+        code="unsupported_media_type",
+        detail='Unsupported media type "text/html" in request.',
+    ),
+)
+WITH_KEY = (
+    Refusal(
+        409,
+        "The first call with this Idempotency-Key isn't finished, or its answer isn't kept.",
+        code="idempotency_in_progress",
+        detail="The first call with this key isn't finished. Try again, with the same key.",
+        sometimes=WAIT,
+    ),
+    Refusal(
+        422,
+        "This Idempotency-Key was used for another call.",
+        code="idempotency_key_reused",
+        detail="This Idempotency-Key was used for another call. Take a new key for each.",
+    ),
+)
+NOT_MODIFIED = "What `If-None-Match` names is still so."
+CHANGED_MEANWHILE = Refusal(
+    412,
+    "It was changed since it was read.",
+    code="precondition_failed",
+    detail="It was changed since you read it. Read it again, and send the new ETag as If-Match.",
+)
+
+
+def conflicting(meaning: str, detail: str, code: str = "conflict") -> Refusal:
+    """Return a 409: the call isn't possible in the object's current state."""
+    return Refusal(409, meaning, code=code, detail=detail)
+
+
+def refusals(
+    method: str, *, takes_key: bool, own: Sequence[Refusal]
+) -> list[tuple[str, list[Refusal]]]:
+    """Return all error responses of an operation by status; some statuses have several meanings."""
+    shared = [*own, *ALWAYS]
+    if method in ("POST", "PUT", "PATCH"):
+        shared += WITH_BODY
+    if takes_key:
+        shared += WITH_KEY
+    by_status: dict[str, list[Refusal]] = {}
+    for each in shared:
+        by_status.setdefault(str(each.status), []).append(each)
+    return sorted(by_status.items())

@@ -56,8 +56,7 @@ class CursorPages(BasePagination):
             rows = rows.filter(self._beyond(cursor))
             if cursor.backwards:
                 rows = rows.reverse()
-        read = None if cursor else getattr(view, "first_page", None)
-        found = read(limit + 1) if read else list(rows[: limit + 1])
+        found = list(rows[: limit + 1])
         more = len(found) > limit
         page = found[:limit]
         if cursor is not None and cursor.backwards:

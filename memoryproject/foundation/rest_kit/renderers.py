@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from rest_framework.metadata import SimpleMetadata
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 
 from memoryproject.foundation.rest_kit.errors import refuse
 
 
 class Json(JSONRenderer):
-    """UTF-8, regardless of the character sets that the client accepts."""
+    """UTF-8, regardless of the character sets that the client accepts.
+
+    A subclass names another form that its view writes itself: errors are still JSON.
+    """
 
     charset = "utf-8"
 
 
-class StreamRenderer(BaseRenderer):
-    """A form of responses that the view writes: the renderer only lets clients request it."""
-
-    charset = "utf-8"
-
-    def render(
-        self,
-        data: object,
-        accepted_media_type: str | None = None,
-        renderer_context: object | None = None,
-    ) -> bytes:
-        """Render everything that isn't a stream, such as an error, as JSON."""
-        return bytes(JSONRenderer().render(data))
-
-
-class EventStream(StreamRenderer):
+class EventStream(Json):
     """Server-sent events."""
 
     media_type = "text/event-stream"
@@ -60,3 +51,10 @@ class Negotiation(DefaultContentNegotiation):
                 attr="format",
             )
         return found
+
+
+class Forms(SimpleMetadata):
+    """The response to OPTIONS: the formats of an address. Its fields are in the schema."""
+
+    def determine_actions(self, request: Request, view: Any) -> Any:
+        return {}

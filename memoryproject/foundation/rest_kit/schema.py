@@ -9,13 +9,12 @@ from typing import Any, Literal
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 
-from memoryproject.foundation.rest_kit.answers import Refusal, refusals
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
+from memoryproject.foundation.rest_kit.operations import Refusal, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
 from memoryproject.foundation.rest_kit.throttles import HEADERS
-from memoryproject.foundation.rest_kit.views import ListView
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
@@ -79,18 +78,6 @@ class Schema(AutoSchema):
             body["required"] = True
         return body
 
-    def get_tags(self) -> list[str]:
-        """Return the first word of the address as the tag."""
-        words = [word for word in self.path.split("/") if word and not word.startswith("{")]
-        return [words[2] if words[:2] == ["api", "v1"] and len(words) > 2 else words[-1]]
-
-    def _is_list_view(self, serializer: Any = None) -> bool:
-        """Return whether the response is a page: only the view's own serializer is paginated."""
-        if isinstance(self.view, ListView):
-            own = self.view.get_serializer_class()
-            return self.method == "GET" and (serializer is None or isinstance(serializer, own))
-        return bool(super()._is_list_view(serializer))
-
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
         """Mark strict objects as closed: they refuse unknown fields."""
         mapped = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
@@ -131,9 +118,9 @@ class Generator(SchemaGenerator):
     def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
         handler = getattr(callback.cls, method.lower())
         with _annotating:
-            annotate = vars(handler).pop("annotate_schema", None)
-            if annotate is not None:
-                annotate(handler)
+            options = vars(handler).pop("schema_options", None)
+            if options is not None:
+                extend_schema(**options)(handler)
         return super().create_view(callback, method, request)  # type: ignore[no-untyped-call]
 
 

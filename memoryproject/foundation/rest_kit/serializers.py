@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from functools import cache
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
@@ -49,25 +48,11 @@ class Strict(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-@cache
-def shared_serializer(serializer_class: type[serializers.Serializer[Any]]) -> Any:
-    """Return the process's one instance of the class, for what doesn't depend on data.
-
-    REST framework copies all fields for each new instance, which takes longer than checking a
-    small body. Fields keep nothing of what they check, so that threads may use them at once.
-    """
-    return serializer_class()
-
-
 def checked_data(serializer_class: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
     """Return the checked data. Raises ValidationError."""
-    try:
-        checked: dict[str, Any] = shared_serializer(serializer_class).run_validation(data)
-    except serializers.ValidationError:
-        # Once more, because only an instance with data gives the errors their final form.
-        serializer = serializer_class(data=data)
-        serializer.is_valid(raise_exception=True)
-        checked = serializer.validated_data
+    serializer = serializer_class(data=data)
+    serializer.is_valid(raise_exception=True)
+    checked: dict[str, Any] = serializer.validated_data
     return checked
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import (
     APIException,
     AuthenticationFailed,
@@ -16,6 +16,7 @@ from rest_framework.exceptions import (
     NotFound,
 )
 from rest_framework.generics import GenericAPIView
+from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -23,16 +24,15 @@ from rest_framework.serializers import Serializer
 from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
-from memoryproject.foundation.rest_kit.answers import Refusal
-from memoryproject.foundation.rest_kit.authentication import NOT_GIVEN, Caller, caller_of
+from memoryproject.foundation.rest_kit.authentication import Caller, caller_of
 from memoryproject.foundation.rest_kit.errors import LengthRequired, UnsupportedEncoding, refuse
+from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import (
     OBJECT,
     checked_data,
     json_kind,
-    shared_serializer,
 )
 
 # Allowed in every query: it selects the renderer.
@@ -63,8 +63,6 @@ class ApiView(GenericAPIView[Any]):
     max_body_bytes: ClassVar[int] = bodies.MAX_BODY_SIZE
     needs_body: ClassVar[bool] = True
     repeatable: ClassVar[frozenset[str]] = frozenset()
-    pagination_class: Any = None
-    filter_backends: Any = ()
     # Only for the schema: views check bodies with ``body``.
     serializer_class = Serializer
     idempotency_ref: str | None = None
@@ -92,14 +90,6 @@ class ApiView(GenericAPIView[Any]):
         if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
             raise NotFound("The address holds a NUL character.")
         self._check_query(request)
-
-    def permission_denied(
-        self, request: Request, message: Any = None, code: Any = None
-    ) -> NoReturn:
-        """Tell a caller without a token where it belongs."""
-        if caller_of(request) is None:
-            raise NotAuthenticated(NOT_GIVEN)
-        super().permission_denied(request, message=message, code=code)
 
     def get_throttles(self) -> list[Any]:
         """Keep the throttles: they know what to say in the response."""
@@ -134,7 +124,7 @@ class ApiView(GenericAPIView[Any]):
                 raise refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
         if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
-            names = shared_serializer(self.query_serializer_class).fields
+            names = self.query_serializer_class().fields
             given = {name: text for name, text in request.query_params.items() if name in names}
             self.query = checked_data(self.query_serializer_class, given)
 
@@ -142,7 +132,7 @@ class ApiView(GenericAPIView[Any]):
         """Return the parameter names that are allowed in the query."""
         known = set(ALWAYS_ALLOWED)
         if self.query_serializer_class is not None:
-            known |= set(shared_serializer(self.query_serializer_class).fields)
+            known |= set(self.query_serializer_class().fields)
         return known
 
     def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
@@ -183,21 +173,19 @@ class ApiView(GenericAPIView[Any]):
             )
 
 
-class ListView(ApiView):
+class ListView(ListModelMixin, ApiView):
     """A view whose GET returns pages.
 
     ``ordering``: see CursorPages.
     ``reach_field``: the field with a row's chat.
     ``filterset_class``: django-filter's class, whose parameters are the known ones.
-    ``first_page``: reads as many rows of the first page, where that is quicker than the queryset.
     """
 
-    pagination_class = CursorPages
-    filter_backends = (DjangoFilterBackend,)
+    pagination_class: Any = CursorPages
+    filter_backends: Any = (DjangoFilterBackend,)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     reach_field: ClassVar[str] = "chat_id"
     filterset_class: Any = None
-    first_page: Callable[[int], list[Any]] | None = None
 
     def query_parameters(self) -> set[str]:
         filters = set(self.filterset_class.base_filters) if self.filterset_class else set()
@@ -207,23 +195,10 @@ class ListView(ApiView):
         """Return the part of the view's queryset that the caller may access."""
         return self.get_queryset().filter(self.caller.reach(self.reach_field))
 
-    def _is_filtered(self) -> bool:
-        """Return whether the query has a filter, or the list one without it.
-
-        Django-filter builds a form for each call, which takes longer than to read some rows.
-        """
-        filters = self.filterset_class
-        return filters is not None and (
-            filters.filter_queryset is not FilterSet.filter_queryset
-            or not self.request.query_params.keys().isdisjoint(filters.base_filters)
-        )
-
     def page_of(
         self, rows: QuerySet[Any], serializer_class: type[Serializer[Any]] | None = None
     ) -> Response:
         """Return a page of the rows, filtered by the query."""
-        if self._is_filtered():
-            rows = self.filter_queryset(rows)
-        page = self.paginate_queryset(rows)
+        page = self.paginate_queryset(self.filter_queryset(rows))
         serializer = (serializer_class or self.get_serializer_class())(page, many=True)
         return self.get_paginated_response(serializer.data)

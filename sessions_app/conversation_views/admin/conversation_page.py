@@ -71,9 +71,8 @@ from sessions_app.models import (
     Snooze,
 )
 from sessions_app.models.review import MAX_NOTE_LENGTH
-from sessions_app.presentation.chat_page import chat_or_404
+from sessions_app.presentation.chat_page import chat_or_404, made_stamp
 from sessions_app.presentation.links import chat_lists, conversation_address, list_address
-from sessions_app.presentation.page_timestamp import made_stamp
 from sessions_app.recall.facade import snippet_of
 from sessions_app.takeover.presentation import reply_number, takeover_context
 

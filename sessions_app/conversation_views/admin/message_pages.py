@@ -27,8 +27,7 @@ from sessions_app.media.presentation import media_page
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.author_names import author_names, written_by
-from sessions_app.presentation.message_kinds import kind_of, shown_message
+from sessions_app.presentation.message_kinds import author_names, kind_of, shown_message, written_by
 from sessions_app.presentation.row_search import messages_found, vectors_found
 
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)

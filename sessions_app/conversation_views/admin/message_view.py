@@ -28,8 +28,14 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.author_names import author_names, written_by
-from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
+from sessions_app.presentation.message_kinds import (
+    TICKS,
+    Kind,
+    Tick,
+    author_names,
+    kind_of,
+    written_by,
+)
 
 TROUBLED = {
     TurnState.FAILED: gettext_lazy("the answer failed"),

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from django.db.models import Prefetch
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
-from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
-    IF_MATCH,
-    IF_NONE_MATCH,
+    CHANGED_MEANWHILE,
     described,
-    etag,
     path_parameter,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.presentation import examples
 from sessions_app.presentation.filters import WHATSAPP_CHAT_SCHEMA, ChatFilters, chat_within
-from sessions_app.presentation.serializers import ChatSerializer, ReceiptSerializer
+from sessions_app.presentation.serializers import ChatSerializer
 
 NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
 
@@ -57,8 +53,7 @@ class ChatView(ApiView):
     @described(
         operation_id="chats_get",
         summary="One chat",
-        parameters=[NAMED, IF_NONE_MATCH, etag(200, 304)],
-        responses={200: ChatSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(ChatSerializer, NAMED),
         examples=[response_example("A person", examples.CHAT_ROW)],
     )
     def get(self, request: Request, whatsapp_chat: str) -> Response:
@@ -67,19 +62,12 @@ class ChatView(ApiView):
         self.record_read(object_type="chat", object_id=chat.pk)
         return etagged(request, ChatSerializer(chat).data)
 
-    @described(
+    @forgets(
+        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
+        NAMED,
         operation_id="chats_erase",
         summary="Erase a person or a group, with everything in the chat",
-        parameters=[NAMED, IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, whatsapp_chat: str) -> Response:
         """Erase the conversations, memories and documents of the chat.
 

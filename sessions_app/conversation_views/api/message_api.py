@@ -2,61 +2,53 @@
 
 from __future__ import annotations
 
-import json
-from collections import namedtuple
-from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import TextField, UUIDField
-from django.db.models.functions import Cast
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
-from memoryproject.foundation.rest_kit.answers import (
-    CHANGED_MEANWHILE,
-    NOT_MODIFIED,
-    conflicting,
-)
+from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
-    IF_MATCH,
-    IF_NONE_MATCH,
+    CHANGED_MEANWHILE,
+    conflicting,
     described,
-    etag,
     request_example,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.conversation_views.api.session_api import session_document
+from sessions_app.conversation_views.api.session_api import memory_disabled, session_document
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
-from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.conversations.facade import (
+    MAX_MESSAGES,
+    ConversationMessage,
+    ConversationNotFoundError,
+    DataValidationError,
+    GenericMemoryError,
+    SessionArchivedError,
+)
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, Message
 from sessions_app.presentation import examples
 from sessions_app.presentation.filters import MessageFilters, session_within
 from sessions_app.presentation.message_forms import stored_form
-from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
 from sessions_app.presentation.serializers import (
     OF_ITS_FORM,
     MessageSerializer,
     MessagesQuery,
     NewMessagesSerializer,
-    ReceiptSerializer,
     StoredMessagesSerializer,
 )
 
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
-OF_JSON = ("media", "metadata")
-MessageRow = namedtuple("MessageRow", COLUMNS)  # type: ignore[misc]
 
 SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
@@ -67,7 +59,15 @@ class MessagesView(ListView):
         "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
         "DELETE": [CHANGED_MEANWHILE],
     }
-    raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
+    # The first match counts: a narrower error is listed before a wider one.
+    raises = {
+        ConversationNotFoundError: not_found,
+        SessionArchivedError: conflict,
+        DataValidationError: invalid,
+        GenericMemoryError: unavailable,
+        **FORGETTING,
+        MemoryDisabledError: memory_disabled,
+    }
     queryset = Message.objects.values_list(*COLUMNS, named=True)
     repeatable = frozenset({"role"})
     query_serializer_class = MessagesQuery
@@ -88,8 +88,6 @@ class MessagesView(ListView):
         exclusive.
         """
         rows = self.within_reach().filter(session=session_id)
-        if not self.caller.is_bound and request.query_params.keys() <= {"limit", "format"}:
-            self.first_page = partial(_newest, session_id)
         if "before" in self.query:
             rows = rows.filter(timestamp__lt=self.query["before"])
         page = self.page_of(rows)
@@ -136,19 +134,11 @@ class MessagesView(ListView):
         values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
         return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
-    @described(
+    @forgets(
+        examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
         operation_id="sessions_messages_clear",
         summary="Clear a session: delete its messages and what was derived from them",
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Delete the messages; the session stays, empty, and continues its numbering.
 
@@ -178,8 +168,7 @@ class OneMessageView(ApiView):
     @described(
         operation_id="sessions_messages_get",
         summary="One message",
-        parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: MessageSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(MessageSerializer),
         examples=[response_example("A message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
@@ -188,19 +177,11 @@ class OneMessageView(ApiView):
         self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
         return etagged(request, MessageSerializer(message).data)
 
-    @described(
+    @forgets(
+        examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
         operation_id="sessions_messages_forget",
         summary="Forget a message",
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Forget the message everywhere it was derived, with a receipt. Once more: 404.
 
@@ -215,28 +196,6 @@ class OneMessageView(ApiView):
                 MessageSerializer(self.message(session_id, message_id)).data
             ),
         )
-
-
-def _newest(session_id: UUID, most: int) -> list[Any]:
-    """Return the newest messages of a session, newest first."""
-    return [
-        MessageRow(
-            *(
-                json.loads(value) if name in OF_JSON else value
-                for name, value in zip(COLUMNS, row, strict=True)
-            )
-        )
-        for row in read_prepared(_newest_read(most), {"session_id": session_id})
-    ]
-
-
-# Programs ask for them all the time, with one limit or a few: Django would take longer to compile
-# this than PostgreSQL to run it.
-@lru_cache(maxsize=16)
-def _newest_read(most: int) -> str:
-    columns = [Cast(name, TextField()) if name in OF_JSON else name for name in COLUMNS]
-    rows = Message.objects.filter(session_id=Given("session_id", UUIDField()))
-    return compiled(rows.order_by("-order_num").values_list(*columns)[:most])
 
 
 def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:

@@ -1,4 +1,4 @@
-"""REST views of sessions."""
+"""REST views of sessions and of their summaries."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from memoryproject.foundation.rest_kit.answers import (
-    CHANGED_MEANWHILE,
-    NOT_MODIFIED,
-    conflicting,
-)
 from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.errors import conflict, not_found
+from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
 from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
-    IF_MATCH,
-    IF_NONE_MATCH,
+    CHANGED_MEANWHILE,
+    conflicting,
     described,
-    etag,
     location,
     request_example,
     response_example,
+    versioned,
 )
-from memoryproject.foundation.rest_kit.serializers import Nothing
+from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversation_views.session_actions import (
     MemoryDisabledError,
@@ -41,16 +37,14 @@ from sessions_app.conversation_views.session_actions import (
     session_reset,
 )
 from sessions_app.conversations.facade import ConversationNotFoundError
-from sessions_app.forgetting.presentation import FORGETTING, forget_once
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.models import ChatAddress, ChatSession
+from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.filters import SessionFilters, check_chat, session_within
-from sessions_app.presentation.refusals import memory_disabled
 from sessions_app.presentation.serializers import (
     NewSessionSerializer,
-    ReceiptSerializer,
     SessionSerializer,
 )
 
@@ -60,6 +54,12 @@ ADDRESSES = ArraySubquery(
     .order_by()
     .values("address")
 )
+
+
+def memory_disabled(error: Exception) -> APIException:
+    return MemoryDisabled()
+
+
 REFUSALS = {
     ConversationNotFoundError: not_found,
     SessionEndedError: conflict,
@@ -137,27 +137,18 @@ class OneSessionView(ApiView):
     @described(
         operation_id="sessions_get",
         summary="One session",
-        parameters=[IF_NONE_MATCH, etag(200, 304)],
-        responses={200: SessionSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        **versioned(SessionSerializer),
         examples=[response_example("An active session", examples.SESSION)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
         return etagged(request, session_document(self.caller, session_id))
 
-    @described(
+    @forgets(
+        examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
         operation_id="sessions_forget",
         summary="Forget a session, with its messages and what was learned from them alone",
-        parameters=[IF_MATCH],
-        responses={200: ReceiptSerializer},
-        examples=[
-            response_example(
-                "The receipt",
-                examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
-            )
-        ],
     )
-    @idempotent(atomic=False, holds_texts=False)
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Forget the session everywhere it was derived, with a receipt. Once more: 404.
 
@@ -226,3 +217,83 @@ class ExpireView(ApiView):
             actor=self.caller.actor,
         )
         return Response(SessionSerializer(session).data)
+
+
+# Which messages a summary covers: SummarizationMetadata of seed 003.
+
+
+class TimestampRangeSerializer(serializers.Serializer[Any]):
+    start = Moment(source="range_start", help_text="The earliest timestamp, inclusive.")
+    end = Moment(source="range_end", help_text="The latest timestamp, inclusive.")
+
+
+class SummarySerializer(serializers.Serializer[Any]):
+    """The messages that a summary covers: SummarizationMetadata of seed 003."""
+
+    summary_metadata_id = serializers.UUIDField(
+        help_text="By which the summary's message names it: summaryMetadataId in its metadata."
+    )
+    session_id = serializers.UUIDField(help_text="The session whose messages it covers.")
+    number = serializers.IntegerField(help_text="Its place among the session's summaries, from 1.")
+    summary_message_id = serializers.UUIDField(help_text="The message that holds its text.")
+    summarized_message_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The ids of the messages that it covers."
+    )
+    first_order = serializers.IntegerField(help_text="order_num of its first message.")
+    last_order = serializers.IntegerField(help_text="order_num of its last message.")
+    timestamp_range = TimestampRangeSerializer(
+        source="*", help_text="The earliest and the latest timestamp of its messages."
+    )
+    skill_id = serializers.CharField(
+        help_text="The instructions that it was made by, such as conversation-summary."
+    )
+    model = serializers.CharField(help_text="Empty where no chat model made it.")
+    is_extractive = serializers.BooleanField(
+        help_text="Made of the messages' own words, without a chat model."
+    )
+    sources_deleted = serializers.BooleanField(
+        help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."
+    )
+    created_at = Moment(help_text="When the summary was made.")
+
+
+SUMMARY_RIGHTS = {"GET": ["sessions_app.view_summarizationmetadata"]}
+
+
+class SummariesView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = SUMMARY_RIGHTS
+    queryset = SummarizationMetadata.objects.all()
+    serializer_class = SummarySerializer
+    reach_field = "session__chat_id"
+    ordering = ("number",)
+
+    @described(
+        operation_id="sessions_summaries_list",
+        summary="The summaries of a session, the first one first",
+        examples=[response_example("One summary", examples.SUMMARY)],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """List which messages each summary covers; its text is a message of the session."""
+        session = session_within(self.caller, session_id)
+        return self.page_of(self.within_reach().filter(session=session))
+
+
+class SummaryView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = SUMMARY_RIGHTS
+
+    @described(
+        operation_id="sessions_summaries_get",
+        summary="One summary",
+        responses=SummarySerializer,
+        examples=[response_example("A summary", examples.SUMMARY)],
+    )
+    def get(self, request: Request, session_id: UUID, summary_metadata_id: UUID) -> Response:
+        """Return the summary that a message names as `summaryMetadataId` in its metadata."""
+        session = session_within(self.caller, session_id)
+        found = SummarizationMetadata.objects.filter(session=session, pk=summary_metadata_id)
+        summary = found.first()
+        if summary is None:
+            raise NotFound(f"There is no summary {summary_metadata_id} in this session.")
+        return Response(SummarySerializer(summary).data)

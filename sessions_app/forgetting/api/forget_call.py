@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.etags import require_match
-from memoryproject.foundation.rest_kit.idempotency import KEPT
+from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
+from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt
+from sessions_app.presentation.serializers import ReceiptSerializer
+
+
+def forgets(
+    receipt: dict[str, Any],
+    *parameters: OpenApiParameter,
+    example: str = "The receipt",
+    **described_as: str,
+) -> Callable[[Handler], Handler]:
+    """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key.
+
+    ``receipt``: the example of its response.
+    """
+
+    def decorate(handler: Handler) -> Handler:
+        return described(
+            parameters=[*parameters, IF_MATCH],
+            responses={200: ReceiptSerializer},
+            examples=[response_example(example, receipt)],
+            **described_as,
+        )(idempotent(atomic=False, holds_texts=False)(handler))
+
+    return decorate
 
 
 def forget_once(
@@ -23,8 +49,8 @@ def forget_once(
     """Forget the object and return its receipt.
 
     ``find`` returns the object's id, or raises NotFound. ``etag`` is called with the object locked,
-    if the call has If-Match. Decorate the view's method with ``idempotent(atomic=False,
-    holds_texts=False)``: a call that crashed before its response was stored finds its receipt.
+    if the call has If-Match. Decorate the view's method with ``forgets``: a call that crashed
+    before its response was stored finds its receipt.
     """
     call_key = _call_key(view)
     receipt = _earlier(call_key)

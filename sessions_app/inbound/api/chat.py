@@ -17,11 +17,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
-from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
 from memoryproject.foundation.rest_kit.authentication import require_scopes
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    WAIT,
+    Refusal,
+    conflicting,
     described,
     request_example,
     response_example,

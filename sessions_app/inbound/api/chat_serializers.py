@@ -10,7 +10,7 @@ from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from sessions_app.inbound.synchronous_chat import Talk
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import Outcome
-from sessions_app.presentation.prompt_serializers import ERROR_CODE, OUTCOME, RecalledField
+from sessions_app.presentation.message_forms import ERROR_CODE, OUTCOME, RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
 
 

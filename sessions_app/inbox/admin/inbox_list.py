@@ -32,9 +32,9 @@ from sessions_app.inbox.snooze import attention_count
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.messages import Role
+from sessions_app.presentation.chat_page import made_stamp
 from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
-from sessions_app.presentation.page_timestamp import made_stamp
 
 READ_MESSAGES = "sessions_app.view_message"
 SHORT = 160

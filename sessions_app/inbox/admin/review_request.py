@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.presentation.page_timestamp import made_at
+from sessions_app.presentation.chat_page import made_at
 
 
 @dataclass(frozen=True)

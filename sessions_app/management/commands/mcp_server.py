@@ -21,7 +21,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.embedding.choice import embedder
-from sessions_app.mcp.running import Rest
+from sessions_app.mcp.rest import Rest
 from sessions_app.mcp.server import instructions_for, server_for
 
 VARIABLE = "MCP_TOKEN"

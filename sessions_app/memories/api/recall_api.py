@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -31,13 +30,11 @@ from memoryproject.foundation.rest_kit.serializers import (
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
-from memoryproject.foundation.text.iso_times import iso_utc
 from sessions_app.conversations.facade import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.equal_metadata import EqualMetadata
-from sessions_app.memories.api.serializers import tags_field
+from sessions_app.memories.api.serializers import EqualMetadata, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
@@ -194,6 +191,11 @@ class RecalledSerializer(serializers.Serializer[Any]):
         help_text="The message after it, its text shortened; null: none; absent for a memory.",
     )
 
+    def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
+        """Leave out what memories have and messages don't, or the other way round."""
+        shown = super().to_representation(instance)
+        return {name: value for name, value in shown.items() if name in instance}
+
 
 class RecallAnswerSerializer(serializers.Serializer[Any]):
     results = RecalledSerializer(many=True, help_text="The best first; empty where nothing fits.")
@@ -243,8 +245,9 @@ class RecallView(ApiView):
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
-        results = _render_hits(found.hits, self.caller)
-        return Response({"results": results, "degraded": found.degraded})
+        results = _recalled(found.hits, self.caller)
+        answer = {"results": results, "degraded": found.degraded}
+        return Response(RecallAnswerSerializer(answer).data)
 
 
 def _viewer(name: str | None, chat: Chat | None) -> Viewer:
@@ -282,56 +285,40 @@ def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
     return where
 
 
-def _render_hits(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
+def _recalled(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
     memories = memories_shown([hit.id for hit in hits if hit.source == "memory"])
     messages = Message.objects.only("metadata").in_bulk(
         [hit.id for hit in hits if hit.source == "message"]
     )
-    rendered = []
+    found = []
     for hit in hits:
         if hit.id in memories:
-            rendered.append({**_shared(hit), **_of_memory(memories[hit.id], caller)})
+            own = _of_memory(memories[hit.id], caller)
         elif hit.id in messages:
-            rendered.append({**_shared(hit), **_of_message(hit, messages[hit.id].metadata)})
-    return rendered
-
-
-def _shared(hit: Hit) -> dict[str, Any]:
-    return {
-        "source": hit.source,
-        f"{hit.source}_id": str(hit.id),
-        "content": hit.content,
-        "score": round(hit.score, 4),
-        "similarity": None if hit.similarity is None else round(hit.similarity, 4),
-        "created_at": iso_utc(hit.created_at),
-    }
+            own = _of_message(hit, messages[hit.id].metadata)
+        else:
+            continue
+        similarity = None if hit.similarity is None else round(hit.similarity, 4)
+        shared = {"score": round(hit.score, 4), "similarity": similarity}
+        found.append({**vars(hit), **own, **shared, f"{hit.source}_id": hit.id})
+    return found
 
 
 def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
     """Hide the source chat of a public memory from tokens that can't access that chat."""
-    is_known, chat = caller.may_see(memory.chat_id), memory.whatsapp_chat
-    return {
-        "type": memory.type,
-        "category": memory.category,
-        "tags": memory.tags,
-        "visibility": memory.visibility,
-        "whatsapp_chat": chat if is_known else None,
-        "client_name": memory.client_name if is_known else None,
-        "said_by": (memory.client_name or chat or memory.source) if is_known else None,
-        "said_at": iso_utc(memory.said_at),
-        "valid_from": _time(memory.valid_from),
-        "valid_until": _time(memory.valid_until),
-        "metadata": memory.metadata,
-    }
-
-
-def _time(at: datetime | None) -> str | None:
-    return None if at is None else iso_utc(at)
+    said_by = memory.client_name or memory.whatsapp_chat or memory.source
+    shown = {**memory._asdict(), "source": "memory", "said_by": said_by}
+    if not caller.may_see(memory.chat_id):
+        shown |= dict.fromkeys(("whatsapp_chat", "client_name", "said_by"))
+    return shown
 
 
 def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:
-    places = {name: hit.metadata[name] for name in ("session_id", "order_num", "role")}
-    around = {name: hit.metadata.get(name) for name in ("before", "after")}
-    places["sender_name"] = str(metadata.get("sender_name") or "")
-    return {**places, "metadata": own_metadata(metadata), **around}
+    return {
+        "before": None,
+        "after": None,
+        **hit.metadata,
+        "metadata": own_metadata(metadata),
+        "sender_name": str(metadata.get("sender_name") or ""),
+    }

@@ -21,7 +21,7 @@ from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import described, header, response_example
-from memoryproject.foundation.rest_kit.renderers import Json, StreamRenderer
+from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import ChatGoneError
@@ -102,7 +102,7 @@ class LinesParser(BaseParser):
         return lines
 
 
-class NdJson(StreamRenderer):
+class NdJson(Json):
     """Lines of JSON."""
 
     media_type = NDJSON

@@ -22,9 +22,8 @@ from sessions_app.extraction.facade import NOTHING_LEARNED, turn_with_merged
 from sessions_app.models import ExtractionWork, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turns import TurnState
-from sessions_app.presentation.author_names import SOMEBODY, names_of, person_of
 from sessions_app.presentation.links import message_address
-from sessions_app.presentation.message_kinds import kind_of
+from sessions_app.presentation.message_kinds import SOMEBODY, kind_of, names_of, person_of
 from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
 from sessions_app.turns.admin.state_labels import (
     BAD,

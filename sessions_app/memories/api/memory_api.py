@@ -1,47 +1,42 @@
-"""The list of memories, storing one, and storing many."""
+"""Memories: listed, stored alone or in batches; one of them read, changed, forgotten."""
 
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
-import django_filters
-from django import forms
-from django.db.models import QuerySet
-from django.utils import timezone
-from drf_spectacular.utils import extend_schema_field
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memories_app.errors import MemoryValidationError
-from memories_app.models import Memory, MemoryStatus, Visibility
-from memories_app.search.facade import is_current
-from memories_app.store.facade import CREATED
-from memoryproject.foundation.rest_kit.answers import conflicting
-from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.etags import etag_of
-from memoryproject.foundation.rest_kit.filters import (
-    ChoiceFilter,
-    ChoicesFilter,
-    MomentFilter,
-    TruthFilter,
-)
+from memories_app.models import Memory
+from memories_app.store.facade import CREATED, memory_patch
+from memoryproject.foundation.rest_kit.authentication import require_reading
+from memoryproject.foundation.rest_kit.etags import etag_of, etagged, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    IF_MATCH,
+    conflicting,
     described,
     etag,
     location,
     request_example,
     response_example,
+    versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from memoryproject.foundation.retrieval.query import with_words
+from sessions_app.embedding.facade import embedder
+from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.equal_metadata import EqualMetadata
+from sessions_app.memories.api.filters import MemoryFilters
 from sessions_app.memories.api.serializers import (
+    ChangeMemorySerializer,
     MemoryBatchResultSerializer,
     MemoryBatchSerializer,
+    MemoryDetailSerializer,
     MemorySerializer,
     NewMemorySerializer,
     StoredMemorySerializer,
@@ -54,109 +49,15 @@ from sessions_app.memories.api.writing import (
     memories_to_store,
     outcome_of,
 )
-from sessions_app.presentation.access import memories_in_reach
-from sessions_app.presentation.examples import MEMORY_ID
-from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
+from sessions_app.models import Chat
+from sessions_app.presentation.access import (
+    memories_in_reach,
+    refuse_beyond_chats,
+    require_longterm,
+    require_memory,
+)
+from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.recall.facade import memories_named
-
-# Filters of lists of memories.
-
-
-class TextsFormField(forms.Field):
-    """A parameter that may be given several times."""
-
-    widget = forms.SelectMultiple
-
-    def clean(self, value: Any) -> list[str]:
-        texts = [text for text in value or [] if text]
-        if any("\x00" in text for text in texts):
-            raise forms.ValidationError("A NUL character stands in no tag.", code="nul")
-        return texts
-
-
-@extend_schema_field({"type": "array", "items": {"type": "string", "minLength": 1}})
-class TextsFilter(django_filters.Filter):  # type: ignore[misc]
-    field_class = TextsFormField
-
-
-class MetadataFormField(forms.CharField):
-    """A JSON object, checked as in the body of a recall."""
-
-    def clean(self, value: Any) -> dict[str, Any] | None:
-        if value is None:
-            return None
-        try:
-            return EqualMetadata().run_validation(read_json(value)) or None
-        except ValidationError as error:
-            raise forms.ValidationError(_each_of(error.detail)) from error
-        except (ValueError, RecursionError):
-            raise forms.ValidationError(
-                'It is no JSON object such as {"sku": 7}.', "invalid"
-            ) from None
-
-
-def _each_of(detail: Any) -> list[forms.ValidationError]:
-    """Return what was said of the value, without the places in it."""
-    if isinstance(detail, dict):
-        detail = list(detail.values())
-    if isinstance(detail, list):
-        return [error for each in detail for error in _each_of(each)]
-    return [forms.ValidationError(str(detail), detail.code)]
-
-
-@extend_schema_field({"type": "string", "minLength": 1, "example": '{"sku": 7}'})
-class MetadataFilter(django_filters.Filter):  # type: ignore[misc]
-    field_class = MetadataFormField
-
-
-class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
-    type = TextsFilter(lookup_expr="in", help_text="Such as fact; several times: with one of them.")
-    category = django_filters.CharFilter(help_text="Such as payments.")
-    tags = TextsFilter(
-        method="with_tags", help_text="Those with this tag; several times: with all of them."
-    )
-    visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
-    whatsapp_chat = WhatsAppChatFilter(
-        method="in_chat", help_text="That came from this chat, by any of its addresses."
-    )
-    source = django_filters.CharFilter(help_text="Such as command, api or staff.")
-    status = ChoicesFilter(
-        choices=MemoryStatus.choices,
-        help_text="active, superseded or proposed; several times: with one of them. By default "
-        "active ones that haven't expired.",
-    )
-    metadata = MetadataFilter(
-        lookup_expr="contains",
-        help_text='A JSON object: those with these names and values, such as {"sku": 7}.',
-    )
-    pinned = TruthFilter(help_text="true or false")
-    since = MomentFilter(
-        field_name="created_at",
-        lookup_expr="gte",
-        help_text="Made then or later, such as 2026-01-31T09:30:00Z.",
-    )
-    text = django_filters.CharFilter(
-        method="with_words", help_text="Those that hold each of these words, in any form."
-    )
-
-    class Meta:
-        model = Memory
-        fields: list[str] = []
-
-    def with_tags(self, rows: QuerySet[Memory], _: str, value: list[str]) -> QuerySet[Memory]:
-        return rows.filter(tags__contains=value)
-
-    def in_chat(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
-        return rows.filter(chat_id__in=chats_at(value).values("pk"))
-
-    def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
-        return with_words(rows, value)
-
-    def filter_queryset(self, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
-        if not self.form.cleaned_data.get("status"):
-            queryset = queryset.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
-        found: QuerySet[Memory] = super().filter_queryset(queryset)
-        return found
 
 
 def memory_etag(memory: Any) -> str:
@@ -238,9 +139,7 @@ class MemoryBatchView(ApiView):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["memories_app.add_memory"]}
     kinds = {"POST": "bulk"}
-    raises = {MemoryValidationError: invalid_batch, **{
-        kind: make for kind, make in RAISES.items() if kind is not MemoryValidationError
-    }}  # fmt: skip
+    raises = {**RAISES, MemoryValidationError: invalid_batch}
 
     @described(
         operation_id="memories_remember_batch",
@@ -287,3 +186,98 @@ class MemoryBatchView(ApiView):
         ]
         created = any(each["status"] == CREATED for each in memories)
         return Response({"memories": memories}, status=201 if created else 200)
+
+
+class MemoryView(ApiView):
+    scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
+    staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
+    answers = {
+        "PATCH": [
+            conflicting(
+                "Another memory says the same already.",
+                "Another memory says the same already.",
+                code="duplicate",
+            ),
+            conflicting("It was superseded.", "The memory was superseded: change the newer one."),
+            CHANGED_MEANWHILE,
+        ],
+        "DELETE": [CHANGED_MEANWHILE],
+    }
+    raises = RAISES
+
+    def memory(self, memory_id: UUID) -> Any:
+        """Return the memory with its chat's name. Raises NotFound also for an inaccessible one."""
+        found = memories_named(memories_in_reach(self.caller)).prefetch_related("revisions")
+        memory = found.filter(pk=memory_id).first()
+        if memory is None:
+            raise NotFound(f"There is no memory {memory_id}.")
+        return memory
+
+    @described(
+        operation_id="memories_get",
+        summary="One memory, with what it said before",
+        **versioned(MemoryDetailSerializer),
+        examples=[response_example("A memory", examples.ONE)],
+    )
+    def get(self, request: Request, memory_id: UUID) -> Response:
+        """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
+        memory = self.memory(memory_id)
+        return etagged(request, MemoryDetailSerializer(memory).data, etag=memory_etag(memory))
+
+    @described(
+        operation_id="memories_change",
+        summary="Change a memory",
+        description=(
+            "What is given is changed, and what it said before is kept as a revision. With "
+            "`If-Match` only the version that you read: else 412. 409 where another memory says "
+            "the same already (code duplicate), or where it was superseded."
+        ),
+        parameters=[IF_MATCH, etag(200)],
+        request=ChangeMemorySerializer,
+        responses=MemoryDetailSerializer,
+        examples=[
+            request_example("Another text", {"content": "TestCorp pays in 30 days"}),
+            response_example("Changed", examples.ONE),
+        ],
+    )
+    def patch(self, request: Request, memory_id: UUID) -> Response:
+        changes = self.body(ChangeMemorySerializer)
+        memory = self.memory(memory_id)
+        require_reading(self.caller)
+        require_longterm()
+        require_memory(Chat.objects.filter(pk=memory.chat_id).first())
+        refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
+        memory_patch(
+            memory_id=memory_id,
+            changes=changes,
+            actor=self.caller.actor,
+            embedder=embedder(),
+            check=self._check,
+        )
+        changed = self.memory(memory_id)
+        return Response(
+            MemoryDetailSerializer(changed).data, headers={"ETag": memory_etag(changed)}
+        )
+
+    def _check(self, locked: Memory) -> None:
+        memory = self.memory(locked.pk)
+        refuse_beyond_chats(self.caller, memory.visibility)
+        require_match(self.request, memory_etag(memory))
+
+    @forgets(
+        receipt("memory", MEMORY_ID, memories_app_memory=1),
+        example="Forgotten",
+        operation_id="memories_forget",
+        summary="Forget a memory",
+        description=(
+            "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
+            "version that you read: else 412."
+        ),
+    )
+    def delete(self, request: Request, memory_id: UUID) -> Response:
+        return forget_once(
+            self,
+            kind="memory",
+            find=lambda: self.memory(memory_id).pk,
+            etag=lambda: memory_etag(self.memory(memory_id)),
+        )

@@ -1,4 +1,4 @@
-"""The audit log over HTTP: its events, and the check of its integrity."""
+"""REST views of what belongs to no feature: the audit log, the caller, one memory document."""
 
 from __future__ import annotations
 
@@ -10,20 +10,38 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories_app.memory_documents.document_api import (
+    ARCHIVED,
+    PLACE,
+    DocumentView,
+    document_etag,
+    document_location,
+    location,
+)
 from memoryproject.foundation.audit.audit_events import pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.audit.wiring import audit_key, log_path
-from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
-from memoryproject.foundation.rest_kit.operations import described, response_example
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    conflicting,
+    described,
+    response_example,
+)
+from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
 from memoryproject.foundation.rest_kit.serializers import Moment
+from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.presentation.examples import AT, MEMORY_ID
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
+from sessions_app.presentation.access import names_of_bound
+from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, MEMORY_ID, receipt
 from sessions_app.presentation.filters import WhatsAppChatFilter, chat_named
+
+# The audit log: its events, and the check of its integrity.
 
 EVENT: dict[str, Any] = {
     "id": 9,
@@ -181,3 +199,108 @@ class AuditVerifyView(ApiView):
         """
         report = audit_verify(key=audit_key(), log_path=log_path(), seals=False)
         return Response(report.as_dict())
+
+
+# One memory document: what the app of memories serves, and its forgetting.
+
+
+class MemoryDocumentView(DocumentView):
+    scopes = {**DocumentView.scopes, "DELETE": "forget"}
+    staff_rights = {**DocumentView.staff_rights, "DELETE": ["memories_app.delete_memorydocument"]}
+    answers = {**DocumentView.answers, "DELETE": [CHANGED_MEANWHILE]}
+    raises = {**DocumentView.raises, **FORGETTING}
+
+    @forgets(
+        receipt("memory_document", DOCUMENT_ID, memories_app_memorydocument=1),
+        *PLACE,
+        ARCHIVED,
+        location(200),
+        operation_id="documents_forget",
+        summary="Forget a memory document, with all its versions",
+    )
+    def delete(self, request: Request, category: str, identifier: str) -> Response:
+        """Forget the document with a receipt; once more: 404.
+
+        In context an identifier without a date means the newest document; `Content-Location` shows
+        which one it was. With `If-Match` only the version that you read: else 412.
+        """
+        place: dict[str, Any] = {
+            "category": self.category(category),
+            "identifier": identifier,
+            "archived": self.is_archived(request),
+        }
+        headers = {}
+
+        def find() -> Any:
+            kept = self.store().load(**place)
+            # From here on it is this very document, also if a newer one comes meanwhile.
+            place["identifier"] = kept.key.name
+            headers["Content-Location"] = document_location(kept.key)
+            return self.store().document_id(**place)
+
+        response = forget_once(
+            self,
+            kind="memory_document",
+            find=find,
+            etag=lambda: document_etag(self.store().load(**place)),
+        )
+        for name, value in headers.items():
+            response[name] = value
+        return response
+
+
+# The rights and limits of the caller.
+
+ME: dict[str, Any] = {
+    "kind": "api",
+    "name": "my-integration",
+    "scopes": ["read", "write"],
+    "whatsapp_chats": [CHAT],
+    "expires_at": None,
+    "calls_per_minute": {"read": 6000, "write": 3000, "forget": 1200, "chat": 600, "bulk": 120},
+}
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(["api", "staff"], help_text="A token, or a staff member.")
+    name = serializers.CharField(help_text="As the audit log names the caller.")
+    scopes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What the caller may do: some of read, write, forget and audit.",
+    )
+    whatsapp_chats = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The chats that a token is bound to; null: all chats.",
+    )
+    expires_at = Moment(
+        allow_null=True, help_text="From then on the token is refused; null: it doesn't expire."
+    )
+    calls_per_minute = serializers.DictField(
+        child=serializers.IntegerField(), help_text="By kind of call; 0: any number."
+    )
+
+
+class MeView(ApiView):
+    scopes = {"GET": ANY}
+    # Staff without any right may know that they have none.
+    staff_rights = {"GET": ()}
+
+    @described(
+        operation_id="me_get",
+        summary="What the caller may do",
+        responses=MeSerializer,
+        examples=[response_example("A token that is bound to one chat", ME)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return the caller's name, scopes, chats and limits. Every token may ask this."""
+        caller = self.caller
+        document = {
+            "kind": caller.actor.kind,
+            "name": caller.actor.name,
+            "scopes": [scope for scope in SCOPES if scope in caller.scopes],
+            "whatsapp_chats": names_of_bound(caller) if caller.is_bound else None,
+            "expires_at": caller.expires_at,
+            "calls_per_minute": {kind: rate_of(kind) for kind in KINDS},
+        }
+        return Response(MeSerializer(document).data)

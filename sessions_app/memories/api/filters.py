@@ -1,0 +1,124 @@
+"""Filters of lists of memories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
+
+from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.search.facade import is_current
+from memoryproject.foundation.rest_kit.bodies import read_json
+from memoryproject.foundation.rest_kit.filters import (
+    ChoiceFilter,
+    ChoicesFilter,
+    MomentFilter,
+    TruthFilter,
+)
+from memoryproject.foundation.retrieval.query import with_words
+from sessions_app.memories.api.serializers import (
+    EqualMetadata,
+)
+from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
+
+
+class TextsFormField(forms.Field):
+    """A parameter that may be given several times."""
+
+    widget = forms.SelectMultiple
+
+    def clean(self, value: Any) -> list[str]:
+        texts = [text for text in value or [] if text]
+        if any("\x00" in text for text in texts):
+            raise forms.ValidationError("A NUL character stands in no tag.", code="nul")
+        return texts
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string", "minLength": 1}})
+class TextsFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = TextsFormField
+
+
+class MetadataFormField(forms.CharField):
+    """A JSON object, checked as in the body of a recall."""
+
+    def clean(self, value: Any) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        try:
+            return EqualMetadata().run_validation(read_json(value)) or None
+        except ValidationError as error:
+            raise forms.ValidationError(_each_of(error.detail)) from error
+        except (ValueError, RecursionError):
+            raise forms.ValidationError(
+                'It is no JSON object such as {"sku": 7}.', "invalid"
+            ) from None
+
+
+def _each_of(detail: Any) -> list[forms.ValidationError]:
+    """Return what was said of the value, without the places in it."""
+    if isinstance(detail, dict):
+        detail = list(detail.values())
+    if isinstance(detail, list):
+        return [error for each in detail for error in _each_of(each)]
+    return [forms.ValidationError(str(detail), detail.code)]
+
+
+@extend_schema_field({"type": "string", "minLength": 1, "example": '{"sku": 7}'})
+class MetadataFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = MetadataFormField
+
+
+class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
+    type = TextsFilter(lookup_expr="in", help_text="Such as fact; several times: with one of them.")
+    category = django_filters.CharFilter(help_text="Such as payments.")
+    tags = TextsFilter(
+        method="with_tags", help_text="Those with this tag; several times: with all of them."
+    )
+    visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
+    whatsapp_chat = WhatsAppChatFilter(
+        method="in_chat", help_text="That came from this chat, by any of its addresses."
+    )
+    source = django_filters.CharFilter(help_text="Such as command, api or staff.")
+    status = ChoicesFilter(
+        choices=MemoryStatus.choices,
+        help_text="active, superseded or proposed; several times: with one of them. By default "
+        "active ones that haven't expired.",
+    )
+    metadata = MetadataFilter(
+        lookup_expr="contains",
+        help_text='A JSON object: those with these names and values, such as {"sku": 7}.',
+    )
+    pinned = TruthFilter(help_text="true or false")
+    since = MomentFilter(
+        field_name="created_at",
+        lookup_expr="gte",
+        help_text="Made then or later, such as 2026-01-31T09:30:00Z.",
+    )
+    text = django_filters.CharFilter(
+        method="with_words", help_text="Those that hold each of these words, in any form."
+    )
+
+    class Meta:
+        model = Memory
+        fields: list[str] = []
+
+    def with_tags(self, rows: QuerySet[Memory], _: str, value: list[str]) -> QuerySet[Memory]:
+        return rows.filter(tags__contains=value)
+
+    def in_chat(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
+        return rows.filter(chat_id__in=chats_at(value).values("pk"))
+
+    def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
+        return with_words(rows, value)
+
+    def filter_queryset(self, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        if not self.form.cleaned_data.get("status"):
+            queryset = queryset.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
+        found: QuerySet[Memory] = super().filter_queryset(queryset)
+        return found
