@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import family, kill
 from tests.processes.listening import (
@@ -119,7 +119,7 @@ def test_a_browser_keeps_connections_for_its_pages(front: Stage) -> None:
 
 def test_streams_go_on_when_the_database_is_back(front: Stage, opened: Listening) -> None:
     installation = front.installation
-    postmaster = postmaster_of(places_for(installation.data_dir))
+    postmaster = postmaster_of(Places(installation.data_dir))
     assert postmaster is not None
     kill(family(postmaster))
     wait_until(lambda: installation.answer("/admin/login/") == httpx.codes.OK, "it is back")
