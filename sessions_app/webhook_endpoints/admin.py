@@ -39,11 +39,7 @@ class TroubleFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("failing", _("failing")),
-            ("disabled", _("disabled")),
-            ("works", _("works")),
-        ]
+        return [("failing", _("failing")), ("disabled", _("disabled")), ("works", _("works"))]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
