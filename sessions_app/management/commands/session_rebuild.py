@@ -23,11 +23,10 @@ from sessions_app.conversations.facade import (
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.files.import_plan import ImportReport
-from sessions_app.legacy_import.files.session_folder import FolderError, LegacyFolder, session_uuid
 from sessions_app.legacy_import.import_folder import FolderImport
+from sessions_app.legacy_import.import_report import ImportReport, as_text
 from sessions_app.legacy_import.import_session import chat_of_session, token_limit
-from sessions_app.management.commands.sessions_import import as_text
+from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, session_uuid
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
