@@ -10,12 +10,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.audit.audit_events import pseudonyms_of
+from memoryproject.foundation.audit.audit_events import audit_key, log_path, pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.verify.service import audit_verify
-from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter

@@ -9,12 +9,11 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.audit_events import audit_key, log_path
+from memoryproject.foundation.audit.chain import ChainError, audit_seal
 from memoryproject.foundation.audit.pruning import AUDIT_RETENTION_DAYS, audit_prune
-from memoryproject.foundation.audit.sealing import audit_seal
 from memoryproject.foundation.audit.setting_changes import settings_note, tracked_values
 from memoryproject.foundation.audit.verification import verification_run
-from memoryproject.foundation.audit.wiring import audit_key, log_path
 
 logger = logging.getLogger(__name__)
 
