@@ -165,7 +165,7 @@ class LegacySession(Document):
 
     older = {"whatsapp_chat": "phone_number"}
 
-    id_in_file: Name = Field("", alias="session_id")
+    original_id: Name = Field("", alias="session_id")
     chat_id: Name = ""
     whatsapp_chat: Name = ""
     phone_number: Name = ""
@@ -177,7 +177,6 @@ class LegacySession(Document):
     messages: list[Any] = []
     message_counter: Count = 0
     total_tokens: Count | None = None
-    original_id: str = ""
     unknown: tuple[str, ...] = ()
     naive: bool = False
 
@@ -228,7 +227,7 @@ class LegacyMessage(_Reference):
         return message_uuid(self.original_id, session_id)
 
 
-_OURS = ("id_in_file", "original_id", "unknown", "naive")
+_OURS = ("original_id", "unknown", "naive")
 SESSION_FIELDS = {"session_id", *LegacySession.model_fields}.difference(_OURS)
 MESSAGE_FIELDS = {"message_id", *LegacyMessage.model_fields}.difference(_OURS)
 
@@ -248,6 +247,9 @@ def parse_session(document: object, *, name: str, latest: datetime) -> LegacySes
         update={
             "original_id": original_id,
             "whatsapp_chat": whatsapp_chat,
+            # The two have their meaning now, whichever names the file uses.
+            "chat_id": "",
+            "phone_number": "",
             "message_ids": list(dict.fromkeys(found.message_ids)),
             "unknown": unknown,
             "naive": lacks_zone(given["created_at"]) or lacks_zone(given["last_active"]),
@@ -303,7 +305,7 @@ def _who(found: LegacySession, name: str) -> tuple[str, str]:
 
     ``chat_id`` could be either: its form decides.
     """
-    session_id, chat_id = found.id_in_file, found.chat_id
+    session_id, chat_id = found.original_id, found.chat_id
     chat = found.whatsapp_chat or found.phone_number
     if not chat and not is_uuid(chat_id):
         chat = chat_id

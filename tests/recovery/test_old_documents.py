@@ -162,7 +162,7 @@ def test_a_session_survives_the_round_trip_in_both_generations(
         parse_session(json.loads(json.dumps(one)), name="", latest=LATEST) for one in (newer, older)
     ]
     assert read[0] == read[1]
-    assert read[0].message_ids == tuple(ids)
+    assert read[0].message_ids == ids
     assert read[0].client_name == name
     assert read[0].last_active == times[1].replace(tzinfo=timezone.utc)
     assert (read[0].total_tokens, read[0].naive, read[0].messages) == (7, False, [])
