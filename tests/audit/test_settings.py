@@ -6,12 +6,12 @@ import pytest
 from django.conf import settings
 
 from memoryproject.foundation.audit.models import AuditEvent, AuditSetting
-from memoryproject.foundation.audit.setting_changes import (
+from memoryproject.foundation.audit.tasks import (
     UNTRACKED_SETTINGS,
+    note_settings,
     settings_note,
     tracked_values,
 )
-from memoryproject.foundation.audit.tasks import note_settings
 from tests.docs.sources import settings_read
 from tests.threads import in_threads
 
