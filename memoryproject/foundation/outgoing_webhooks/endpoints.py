@@ -7,7 +7,6 @@ import hmac
 import logging
 import secrets
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -47,14 +46,6 @@ class EndpointNotFoundError(LookupError):
     """The endpoint doesn't exist."""
 
 
-@dataclass(frozen=True)
-class NewSecret:
-    """An endpoint with a secret that was just created; the secret is shown once."""
-
-    endpoint: WebhookEndpoint
-    secret: str
-
-
 def endpoint_create(
     *,
     name: str,
@@ -63,8 +54,8 @@ def endpoint_create(
     chat_ids: Collection[UUID] | None = None,
     rules: AddressRules,
     actor: Actor,
-) -> NewSecret:
-    """Create an endpoint.
+) -> WebhookEndpoint:
+    """Create an endpoint, whose secret is shown once.
 
     ``event_types``: the events that it receives; empty: all.
     ``chat_ids``: the chats that it is bound to; None: it isn't bound.
@@ -86,7 +77,7 @@ def endpoint_create(
             _record("webhook.create", endpoint, actor)
     except IntegrityError as error:
         raise _taken(name) from error
-    return NewSecret(endpoint, endpoint.secret)
+    return endpoint
 
 
 def endpoint_change(
@@ -129,8 +120,8 @@ def endpoint_change(
 
 def endpoint_rotate(
     *, endpoint_id: int, actor: Actor, keep: timedelta = OLD_SECRET_KEPT
-) -> NewSecret:
-    """Give the endpoint a new secret.
+) -> WebhookEndpoint:
+    """Give the endpoint a new secret, which is shown once.
 
     The old secret also signs for ``keep``; the one before it no longer does. Raises
     EndpointNotFoundError.
@@ -142,7 +133,7 @@ def endpoint_rotate(
         endpoint.secret = secret_new()
         endpoint.save(update_fields=["secret", "old_secret", "old_secret_until"])
         _record("webhook.rotate", endpoint, actor)
-    return NewSecret(endpoint, endpoint.secret)
+    return endpoint
 
 
 def endpoint_remove(*, endpoint_id: int, actor: Actor) -> None:
