@@ -7,7 +7,7 @@ from itertools import islice
 
 import psutil
 
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation
 
@@ -23,7 +23,7 @@ def members(installation: Installation) -> Iterator[tuple[str, psutil.Process]]:
         yield "supervisor", supervisor
         for program in supervisor.children():
             yield from of_program(program)
-    postmaster = postmaster_of(places_for(installation.data_dir))
+    postmaster = postmaster_of(Places(installation.data_dir))
     assert postmaster is not None
     yield from whole("PostgreSQL", postmaster)
 

@@ -14,8 +14,8 @@ from django.db import connection
 
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
 from memories_app.search.vector_search import index_drop, index_ensure
-from memoryproject.foundation.audit.sealing import audit_seal
-from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.audit_events import audit_key, log_path
+from memoryproject.foundation.audit.chain import audit_seal
 
 Work = tuple[str, Callable[[], object]]
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
+from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from sessions_app.signals import cards_due, one_person_found
 
 CARDS_AT_ONCE = 50
@@ -49,9 +49,10 @@ def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
 
 
 def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
-    from sessions_app.webhook_endpoints.dependencies import enqueue_webhooks  # noqa: PLC0415 imports models
+    from memoryproject.foundation.process.lanes import enqueue  # noqa: PLC0415 apps must be loaded first
 
-    enqueue_webhooks(endpoint_id)
+    name = f"webhooks to endpoint {endpoint_id}"
+    enqueue("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
 
 
 def _let_vectors_be_made(**_: Any) -> None:

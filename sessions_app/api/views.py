@@ -18,12 +18,11 @@ from memories_app.memory_documents.document_api import (
     document_location,
     location,
 )
-from memoryproject.foundation.audit.audit_events import pseudonyms_of
+from memoryproject.foundation.audit.audit_events import audit_key, log_path, pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.verify.service import audit_verify
-from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.operations import (

@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -206,15 +207,21 @@ class ArchiveReader:
             for _ in self.blocks(member):
                 pass
 
-    def _read_manifest_text(self) -> bytes:
+    @contextmanager
+    def _reading_manifest(self) -> Iterator[None]:
+        """Explain the errors of the block as ArchiveErrors."""
         try:
+            yield
+        except KeyError as error:
+            raise ArchiveError(f"{self.path} is no backup: it lacks {error}.") from error
+        except (*DAMAGED, TypeError, AttributeError) as error:
+            raise ArchiveError(f"{self.path}: its manifest is damaged: {error}.") from error
+
+    def _read_manifest_text(self) -> bytes:
+        with self._reading_manifest():
             if self._zip.getinfo(MANIFEST).file_size > MAX_MANIFEST_SIZE:
                 raise ArchiveError(f"{self.path} is no backup: its manifest is too large.")
             return self._zip.read(MANIFEST)
-        except KeyError as error:
-            raise ArchiveError(f"{self.path} is no backup: it lacks {error}.") from error
-        except DAMAGED as error:
-            raise ArchiveError(f"{self.path}: its manifest is damaged: {error}.") from error
 
     def _check_signature(self, manifest: bytes, access: ArchiveAccess) -> bool:
         """Return whether the signature is valid. Raises ArchiveError if it must be."""
@@ -238,15 +245,11 @@ class ArchiveReader:
         )
 
     def _parse_manifest(self, text: bytes) -> Manifest:
-        try:
+        with self._reading_manifest():
             raw = json.loads(text)
             if raw.pop("format") != FORMAT:
                 raise ArchiveError(f"{self.path} was made by another version of this program.")
             return manifest_parsed(raw)
-        except KeyError as error:
-            raise ArchiveError(f"{self.path} is no backup: it lacks {error}.") from error
-        except (*DAMAGED, TypeError, AttributeError) as error:
-            raise ArchiveError(f"{self.path}: its manifest is damaged: {error}.") from error
 
 
 def _opened(path: Path, access: ArchiveAccess) -> IO[bytes]:
@@ -257,17 +260,14 @@ def _opened(path: Path, access: ArchiveAccess) -> IO[bytes]:
         raise ArchiveError(f"There is no file {path}.") from None
     except OSError as error:
         raise ArchiveError(f"{path} can't be read: {error.strerror}.") from error
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(file)
         if not is_encrypted(file):
+            stack.pop_all()
             return file
         if access.identity is None:
             raise ArchiveError(f"{path} is encrypted: name the private key by --identity FILE.")
-        plain = decrypted(file, access.identity, access.scratch)
-    except EncryptionError as error:
-        file.close()
-        raise ArchiveError(f"{path}: {error}") from error
-    except (ArchiveError, OSError):
-        file.close()
-        raise
-    file.close()
-    return plain
+        try:
+            return decrypted(file, access.identity, access.scratch)
+        except EncryptionError as error:
+            raise ArchiveError(f"{path}: {error}") from error

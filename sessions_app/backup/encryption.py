@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from pyrage import DecryptError, IdentityError, RecipientError, decrypt_io, encrypt_io, x25519
+
+from memoryproject.foundation.process.private_folders import file_make
 
 _FIRST_LINE = b"age-encryption.org/v1\n"
 _MAX_IDENTITY_SIZE = 64 * 1024
@@ -41,13 +41,9 @@ def identity_create(path: Path) -> str:
     identity = x25519.Identity.generate()
     public = str(identity.to_public())
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file_make(path, f"# public key: {public}\n{identity}\n".encode("ascii"))
     except OSError as error:
         raise EncryptionError(f"{path} can't be written: {error.strerror}.") from error
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(f"# public key: {public}\n{identity}\n")
-        file.flush()
-        os.fsync(file.fileno())
     return public
 
 
@@ -87,15 +83,14 @@ def _identities(path: Path) -> list[x25519.Identity]:
         with path.open(encoding="utf-8") as file:
             lines = [line.strip() for line in file.read(_MAX_IDENTITY_SIZE).splitlines()]
         keys = [line for line in lines if line and not line.startswith("#")]
-        found = [x25519.Identity.from_str(key) for key in keys]
+        if found := [x25519.Identity.from_str(key) for key in keys]:
+            return found
     except (OSError, UnicodeDecodeError) as error:
         raise EncryptionError(f"The identity file {path} can't be read: {error}.") from error
-    except IdentityError as error:
+    except IdentityError:
         # The error's own text could quote the key.
-        raise EncryptionError(f"{path} holds no private key of age.") from error
-    if not found:
-        raise EncryptionError(f"{path} holds no private key of age.")
-    return found
+        pass
+    raise EncryptionError(f"{path} holds no private key of age.")
 
 
 # Sign the manifest of an archive with a key that is not in the archive.
@@ -109,8 +104,7 @@ _LABEL = b"backup manifest\n"
 
 def signature_of(manifest: bytes, key: str) -> bytes:
     """Return the HMAC-SHA256 of a manifest in hex. The manifest holds all other checksums."""
-    digest = hmac.new(key.encode(), _LABEL + manifest, hashlib.sha256)
-    return digest.hexdigest().encode()
+    return hmac.digest(key.encode(), _LABEL + manifest, "sha256").hex().encode()
 
 
 def is_signed(manifest: bytes, signature: bytes, key: str) -> bool:

@@ -16,6 +16,7 @@ from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.process.private_folders import file_make
 from sessions_app.backup.archive import (
     BLOCK,
     ArchiveAccess,
@@ -135,14 +136,13 @@ def report_of(path: Path, manifest: Manifest) -> Report:
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             digest.update(block)
-    size = path.stat().st_size
     return Report(
-        path,
-        len(manifest.tables),
-        manifest.rows,
-        size,
-        digest.hexdigest(),
-        len(manifest.media),
+        path=path,
+        tables=len(manifest.tables),
+        rows=manifest.rows,
+        size=path.stat().st_size,
+        sha256=digest.hexdigest(),
+        files=len(manifest.media),
     )
 
 
@@ -199,9 +199,6 @@ def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
     for name in KEY_FILES:
         if name in keys:
             fresh = data_dir / f".{name}.{os.getpid()}"
-            fresh.touch(mode=0o600)
-            with fresh.open("wb") as file:
-                file.write(keys[name])
-                file.flush()
-                os.fsync(file.fileno())
+            fresh.unlink(missing_ok=True)
+            file_make(fresh, keys[name])
             fresh.replace(data_dir / name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, OperationalError, transaction
@@ -13,6 +13,7 @@ from psycopg.errors import DeadlockDetected
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_normalise
+from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import (
     activity_recount,
     addresses_lock,
@@ -20,20 +21,29 @@ from sessions_app.conversations.facade import (
     chat_find,
     chat_for_group,
     chat_for_party,
+    indexed_of,
     party_of,
     sessions_record,
     window_recompute,
 )
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.import_messages import StoredMessages, messages_import
-from sessions_app.models import Chat, ChatSession
+from sessions_app.legacy_import.parse_sessions import LegacyMessage
+from sessions_app.legacy_import.session_folder import is_uuid
+from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Provider
 from sessions_app.models.sessions import SessionStatus
 
-if TYPE_CHECKING:
-    from sessions_app.legacy_import.files.gather import FoundMessage
-
 TRIES = 3
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class FoundMessage:
+    """A message, and ``source``: the place where it was found, for logs and reports."""
+
+    message_id: UUID
+    legacy: LegacyMessage
+    source: str
 
 
 class MemoryOffError(Exception):
@@ -150,20 +160,13 @@ def _chat_locked(incoming: Incoming) -> Chat:
     chat = chat_of_session(incoming.session_id)
     if chat is not None:
         return chat
-    found = _chat_of(incoming)
+    # The provider is unknown; the next message sets it.
+    found = chat_for_address(address=incoming.whatsapp_chat, at=incoming.last_active)
     chat = Chat.objects.select_for_update(no_key=True).get(pk=found.pk)
     if incoming.client_name and not chat.client_name:
         chat.client_name = incoming.client_name
         chat.save(update_fields=["client_name", "updated_at"])
     return chat
-
-
-def _chat_of(incoming: Incoming) -> Chat:
-    """Return the chat of the address; create it if it is new.
-
-    The provider is unknown; the next message sets it.
-    """
-    return chat_for_address(address=incoming.whatsapp_chat, at=incoming.last_active)
 
 
 def chat_for_address(*, address: str, at: datetime) -> Chat:
@@ -212,3 +215,135 @@ def _would_be_active(incoming: Incoming, rules: IntakeRules, now: datetime) -> b
     """
     last_active = incoming.last_active.replace(microsecond=0)
     return incoming.status == SessionStatus.ACTIVE and last_active + rules.session_timeout > now
+
+
+# Store the messages of an imported session.
+
+TAKEN_ELSEWHERE = "message_id: another session has this message"
+TAKEN_NUMBER = "order_num: another message of the session has this number"
+
+
+@dataclass
+class StoredMessages:
+    """The result of a session's messages.
+
+    ``there``: how many were stored before; ``added``: the new rows; ``refused`` gives the reason
+    for each message that has no place.
+    """
+
+    there: int = 0
+    added: list[tuple[FoundMessage, Message]] = field(default_factory=list)
+    refused: list[tuple[FoundMessage, str]] = field(default_factory=list)
+
+
+def messages_import(
+    *, session: ChatSession, fresh: bool, original_id: str, messages: Sequence[FoundMessage]
+) -> StoredMessages:
+    """Store those of these messages that the session lacks.
+
+    ``fresh``: it has none yet; ``original_id``: its id in the files. The caller holds the
+    session's lock.
+    """
+    stored = StoredMessages()
+    placed = _placed(session, fresh, _lacking(session, messages, stored), stored)
+    stored.added = [(found, _row(session, number, found, original_id)) for number, found in placed]
+    Message.objects.bulk_create([row for _, row in stored.added], batch_size=BATCH)
+    return stored
+
+
+def _lacking(
+    session: ChatSession, messages: Sequence[FoundMessage], stored: StoredMessages
+) -> list[FoundMessage]:
+    """Return the messages that are not stored yet; refuse those of other sessions."""
+    ids = [found.message_id for found in messages]
+    known: dict[UUID, UUID] = {}
+    for start in range(0, len(ids), BATCH):
+        there = Message.objects.filter(pk__in=ids[start : start + BATCH])
+        known.update(there.values_list("message_id", "session_id"))
+    lacking = []
+    for found in messages:
+        holder = known.get(found.message_id)
+        if holder is None:
+            lacking.append(found)
+        elif holder == session.pk:
+            stored.there += 1
+        else:
+            stored.refused.append((found, TAKEN_ELSEWHERE))
+    return lacking
+
+
+def _placed(
+    session: ChatSession, fresh: bool, lacking: list[FoundMessage], stored: StoredMessages
+) -> list[tuple[int, FoundMessage]]:
+    """Return each message with its order_num.
+
+    In an existing session, stored messages keep their place, and a message that claims the same
+    place is refused.
+    """
+    if fresh or not lacking:
+        return numbered(lacking)
+    taken = set(session.messages.values_list("order_num", flat=True))
+    free = []
+    for found in sorted(lacking, key=_order):
+        number = found.legacy.order_num
+        if number in taken:
+            stored.refused.append((found, TAKEN_NUMBER))
+        else:
+            taken.add(number)
+            free.append((number, found))
+    return free
+
+
+def numbered(messages: Iterable[FoundMessage]) -> list[tuple[int, FoundMessage]]:
+    """Return the messages in order, each with its number.
+
+    If two claim the same number, the later one moves up, and so do those after it as far as
+    necessary; gaps stay.
+    """
+    placed: list[tuple[int, FoundMessage]] = []
+    last = 0
+    for found in sorted(messages, key=_order):
+        last = max(found.legacy.order_num, last + 1)
+        placed.append((last, found))
+    return placed
+
+
+def _order(found: FoundMessage) -> tuple[object, ...]:
+    legacy = found.legacy
+    return legacy.order_num, legacy.timestamp, found.message_id
+
+
+def _row(session: ChatSession, number: int, found: FoundMessage, original_id: str) -> Message:
+    legacy = found.legacy
+    indexed = indexed_of(legacy.content, {})
+    return Message(
+        message_id=found.message_id,
+        session=session,
+        chat_id=session.chat_id,
+        order_num=number,
+        role=legacy.role,
+        content=legacy.content,
+        sender=legacy.sender,
+        recipient=legacy.recipient,
+        timestamp=legacy.timestamp,
+        received_at=legacy.received_at,
+        was_received=legacy.was_received,
+        tokens=estimate_tokens(legacy.content),
+        image_path=legacy.image_path,
+        metadata={"imported": {**legacy.unknown, **_changed(number, found, original_id)}},
+        terms=indexed.terms,
+        term_count=indexed.length,
+    )
+
+
+def _changed(number: int, found: FoundMessage, original_id: str) -> dict[str, Any]:
+    """Return the original values of the fields that the import changed."""
+    legacy = found.legacy
+    kept: dict[str, Any] = {}
+    if not is_uuid(legacy.original_id):
+        kept["message_id"] = legacy.original_id
+    if not is_uuid(original_id):
+        kept["session_id"] = original_id
+    if number != legacy.order_num:
+        kept["order_num"] = legacy.order_num
+    return kept

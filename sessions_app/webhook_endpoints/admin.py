@@ -17,7 +17,6 @@ from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    NewSecret,
     endpoint_change,
     endpoint_create,
     endpoint_remove,
@@ -39,11 +38,7 @@ class TroubleFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("failing", _("failing")),
-            ("disabled", _("disabled")),
-            ("works", _("works")),
-        ]
+        return [("failing", _("failing")), ("disabled", _("disabled")), ("works", _("works"))]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
@@ -116,7 +111,7 @@ class WebhookEndpointAdmin(StaffAdmin):
             made = endpoint_create(
                 **given, chat_ids=hook_chats(data["chats"]), rules=rules, actor=actor
             )
-            obj.pk = made.endpoint.pk
+            obj.pk = made.pk
             request.__dict__["made_secret"] = made
             return
         given["enabled"] = data["enabled"]
@@ -147,8 +142,8 @@ class WebhookEndpointAdmin(StaffAdmin):
         if len(keys) != 1:
             self.message_user(request, _("Choose one endpoint."), messages.WARNING)
             return None
-        made = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
-        return self._secret_page(request, made)
+        endpoint = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
+        return self._secret_page(request, endpoint)
 
     @admin.action(description=gettext_lazy("Send a test"), permissions=["change"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
@@ -165,13 +160,13 @@ class WebhookEndpointAdmin(StaffAdmin):
             text = ngettext("%(count)d is disabled.", "%(count)d are disabled.", left)
             self.message_user(request, text % {"count": left}, messages.WARNING)
 
-    def _secret_page(self, request: HttpRequest, made: NewSecret) -> HttpResponse:
+    def _secret_page(self, request: HttpRequest, endpoint: WebhookEndpoint) -> HttpResponse:
         """Show the secret only on this page: a notice would be stored in the session."""
         context = {
             **self.admin_site.each_context(request),
             "title": _("The new secret"),
             "opts": self.opts,
-            "made": made,
+            "endpoint": endpoint,
         }
         page = TemplateResponse(request, "admin/webhook_secret_made.html", context)
         page["Cache-Control"] = "no-store"

@@ -8,14 +8,7 @@ from django.conf import settings
 
 from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
-from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.conversations.facade import chat_name
-
-
-def enqueue_webhooks(endpoint_id: int) -> None:
-    """Queue the due deliveries of this endpoint for a worker."""
-    name = f"webhooks to endpoint {endpoint_id}"
-    enqueue("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
 
 
 def build_address_rules() -> AddressRules:

@@ -11,10 +11,15 @@ from django.db import connection
 from django.test import override_settings
 from pytest_django import DjangoAssertNumQueries
 
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import (
+    COMMAND_LINE,
+    Actor,
+    audit_key,
+    audit_record,
+    log_path,
+)
+from memoryproject.foundation.audit.chain import audit_seal
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.sealing import audit_seal
-from memoryproject.foundation.audit.wiring import audit_key, log_path
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 

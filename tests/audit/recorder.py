@@ -28,8 +28,8 @@ def record(name: str, count: int) -> int:
 
 
 def seal(stop: Path) -> int:
-    from memoryproject.foundation.audit.sealing import audit_seal  # noqa: PLC0415
-    from memoryproject.foundation.audit.wiring import audit_key, log_path  # noqa: PLC0415
+    from memoryproject.foundation.audit.audit_events import audit_key, log_path  # noqa: PLC0415
+    from memoryproject.foundation.audit.chain import audit_seal  # noqa: PLC0415
 
     sealed = 0
     while not stop.exists():

@@ -16,10 +16,8 @@ from django.db.utils import IntegrityError
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Event, audit_record_many
 from memoryproject.foundation.audit.audit_logfile import line_of
-from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.chain import ChainError, audit_seal, sealed_rows
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.pruning import sealed_rows
-from memoryproject.foundation.audit.sealing import audit_seal
 from tests.audit.log import AuditLog, execute, kinds
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.audit_events import audit_key, log_path
 from tests.audit.log import AuditLog, tamper
 from tests.recovery.contents import wipe
 from tests.world import CLIENT, World

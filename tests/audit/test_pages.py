@@ -21,13 +21,14 @@ from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
     Event,
+    audit_key,
     audit_record,
     audit_record_many,
+    log_path,
 )
 from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
 from memoryproject.foundation.audit.tasks import verify
 from memoryproject.foundation.audit.verification import verification_ask, verification_run
-from memoryproject.foundation.audit.wiring import audit_key, log_path
 from tests.audit.log import AuditLog, tamper
 
 LIST = "/admin/audit/auditevent/"

@@ -8,7 +8,7 @@ import pytest
 
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.new_chain import audit_begin_anew
+from memoryproject.foundation.audit.pruning import audit_begin_anew
 from tests.audit.log import AuditLog, kinds, tamper
 
 

@@ -14,11 +14,11 @@ from django.urls import reverse
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Event,
+    audit_key,
     audit_record_many,
     pseudonyms_of,
 )
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.wiring import audit_key
 from sessions_app.models import (
     AssistantProfile,
     InboundDelivery,

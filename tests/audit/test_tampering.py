@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from memoryproject.foundation.audit.findings import MAX_FINDINGS
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.verify.report import MAX_FINDINGS
 from tests.audit.log import AuditLog, execute, kinds, tamper
 
 COUNT = 9

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from memoryproject.foundation.audit.audit_events import log_path
 from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
 from memoryproject.foundation.audit.tasks import verify
-from memoryproject.foundation.audit.wiring import log_path
 from tests.audit.log import tamper
 from tests.browser.visit import Visit, is_scrolled_sideways
 from tests.world import CLIENT, World

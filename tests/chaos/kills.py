@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import psutil
 
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation, family
 
@@ -62,7 +62,7 @@ class Killer(threading.Thread):
         for process in family(self._root)[2:]:
             with suppress(psutil.Error):
                 found.setdefault(_kind(process), []).append(process)
-        postmaster = postmaster_of(places_for(self._installation.data_dir))
+        postmaster = postmaster_of(Places(self._installation.data_dir))
         if postmaster is not None:
             backends = [each for each in family(postmaster)[1:] if _is_backend(each)]
             if backends:

@@ -19,9 +19,8 @@ from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.streamed_page import late_page
-from memoryproject.foundation.audit.audit_events import pseudonyms_for
+from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_for
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.wiring import audit_key
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.forgetting.admin.forms import WORDS
 from sessions_app.forgetting.runs import run_draft

@@ -88,7 +88,7 @@ def dependencies(poster: Poster | None = None, **changes: Any) -> WebhookDepende
 def endpoint_at(url: str, name: str = "crm", **changes: Any) -> WebhookEndpoint:
     return endpoint_create(
         name=name, url=url, rules=LOOPBACK_ALLOWED, actor=COMMAND_LINE, **changes
-    ).endpoint
+    )
 
 
 def send_all(sending: WebhookDependencies | None = None) -> int:

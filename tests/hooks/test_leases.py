@@ -15,6 +15,7 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.network.http_poster import HttpPoster
 from memoryproject.foundation.integrations.network.poster import Posted
 from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import (
@@ -22,7 +23,6 @@ from memoryproject.foundation.outgoing_webhooks.sending import (
     endpoint_claim,
     endpoint_send,
 )
-from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of, stop_postmaster
 from tests.processes.installation import copy_cluster
 
@@ -65,7 +65,7 @@ def ending(embedded: EmbeddedPostgres) -> Iterator[EmbeddedPostgres]:
 
 
 def end_server(data_dir: Path) -> None:
-    places = places_for(data_dir)
+    places = Places(data_dir)
     left = postmaster_of(places)
     if left is not None:
         stop_postmaster(left, places.log)

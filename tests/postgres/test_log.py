@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.serverlog import log_tail, trim_log
+from memoryproject.foundation.embedded_postgres.places import log_tail, trim_log
 from tests.postgres.support import connect
 
 pytestmark = pytest.mark.slow

@@ -39,11 +39,8 @@ def rows(server: EmbeddedPostgres) -> list[tuple[str]]:
 
 
 def is_locked(path: Path) -> bool:
-    lock = FileLock(path)
-    if not lock.try_exclusive():
-        return True
-    lock.release()
-    return False
+    with FileLock(path).exclusive(wait=False) as taken:
+        return not taken
 
 
 def test_kill_of_every_process_loses_nothing_committed(server: EmbeddedPostgres) -> None:

@@ -19,7 +19,7 @@ import httpx
 import psutil
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import (
     is_alive,
     postmaster_of,
@@ -238,7 +238,7 @@ class Installation:
     def kill_everything(self) -> None:
         """kill -9 of web server, workers and PostgreSQL, as a power cut would."""
         started = [process for process in (self.web, self.workers) if process is not None]
-        postmaster = postmaster_of(places_for(self.data_dir))
+        postmaster = postmaster_of(Places(self.data_dir))
         assert postmaster is not None
         kill([member for process in (*started, postmaster) for member in family(process)])
         for process in started:
@@ -258,7 +258,7 @@ class Installation:
     def stop(self) -> None:
         """End all that was started."""
         self.stop_processes()
-        places = places_for(self.data_dir)
+        places = Places(self.data_dir)
         postmaster = postmaster_of(places)
         if postmaster is not None:
             stop_postmaster(postmaster, places.log)

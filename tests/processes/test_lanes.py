@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import (
     is_alive,
     postmaster_of,
@@ -180,7 +180,7 @@ def test_a_restart_of_the_database_delays_an_answer_only_shortly(live: Stage) ->
     live.post.say(phone, "during the restart")
     wait_until(lambda: hold.reached, "the answer is being made")
 
-    places = places_for(live.installation.data_dir)
+    places = Places(live.installation.data_dir)
     postmaster = postmaster_of(places)
     assert postmaster is not None
     stop_postmaster(postmaster, places.log)

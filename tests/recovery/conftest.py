@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.legacy_import.files.import_plan import ImportReport
-from sessions_app.legacy_import.files.session_folder import LegacyFolder
 from sessions_app.legacy_import.import_folder import FolderImport
+from sessions_app.legacy_import.import_report import ImportReport
+from sessions_app.legacy_import.session_folder import LegacyFolder
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.recovery.archives import archive, as_after_migrate, backup, full
 from tests.recovery.old_files import NOW, OldFolder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.legacy_import.files.session_folder import MAX_BYTES
+from sessions_app.legacy_import.session_folder import MAX_BYTES
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Limits
 from tests.recovery.conftest import Import

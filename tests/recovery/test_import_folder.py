@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from sessions_app.legacy_import.files.session_folder import FolderError, LegacyFolder
+from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder
 from sessions_app.models import ChatSession, Message
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import NOW, OTHER_CLIENT, OldFolder, message

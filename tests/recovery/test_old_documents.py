@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.legacy_import.files.gather import FoundMessage, numbered
-from sessions_app.legacy_import.files.parse_sessions import (
+from sessions_app.legacy_import.import_session import FoundMessage, numbered
+from sessions_app.legacy_import.parse_sessions import (
     MAX_DEPTH,
     MAX_ORDER,
     MESSAGE_FIELDS,
@@ -24,7 +24,7 @@ from sessions_app.legacy_import.files.parse_sessions import (
     parse_message,
     parse_session,
 )
-from sessions_app.legacy_import.files.session_folder import LegacyError, message_uuid, session_uuid
+from sessions_app.legacy_import.session_folder import LegacyError, message_uuid, session_uuid
 from tests.recovery.old_files import CLIENT, NOW, message
 
 LATEST = NOW + timedelta(days=1)
@@ -83,7 +83,7 @@ def test_any_session_document_is_read_or_refused(document: Any, name: str) -> No
         session = parse_session(document, name=name, latest=LATEST)
     except LegacyError:
         return
-    check_storable({**vars(session), "embedded": []})
+    check_storable({**vars(session), "messages": []})
     assert isinstance(session.session_id, UUID)
     assert 0 < len(session.whatsapp_chat) <= 255
 
@@ -162,10 +162,10 @@ def test_a_session_survives_the_round_trip_in_both_generations(
         parse_session(json.loads(json.dumps(one)), name="", latest=LATEST) for one in (newer, older)
     ]
     assert read[0] == read[1]
-    assert read[0].message_ids == tuple(ids)
+    assert read[0].message_ids == ids
     assert read[0].client_name == name
     assert read[0].last_active == times[1].replace(tzinfo=timezone.utc)
-    assert (read[0].total_tokens, read[0].naive, read[0].embedded) == (7, False, ())
+    assert (read[0].total_tokens, read[0].naive, read[0].messages) == (7, False, [])
 
 
 @given(st.text(min_size=1))

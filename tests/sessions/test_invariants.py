@@ -18,8 +18,8 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.expiry import sessions_archive, sessions_expire
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.legacy_import.files.session_folder import LegacyFolder
 from sessions_app.legacy_import.import_folder import FolderImport
+from sessions_app.legacy_import.session_folder import LegacyFolder
 from sessions_app.management.commands.session_rebuild import session_rebuild
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Limits

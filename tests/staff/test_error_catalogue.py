@@ -51,8 +51,7 @@ TEXT_OF = {
 COLUMNS = ("error", "last_error", "disabled_reason")
 # They hand on a provider's own words, or speak on the command line alone.
 OWN_WORDS = {
-    "memoryproject/foundation/audit/new_chain.py",
-    "memoryproject/foundation/audit/rewriting.py",
+    "memoryproject/foundation/audit/pruning.py",
     "memoryproject/staff_site/demo/story.py",
     "memoryproject/foundation/integrations/whatsapp/cloud/client.py",
     "memoryproject/foundation/integrations/whatsapp/green/client.py",

@@ -23,9 +23,9 @@ from pypdf import PdfReader
 from memories_app.models import Memory, SourceDocument
 from memories_app.models.proposals import MergeProposal, ProposalMemory
 from memoryproject.environment import Environment
+from memoryproject.foundation.audit import findings as audit_report
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
-from memoryproject.foundation.audit.verify import report as audit_report
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.integrations.documents.sniffing import REASONS
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib import admin, messages
@@ -20,7 +22,14 @@ from django.views.decorators.http import require_POST
 from memoryproject.foundation.admin_kit.display import shown_json, shown_state
 from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import audit_record, pseudonyms_of, staff_actor
+from memoryproject.foundation.audit.audit_events import (
+    audit_key,
+    audit_record,
+    pseudonyms_of,
+    staff_actor,
+)
+from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
+from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.filters import (
     ACTOR_KINDS,
     ActionFilter,
@@ -29,19 +38,45 @@ from memoryproject.foundation.audit.filters import (
     ObjectTypeFilter,
     PeriodFilter,
 )
-from memoryproject.foundation.audit.findings import (
-    FORMATS,
-    line_shown,
-    shown_findings,
-    shown_result,
-)
+from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
-from memoryproject.foundation.audit.wiring import audit_key
 from memoryproject.foundation.audit.words import action_shown, object_shown
+from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 EXPORT = "audit.export_auditevent"
+
+
+# Exports: as the lines of the log file, or as a table for a spreadsheet.
+
+
+def as_json_lines(events: QuerySet[AuditEvent]) -> Iterator[bytes]:
+    """Yield each event as its line in the log file, byte for byte.
+
+    An event that isn't sealed yet has no number and no seal.
+    """
+    for fields, seal in signed_rows(events):
+        yield line_of(fields, seal)
+
+
+def as_csv(events: QuerySet[AuditEvent]) -> Iterator[bytes]:
+    """Yield the events as CSV with a row of titles."""
+    rows = ([*canonical(fields), seal] for fields, seal in signed_rows(events))
+    return csv_lines((*Fields._fields, "seal"), rows)
+
+
+FORMATS: dict[str, tuple[str, Callable[[QuerySet[AuditEvent]], Iterator[bytes]]]] = {
+    "jsonl": ("application/x-ndjson", as_json_lines),
+    "csv": (CSV_TYPE, as_csv),
+}
+
+
+def line_shown(event: AuditEvent) -> dict[str, Any]:
+    """Return all fields of an event's line, for display."""
+    ((fields, seal),) = signed_rows(AuditEvent.objects.filter(pk=event.pk))
+    line: dict[str, Any] = json.loads(line_of(fields, seal))
+    return line
 
 
 @admin.register(AuditEvent)

@@ -17,10 +17,10 @@ class AuditConfig(AppConfig):
     verbose_name = _("Audit")
 
     def ready(self) -> None:
-        from memoryproject.foundation.audit import logins  # noqa: PLC0415 imports models
+        # It connects the signals of logins.
+        from memoryproject.foundation.audit import audit_events  # noqa: F401, PLC0415 imports models
         from memoryproject.foundation.process.lanes import workers_changed  # noqa: PLC0415 apps must be loaded first
 
-        logins.connect()
         workers_changed.connect(_note_settings_at_start, dispatch_uid="note_settings_at_start")
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.db import connection, transaction
+from django.dispatch import receiver
 from django.http import HttpRequest
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER
@@ -21,8 +24,15 @@ from memoryproject.foundation.process.lanes import SCHEDULES, enqueue
 LENGTH = 32
 
 
+LOG_NAME = "memory_audit.log"
+
+
 def audit_key() -> str:
     return str(settings.AUDIT_KEY)
+
+
+def log_path() -> Path:
+    return Path(settings.LOG_DIR) / LOG_NAME
 
 
 def _pseudonym(key: str, salt: str) -> str:
@@ -291,8 +301,36 @@ def list_export_record(request: HttpRequest, name: str, rows: int) -> None:
     )
 
 
-# Read what staff did with one person's data, for the page of that person.
+# Logins to the admin, and failed ones.
 
+
+def typed_name_mark(key: str, name: str) -> str:
+    """Return the keyed mark that is stored instead of a name typed at a login.
+
+    People type passwords there. The same name has the same mark.
+    """
+    return sign(key, "typed name", name)
+
+
+@receiver(user_logged_in, dispatch_uid="audit_login")
+def _login_record(user: Any, **_: Any) -> None:
+    actor = Actor("staff", user.get_username())
+    audit_record(action="login.success", actor=actor, object_type="user", object_id=user.pk)
+
+
+@receiver(user_login_failed, dispatch_uid="audit_login_failed")
+def _failed_login_record(credentials: Mapping[str, Any], **_: Any) -> None:
+    audit_record(
+        action="login.failed",
+        actor=Actor("staff"),
+        object_type="typed name",
+        object_id=typed_name_mark(audit_key(), str(credentials.get("username", ""))),
+        # "code": the password was right. "password": typed by somebody who is logged in.
+        details={"step": credentials["step"]} if "step" in credentials else {},
+    )
+
+
+# What staff did with one person's data, for the page of that person.
 
 # Of a chat with very many events only the newest are looked through.
 MAX_LOOKED_THROUGH = 2_000

@@ -1,17 +1,41 @@
-"""The beginning and the end of the chain, and the locks and permissions for moving them."""
+"""The chain of sealed events: its ends, the locks for moving them, and the sealing.
+
+Sealing gives an event its number and the HMAC that binds it to its predecessor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
+from pathlib import Path
 
-from django.db import Error, connection
+from django.db import Error, IntegrityError, connection, transaction
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
-from memoryproject.foundation.audit.audit_logfile import is_signed, sign, utc_text
-from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
+from memoryproject.foundation.audit.audit_logfile import (
+    AuditLogFile,
+    Fields,
+    is_signed,
+    line_head,
+    line_of,
+    seal_of,
+    sign,
+    utc_text,
+)
+from memoryproject.foundation.audit.models import (
+    AuditCheckpoint,
+    AuditEvent,
+    AuditHead,
+    AuditSealJob,
+)
 from memoryproject.foundation.errors.stored_errors import ErrorText
+
+logger = logging.getLogger(__name__)
 
 # An advisory lock number that nothing else uses.
 _LOCK = 0xA0D1781
@@ -125,3 +149,135 @@ def removal_allowed() -> Iterator[None]:
         cursor.execute(allow, ["on"])
         yield
         cursor.execute(allow, [""])
+
+
+# Events in the form in which they are signed.
+
+READ_AT_ONCE = 2_000
+COLUMNS = (*Fields._fields[:-1], "text", "seal")
+Sealed = tuple[Fields, str]
+
+
+def waiting() -> QuerySet[AuditEvent]:
+    """Return the events that aren't sealed yet, in the order in which they will be sealed."""
+    return AuditEvent.objects.filter(seq__isnull=True).order_by("id")
+
+
+def signed_rows(
+    events: QuerySet[AuditEvent], *, by: str = "id", batch: int = READ_AT_ONCE
+) -> Iterator[Sealed]:
+    """Yield events with their seals, oldest first, sealed or not. ``by``: id or seq.
+
+    Reads in batches, so that no transaction stays open while a client reads slowly.
+    """
+    events = events.order_by(by).annotate(text=Cast("details", TextField()))
+    following = events
+    while True:
+        some = following.values_list(*COLUMNS)[:batch]
+        rows = [(Fields(*fields), seal) for *fields, seal in some]
+        yield from rows
+        if len(rows) < batch:
+            return
+        following = events.filter(**{f"{by}__gt": getattr(rows[-1][0], by)})
+
+
+def sealed_rows(*, after: int, batch: int = READ_AT_ONCE) -> Iterator[Sealed]:
+    """Yield the sealed events after a number, with their seals, in order."""
+    return signed_rows(AuditEvent.objects.filter(seq__gt=after), by="seq", batch=batch)
+
+
+# Sealing.
+
+BATCH = 1_000
+
+
+def audit_seal(*, key: str, log_path: Path, batch: int = BATCH) -> int:
+    """Seal all committed events and return how many were sealed.
+
+    Each batch is a separate transaction. Its lines are on the disk before it commits, so that no
+    sealed event lacks its line. A process that is killed in between leaves lines of events that
+    aren't sealed, and the next run seals exactly those first. Raises ChainError if the chain can't
+    be continued, and OSError if the log file can't be written; the events then wait.
+    """
+    # This comes first: a transaction that commits after the query for rows enqueues a new job.
+    AuditSealJob.objects.all().delete()
+    sealed = 0
+    while True:
+        with transaction.atomic():
+            chain_lock()
+            done, more = _seal_batch(key, AuditLogFile(log_path), batch)
+        sealed += done
+        if not more:
+            return sealed
+
+
+def _seal_batch(key: str, log: AuditLogFile, batch: int) -> tuple[int, bool]:
+    """Return how many events were sealed, and whether there may be more."""
+    head = head_current(key=key)
+    rows = _written_already(key, head, log, batch)
+    if rows:
+        log.sync()
+    else:
+        events = islice(signed_rows(waiting(), batch=batch), batch)
+        rows = _chained(key, head, (fields for fields, _ in events))
+        if not rows:
+            return 0, False
+        log.append(b"".join(line_of(*row) for row in rows))
+    _store(rows)
+    fields, seal = rows[-1]
+    head_move(key=key, to=Place(fields.seq, seal))
+    return len(rows), True
+
+
+def _chained(key: str, head: Place, events: Iterable[Fields]) -> list[Sealed]:
+    """Number the events from the chain's end on, and compute their seals."""
+    rows: list[Sealed] = []
+    previous = head.seal
+    for seq, event in enumerate(events, start=head.seq + 1):
+        fields = event._replace(seq=seq)
+        previous = seal_of(key, previous, fields)
+        rows.append((fields, previous))
+    return rows
+
+
+def _written_already(key: str, head: Place, log: AuditLogFile, batch: int) -> list[Sealed]:
+    """Return the events that a sealer wrote to the file before it was killed, in their order.
+
+    Such a sealer didn't commit. Lines that match no waiting event are evidence that the table was
+    truncated or restored: they stay where they are, and audit_verify reports them.
+    """
+    lines = log.lines_after(head.seq, at_most=batch)
+    ids = [found.id for line in lines if (found := line_head(line)) is not None]
+    if not ids:
+        return []
+    by_id = {fields.id: fields for fields, _ in signed_rows(waiting().filter(pk__in=ids))}
+    rows = _chained(key, head, (by_id[each] for each in ids if each in by_id))
+    fitting = 0
+    while fitting < len(rows) and line_of(*rows[fitting]) == lines[fitting]:
+        fitting += 1
+    if fitting < len(lines):
+        logger.critical(
+            "The audit log file is ahead of the database by %d events that aren't there. Run "
+            "`manage.py audit_verify`.",
+            len(lines) - fitting,
+        )
+    return rows[:fitting]
+
+
+def _store(rows: Sequence[Sealed]) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE audit_auditevent AS event SET seq = sealed.seq, seal = sealed.seal"
+                " FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS sealed (id, seq, seal)"
+                " WHERE event.id = sealed.id AND event.seq IS NULL",
+                [
+                    [fields.id for fields, _ in rows],
+                    [fields.seq for fields, _ in rows],
+                    [seal for _, seal in rows],
+                ],
+            )
+            if cursor.rowcount != len(rows):
+                raise ChainError(ErrorText("chain_changed"))
+    except IntegrityError as error:
+        raise ChainError(ErrorText("chain_foreign_event", number=rows[0][0].seq - 1)) from error

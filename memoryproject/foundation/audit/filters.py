@@ -77,11 +77,11 @@ class Typed(admin.ListFilter):
     ) -> None:
         super().__init__(request, params, model, model_admin)
         self.request = request
-        self.typed: dict[str, str] = {}
-        for name in self.parameters:
-            if name in params:
-                value = params.pop(name)
-                self.typed[name] = str(value[-1] if isinstance(value, list) else value).strip()
+        given = {name: params.pop(name) for name in self.parameters if name in params}
+        self.typed = {
+            name: str(value[-1] if isinstance(value, list) else value).strip()
+            for name, value in given.items()
+        }
         self.used_parameters.update({name: text for name, text in self.typed.items() if text})
 
     def has_output(self) -> bool:
@@ -97,21 +97,15 @@ class Typed(admin.ListFilter):
         """Return a message about what is wrong with the typed values."""
         return ""
 
-    def others(self) -> list[tuple[str, str]]:
-        """Return the parameters of the other filters, without the page number."""
-        own = (*self.parameters, "p")
-        return [
-            (name, value)
-            for name, values in self.request.GET.lists()
-            if name not in own
-            for value in values
-        ]
-
     def choices(self, changelist: Any) -> Iterator[Any]:
+        # The parameters of the other filters, without the page number.
+        others = self.request.GET.copy()
+        for name in (*self.parameters, "p"):
+            others.pop(name, None)
         yield {
             "fields": self.fields(),
             "problem": self.problem(),
-            "others": self.others(),
+            "others": [(name, value) for name, values in others.lists() for value in values],
             "clear": changelist.get_query_string(remove=[*self.parameters]),
             "is_used": any(self.typed.values()),
             "quick": self.quick(changelist),
@@ -173,14 +167,10 @@ class PeriodFilter(Typed):
         return day if day is not None and FIRST_YEAR <= day.year <= LAST_YEAR else None
 
     def quick(self, changelist: Any) -> list[dict[str, Any]]:
-        today = timezone.localdate()
+        periods = ((1, _("Today")), (7, _("The last 7 days")), (30, _("The last 30 days")))
         found = []
-        for days, title in (
-            (1, _("Today")),
-            (7, _("The last 7 days")),
-            (30, _("The last 30 days")),
-        ):
-            first = (today - timedelta(days=days - 1)).isoformat()
+        for days, title in periods:
+            first = (timezone.localdate() - timedelta(days=days - 1)).isoformat()
             found.append(
                 {
                     "title": title,

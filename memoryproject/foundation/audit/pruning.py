@@ -1,30 +1,29 @@
-"""Delete old events behind a signed checkpoint."""
+"""Prune the chain behind a signed checkpoint, begin it anew, and write its log file anew."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import QuerySet, TextField
-from django.db.models.functions import Cast
 
-from memoryproject.foundation.audit.audit_logfile import AuditLogFile, Fields, seal_of
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_logfile import AuditLogFile, line_of, seal_of
 from memoryproject.foundation.audit.chain import (
     BEGINNING,
     ChainError,
     Place,
+    audit_seal,
     chain_lock,
     checkpoint_add,
     checkpoint_is_signed,
     checkpoint_last,
     head_current,
     removal_allowed,
+    sealed_rows,
 )
-from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent
+from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
 
 logger = logging.getLogger(__name__)
 
@@ -108,72 +107,68 @@ def _checked(key: str, start: Place, last: int) -> Place:
     return place
 
 
-# Read events in the form in which they are signed.
-
-BATCH = 2_000
-COLUMNS = (
-    "id",
-    "at",
-    "action",
-    "actor_kind",
-    "actor",
-    "chat",
-    "object_type",
-    "object_id",
-    "content_hash",
-    "text",
-)
+# Begin anew where the chain can't be continued, and the log file of a restored database.
 
 
-def waiting() -> QuerySet[AuditEvent]:
-    """Return the events that aren't sealed yet, in the order in which they will be sealed."""
-    return AuditEvent.objects.filter(seq__isnull=True).order_by("id")
+def audit_begin_anew(*, key: str, log_path: Path, actor: Actor = COMMAND_LINE) -> int:
+    """Seal all events anew from number 1 and set the log file aside; return how many.
 
-
-def unsealed_fields(events: QuerySet[AuditEvent], first_seq: int) -> list[Fields]:
-    """Return the events with the numbers that they would get, starting at ``first_seq``."""
-    rows = _with_text(events).values_list(*COLUMNS)
-    return [Fields(seq, *row) for seq, row in enumerate(rows, start=first_seq)]
-
-
-def sealed_rows(*, after: int, batch: int = BATCH) -> Iterator[tuple[Fields, str]]:
-    """Yield the sealed events after a number, with their seals, in order. Reads in batches."""
-    while True:
-        events = AuditEvent.objects.filter(seq__gt=after).order_by("seq")
-        rows = list(_with_text(events).values_list("seq", *COLUMNS, "seal")[:batch])
-        for row in rows:
-            yield _sealed(row)
-        if len(rows) < batch:
-            return
-        after = rows[-1][0]
-
-
-def rows_as_fields(events: QuerySet[AuditEvent], *, batch: int) -> Iterator[tuple[Fields, str]]:
-    """Yield events with their seals, oldest first, sealed or not.
-
-    Reads in batches, so that no transaction stays open while a client reads slowly.
+    The events are sealed as they are now. The last event of the new chain records this action.
+    Raises ChainError if the chain can be continued, and OSError.
     """
-    after = 0
-    while True:
-        some = _with_text(events.order_by("id").filter(id__gt=after))
-        rows = list(some.values_list("seq", *COLUMNS, "seal")[:batch])
-        for row in rows:
-            yield _sealed(row)
-        if len(rows) < batch:
-            return
-        after = rows[-1][1]
+    reason = _reason(key, log_path)
+    with transaction.atomic():
+        chain_lock()
+        with removal_allowed(), connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE audit_auditevent SET seq = NULL, seal = '' WHERE seq IS NOT NULL"
+            )
+            AuditCheckpoint.objects.all().delete()
+        AuditHead.objects.all().delete()
+        audit_record(action="audit.begin_anew", actor=actor, object_type="audit log")
+        aside = log_set_aside(log_path=log_path, name="before-new-chain")
+    logger.critical("The audit log's chain was begun anew (%s) Set aside: %s.", reason, aside)
+    return audit_seal(key=key, log_path=log_path)
 
 
-def sealed_row(seq: int) -> tuple[Fields, str] | None:
-    events = AuditEvent.objects.filter(seq=seq)
-    row = _with_text(events).values_list("seq", *COLUMNS, "seal").first()
-    return _sealed(row) if row else None
+def _reason(key: str, log_path: Path) -> ChainError:
+    """Return the reason why the chain can't be continued."""
+    try:
+        audit_seal(key=key, log_path=log_path)
+    except ChainError as error:
+        return error
+    raise ChainError("The chain can be gone on with: there is nothing to begin anew.")
 
 
-def _sealed(row: Sequence[Any]) -> tuple[Fields, str]:
-    *fields, seal = row
-    return Fields(*fields), seal
+def log_write(*, log_path: Path) -> int:
+    """Write a line for every sealed event if there is no log file; return how many.
+
+    Raises ChainError if there is a log file, because it is evidence. Raises OSError if it can't be
+    written; then there is no file.
+    """
+    with transaction.atomic():
+        chain_lock()
+        if log_path.exists():
+            raise ChainError(
+                f"{log_path} is there: it is never replaced. Move it aside first, and keep it."
+            )
+        written = AuditLogFile(log_path).rewrite(line_of(*row) for row in sealed_rows(after=0))
+    logger.warning("The audit log file was written anew from the database: %d lines.", written)
+    return written
 
 
-def _with_text(events: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:
-    return events.annotate(text=Cast("details", TextField()))
+def log_set_aside(*, log_path: Path, name: str) -> Path | None:
+    """Rename the log file of another database to a free name in the same folder.
+
+    Returns its path, or None if there is no log file. Raises OSError.
+    """
+    with transaction.atomic():
+        chain_lock()
+        if not log_path.exists():
+            return None
+        aside, count = log_path.with_name(f"{log_path.name}.{name}"), 1
+        while aside.exists():
+            count += 1
+            aside = log_path.with_name(f"{log_path.name}.{name}-{count}")
+        log_path.rename(aside)
+    return aside

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,10 +14,10 @@ from typing import Any
 from django.db import connection, transaction
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.audit.chain import waiting
+from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead, AuditVerification
-from memoryproject.foundation.audit.pruning import waiting
-from memoryproject.foundation.audit.verify.report import AuditReport
-from memoryproject.foundation.audit.verify.service import audit_verify
+from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.process.lanes import enqueue
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ def verification_run(
         return None
     verification = AuditVerification.objects.get(pk=verification_id)
     try:
-        with _Progress(verification_id, now) as progress:
+        with _progress(verification_id, now) as progress:
             report = audit_verify(key=key, log_path=log_path, progress=progress)
     except Exception:
         _end(verification, State.FAILED, now())
@@ -126,34 +127,28 @@ def _end(verification: AuditVerification, state: str, at: datetime, **values: An
     )
 
 
-class _Progress:
-    """Writes the progress through a connection of its own.
+@contextmanager
+def _progress(pk: int, now: Callable[[], datetime]) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that writes the progress, through a connection of its own.
 
     The check reads in a transaction in which nothing can be written.
     """
+    own: Any = connection.copy()
+    due = 0.0
 
-    def __init__(self, pk: int, now: Callable[[], datetime]) -> None:
-        self._pk = pk
-        self._now = now
-        self._written = 0.0
-        self._connection: Any = None
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
-    def __call__(self, done: int, total: int) -> None:
-        if time.monotonic() - self._written < PROGRESS_EVERY_SECONDS:
+    def write(done: int, total: int) -> None:
+        nonlocal due
+        if time.monotonic() < due:
             return
-        self._written = time.monotonic()
-        if self._connection is None:
-            self._connection = connection.copy()
-        with self._connection.cursor() as cursor:
+        due = time.monotonic() + PROGRESS_EVERY_SECONDS
+        with own.cursor() as cursor:
             cursor.execute(
                 "UPDATE audit_auditverification SET checked = %s, total = %s, touched_at = %s"
                 " WHERE id = %s",
-                [done, total, self._now(), self._pk],
+                [done, total, now(), pk],
             )
+
+    try:
+        yield write
+    finally:
+        own.close()

@@ -10,14 +10,12 @@ import subprocess
 from pathlib import Path
 
 from memoryproject.foundation.embedded_postgres.places import (
-    POSTGRES_MAJOR,
-    Places,
-    postgres_program,
-)
-from memoryproject.foundation.embedded_postgres.serverlog import (
     OWN_SERVER,
+    POSTGRES_MAJOR,
     EmbeddedPostgresError,
+    Places,
     explained,
+    postgres_program,
 )
 from memoryproject.foundation.embedded_postgres.system_accounts import (
     ROOT,
@@ -52,7 +50,8 @@ def ensure_cluster(places: Places, account: ServerAccount) -> None:
 
     Raises EmbeddedPostgresError when it can't be built or is of another PostgreSQL version.
     """
-    _remove_unfinished(places.data_dir)
+    for leftover in places.data_dir.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     if not places.cluster.exists():
         _ensure_password(places.password)
         _build(places, account)
@@ -81,7 +80,11 @@ def _build(places: Places, account: ServerAccount) -> None:
         )
     with explained(f"put the new database in place as {places.cluster}"):
         unfinished.rename(places.cluster)
-        _sync_folder(places.data_dir)
+        descriptor = os.open(places.data_dir, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _initdb(
@@ -140,19 +143,6 @@ def _ensure_password(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.rename(path)
-
-
-def _remove_unfinished(data_dir: Path) -> None:
-    for leftover in data_dir.glob(f"{_UNFINISHED}*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Make the folders of the embedded server private, and refuse folders that another user owns.

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from memoryproject.foundation.embedded_postgres.places import PORT, Places
-from memoryproject.foundation.embedded_postgres.serverlog import EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.places import PORT, EmbeddedPostgresError, Places
 
 _POLL_SECONDS = 0.02
 _ORPHANS_LEAVE_SECONDS = 5
@@ -43,11 +42,14 @@ def stop_postmaster(postmaster: psutil.Process, log: Path) -> None:
         postmaster.send_signal(signal.SIGINT)
     except psutil.NoSuchProcess:
         return
-    if not _wait_until_gone(postmaster, _STOP_SECONDS):
-        raise EmbeddedPostgresError(
-            f"PostgreSQL (process {postmaster.pid}) is still stopping after {_STOP_SECONDS} "
-            f"seconds. Its log {log} says why; its data is safe."
-        )
+    deadline = time.monotonic() + _STOP_SECONDS
+    while is_alive(postmaster):
+        if time.monotonic() > deadline:
+            raise EmbeddedPostgresError(
+                f"PostgreSQL (process {postmaster.pid}) is still stopping after {_STOP_SECONDS} "
+                f"seconds. Its log {log} says why; its data is safe."
+            )
+        time.sleep(_POLL_SECONDS)
 
 
 def clear_dead_server(places: Places) -> psutil.Process | None:
@@ -66,25 +68,17 @@ def clear_dead_server(places: Places) -> psutil.Process | None:
             return None
         if time.monotonic() > deadlines[0]:
             if len(deadlines) == 1:
-                raise _stuck(orphans, places.cluster)
+                pids = " ".join(str(process.pid) for process in orphans)
+                raise EmbeddedPostgresError(
+                    f"Processes of a PostgreSQL server that was killed still use {places.cluster}. "
+                    f"End them (kill -9 {pids}), then start again."
+                )
             deadlines.pop(0)
-            _send_quit_signal(orphans)
+            for process in orphans:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGQUIT)
         time.sleep(_POLL_SECONDS)
     return postmaster
-
-
-def _stuck(orphans: list[psutil.Process], cluster: Path) -> EmbeddedPostgresError:
-    pids = " ".join(str(process.pid) for process in orphans)
-    return EmbeddedPostgresError(
-        f"Processes of a PostgreSQL server that was killed still use {cluster}. End them "
-        f"(kill -9 {pids}), then start again."
-    )
-
-
-def _send_quit_signal(orphans: list[psutil.Process]) -> None:
-    for process in orphans:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGQUIT)
 
 
 def _remove_if_misleading(lock_file: Path) -> None:
@@ -128,12 +122,3 @@ def _is_some_postgres(process: psutil.Process) -> bool:
         return is_alive(process) and bool(process.name() == "postgres")
     except psutil.Error:
         return False
-
-
-def _wait_until_gone(process: psutil.Process, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while is_alive(process):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_SECONDS)
-    return True

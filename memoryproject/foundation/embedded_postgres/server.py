@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from weakref import WeakSet
 
 import psutil
 import psycopg
-from psycopg import pq, sql
+from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from memoryproject.foundation.embedded_postgres.cluster import (
@@ -35,10 +35,14 @@ from memoryproject.foundation.embedded_postgres.cluster import (
     server_environment,
 )
 from memoryproject.foundation.embedded_postgres.places import (
+    OWN_SERVER,
     PORT,
+    EmbeddedPostgresError,
     Places,
-    places_for,
+    explained,
+    log_tail,
     postgres_program,
+    trim_log,
 )
 from memoryproject.foundation.embedded_postgres.processes import (
     clear_dead_server,
@@ -46,19 +50,11 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
     stop_postmaster,
 )
-from memoryproject.foundation.embedded_postgres.serverlog import (
-    OWN_SERVER,
-    EmbeddedPostgresError,
-    explained,
-    log_tail,
-    trim_log,
-)
 from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 
 # Create the database inside the server, with the vector extension, when it is missing.
 
-DATABASE = "memory"
-_EXTENSION = "vector"
+DATABASE: Final = "memory"
 
 
 def provision(places: Places, password: str) -> None:
@@ -68,15 +64,11 @@ def provision(places: Places, password: str) -> None:
     """
     try:
         with _connect(places, password, "postgres") as connection:
-            query = "SELECT 1 FROM pg_database WHERE datname = %s"
-            if connection.execute(query, [DATABASE]).fetchone() is None:
-                name = sql.Identifier(DATABASE)
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+            there = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(there, [DATABASE]).fetchone() is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
         with _connect(places, password, DATABASE) as connection:
-            query = "SELECT 1 FROM pg_extension WHERE extname = %s"
-            if connection.execute(query, [_EXTENSION]).fetchone() is None:
-                name = sql.Identifier(_EXTENSION)
-                connection.execute(sql.SQL("CREATE EXTENSION {}").format(name))
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.Error as error:
         raise EmbeddedPostgresError(
             f"PostgreSQL on {places.cluster} runs, but its database can't be used: "
@@ -110,7 +102,7 @@ class EmbeddedPostgres:
     port = PORT
 
     def __init__(self, data_dir: Path) -> None:
-        self.places = places_for(Path(data_dir))
+        self.places = Places(Path(data_dir))
         self._guard = threading.RLock()
         self._start_lock = FileLock(self.places.start_lock)
         self._users_lock = FileLock(self.places.users_lock)
@@ -164,7 +156,11 @@ class EmbeddedPostgres:
                 return
             account = server_account()
             prepare_folders(self.places, account)
-            self._take_share()
+            self._users_lock.acquire_shared()
+            if self._exit_hook is None:
+                # Unlike atexit, this also runs at the end of a multiprocessing child, and only in
+                # the process that registered it.
+                self._exit_hook = Finalize(None, self._release_at_exit, exitpriority=_EXIT_PRIORITY)
             with self._start_lock.exclusive():
                 trim_log(self.places.log)
                 if not self.is_running():
@@ -187,11 +183,10 @@ class EmbeddedPostgres:
                 return
             with self._start_lock.exclusive():
                 self._users_lock.release()
-                if self._users_lock.try_exclusive():
-                    try:
-                        self._stop()
-                    finally:
-                        self._users_lock.release()
+                with self._users_lock.exclusive(wait=False) as taken:
+                    postmaster = postmaster_of(self.places) if taken else None
+                    if postmaster is not None:
+                        stop_postmaster(postmaster, self.places.log)
 
     def share(self) -> int:
         """Return a descriptor that counts as a user for as long as any process has it open.
@@ -207,19 +202,6 @@ class EmbeddedPostgres:
         """Make this process the user that a descriptor from ``share`` stands for."""
         with self._guard:
             self._users_lock.adopt(share)
-
-    def _take_share(self) -> None:
-        if not self.is_held:
-            self._users_lock.acquire_shared()
-        if self._exit_hook is None:
-            # Unlike atexit, this also runs at the end of a multiprocessing child, and only in the
-            # process that registered it.
-            self._exit_hook = Finalize(None, self._release_at_exit, exitpriority=_EXIT_PRIORITY)
-
-    def _stop(self) -> None:
-        postmaster = postmaster_of(self.places)
-        if postmaster is not None:
-            stop_postmaster(postmaster, self.places.log)
 
     def _release_at_exit(self) -> None:
         try:
@@ -271,20 +253,16 @@ class FileLock:
         if self._descriptor is None:
             self._descriptor = self._locked(fcntl.LOCK_SH)
 
-    def try_exclusive(self) -> bool:
-        """Take the exclusive lock if no process holds a share; return whether it was taken."""
-        try:
-            self._descriptor = self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Hold the exclusive lock during the block, after waiting for it."""
-        self._descriptor = self._locked(fcntl.LOCK_EX)
+    def exclusive(self, *, wait: bool = True) -> Iterator[bool]:
+        """Hold the exclusive lock during the block; yield whether it is held.
+
+        ``wait``: until no process holds a share; otherwise it isn't taken while one does.
+        """
+        with suppress(BlockingIOError):
+            self._descriptor = self._locked(fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         try:
-            yield
+            yield self.held
         finally:
             self.release()
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memoryproject.foundation.embedded_postgres.serverlog import EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.places import EmbeddedPostgresError
 
 ROOT = 0
 UNPRIVILEGED_USER = "nobody"
@@ -75,28 +74,21 @@ def nobody_account(*, setpriv: str | None, capabilities: int) -> ServerAccount:
             "PostgreSQL refuses to run as root, and this system has no user "
             f"'{UNPRIVILEGED_USER}' to run it as. Create that user. {_REMEDY}"
         ) from None
-    may_set_securebits = bool(capabilities >> _SETPCAP & 1)
-    prefix = _setpriv_words(setpriv, entry, granted[0], may_set_securebits)
-    return ServerAccount(entry.pw_uid, entry.pw_gid, UNPRIVILEGED_USER, prefix)
-
-
-def _setpriv_words(
-    setpriv: str, entry: pwd.struct_passwd, capability: str, may_set_securebits: bool
-) -> tuple[str, ...]:
     # PostgreSQL looks for its own programs with access(2), which ignores capabilities unless this
     # bit is set. It matters only where the virtual environment is in a folder that only root may
     # enter.
-    securebits = ("--securebits=+no_setuid_fixup",) if may_set_securebits else ()
-    return (
+    may_set_securebits = capabilities >> _SETPCAP & 1
+    prefix = (
         setpriv,
         f"--reuid={entry.pw_uid}",
         f"--regid={entry.pw_gid}",
         "--clear-groups",
-        f"--inh-caps=+{capability}",
-        f"--ambient-caps=+{capability}",
-        *securebits,
+        f"--inh-caps=+{granted[0]}",
+        f"--ambient-caps=+{granted[0]}",
+        *(("--securebits=+no_setuid_fixup",) if may_set_securebits else ()),
         "--",
     )
+    return ServerAccount(entry.pw_uid, entry.pw_gid, UNPRIVILEGED_USER, prefix)
 
 
 def user_name(uid: int) -> str:
@@ -117,11 +109,4 @@ def _own_capabilities() -> int:
     except OSError:
         return 0
     masks = dict(line.split(":\t", 1) for line in status.splitlines() if line.startswith("Cap"))
-    return _common_bits([masks.get("CapPrm", "0"), masks.get("CapBnd", "0")])
-
-
-def _common_bits(masks: Sequence[str]) -> int:
-    common = -1
-    for mask in masks:
-        common &= int(mask, 16)
-    return common
+    return int(masks.get("CapPrm", "0"), 16) & int(masks.get("CapBnd", "0"), 16)

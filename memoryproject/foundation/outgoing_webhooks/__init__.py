@@ -4,3 +4,9 @@ Code that changes something calls ``hooks_raise`` (webhook_events.py) in the tra
 change. An event that is rolled back is never sent, and a committed event is never lost. A worker
 sends it.
 """
+
+from django.dispatch import Signal
+
+# Sent outside of transactions. Argument: endpoint_id (int), an endpoint with due deliveries. This
+# package knows no task: receivers queue the work. A sweep finds deliveries that none handles.
+deliveries_due = Signal()

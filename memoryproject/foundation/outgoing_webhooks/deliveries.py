@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
 from memoryproject.foundation.outgoing_webhooks.kinds import ERASURES, TEST
 from memoryproject.foundation.outgoing_webhooks.models import (
@@ -21,7 +22,6 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 
 BATCH = 5_000
 

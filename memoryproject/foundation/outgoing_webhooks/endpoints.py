@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import logging
 import secrets
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -47,14 +46,6 @@ class EndpointNotFoundError(LookupError):
     """The endpoint doesn't exist."""
 
 
-@dataclass(frozen=True)
-class NewSecret:
-    """An endpoint with a secret that was just created; the secret is shown once."""
-
-    endpoint: WebhookEndpoint
-    secret: str
-
-
 def endpoint_create(
     *,
     name: str,
@@ -63,8 +54,8 @@ def endpoint_create(
     chat_ids: Collection[UUID] | None = None,
     rules: AddressRules,
     actor: Actor,
-) -> NewSecret:
-    """Create an endpoint.
+) -> WebhookEndpoint:
+    """Create an endpoint, whose secret is shown once.
 
     ``event_types``: the events that it receives; empty: all.
     ``chat_ids``: the chats that it is bound to; None: it isn't bound.
@@ -86,7 +77,7 @@ def endpoint_create(
             _record("webhook.create", endpoint, actor)
     except IntegrityError as error:
         raise _taken(name) from error
-    return NewSecret(endpoint, endpoint.secret)
+    return endpoint
 
 
 def endpoint_change(
@@ -108,15 +99,9 @@ def endpoint_change(
     known = endpoint_get(endpoint_id)
     wanted = {name: changes.get(name, getattr(known, name)) for name in CHANGEABLE}
     wanted["event_types"] = _ordered(wanted["event_types"])
+    checked = {name: wanted[name] for name in CHANGEABLE if name != "enabled"}
     # Before the transaction: the name lookup may take long.
-    endpoint_check(
-        name=wanted["name"],
-        url=wanted["url"],
-        event_types=wanted["event_types"],
-        chat_ids=wanted["chat_ids"],
-        rules=rules,
-        resolve=resolve and wanted["url"] != known.url,
-    )
+    endpoint_check(**checked, rules=rules, resolve=resolve and wanted["url"] != known.url)
     try:
         with transaction.atomic():
             endpoint = _locked(endpoint_id)
@@ -135,8 +120,8 @@ def endpoint_change(
 
 def endpoint_rotate(
     *, endpoint_id: int, actor: Actor, keep: timedelta = OLD_SECRET_KEPT
-) -> NewSecret:
-    """Give the endpoint a new secret.
+) -> WebhookEndpoint:
+    """Give the endpoint a new secret, which is shown once.
 
     The old secret also signs for ``keep``; the one before it no longer does. Raises
     EndpointNotFoundError.
@@ -148,16 +133,13 @@ def endpoint_rotate(
         endpoint.secret = secret_new()
         endpoint.save(update_fields=["secret", "old_secret", "old_secret_until"])
         _record("webhook.rotate", endpoint, actor)
-    return NewSecret(endpoint, endpoint.secret)
+    return endpoint
 
 
 def endpoint_remove(*, endpoint_id: int, actor: Actor) -> None:
     """Remove the endpoint with its deliveries. Raises EndpointNotFoundError."""
     with transaction.atomic():
-        rows = WebhookEndpoint.objects.select_for_update().filter(pk=endpoint_id)
-        endpoint = rows.first()
-        if endpoint is None:
-            raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
+        endpoint = endpoint_get(endpoint_id, WebhookEndpoint.objects.select_for_update())
         _record("webhook.remove", endpoint, actor)
         endpoint.delete()
 
@@ -175,9 +157,12 @@ def endpoint_disable(*, endpoint_id: int, reason: str) -> None:
     logger.error("Webhook endpoint %s (%s) was disabled. %s", endpoint_id, endpoint, reason)
 
 
-def endpoint_get(endpoint_id: int) -> WebhookEndpoint:
-    """Return the endpoint. Raises EndpointNotFoundError."""
-    endpoint = WebhookEndpoint.objects.filter(pk=endpoint_id).first()
+def endpoint_get(
+    endpoint_id: int, rows: QuerySet[WebhookEndpoint] | None = None
+) -> WebhookEndpoint:
+    """Return the endpoint, from ``rows`` if they are given. Raises EndpointNotFoundError."""
+    rows = WebhookEndpoint.objects.all() if rows is None else rows
+    endpoint = rows.filter(pk=endpoint_id).first()
     if endpoint is None:
         raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
     return endpoint
@@ -213,18 +198,13 @@ def endpoint_check(
             raise EndpointError(translate_error(error_text(error)), "url") from error
 
 
-def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:
+def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> None:
     """Bind endpoints to ``to_chat`` that were bound to ``from_chat``: both are one person.
 
-    Call it in the transaction that merges the chats. Returns the number of endpoints.
+    Call it in the transaction that merges the chats.
     """
-    rows = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
-    bound = list(rows.filter(chat_ids__contains=[from_chat]))
-    for endpoint in bound:
-        kept = {chat for chat in endpoint.chat_ids or [] if chat != from_chat}
-        endpoint.chat_ids = sorted(kept | {to_chat})
-        endpoint.save(update_fields=["chat_ids"])
-    return len(bound)
+    bound = WebhookEndpoint.objects.filter(chat_ids__contains=[from_chat])
+    _rebind(bound, add=to_chat, remove=from_chat)
 
 
 def endpoints_bound(chat_id: UUID) -> list[int]:
@@ -235,8 +215,12 @@ def endpoints_bound(chat_id: UUID) -> list[int]:
 
 def endpoints_rebind(keys: Collection[int], *, add: UUID, remove: UUID | None) -> None:
     """Bind those of the endpoints that are still bound to chats to ``add``, not to ``remove``."""
-    rows = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
-    for endpoint in rows.filter(pk__in=keys, chat_ids__isnull=False):
+    bound = WebhookEndpoint.objects.filter(pk__in=keys, chat_ids__isnull=False)
+    _rebind(bound, add=add, remove=remove)
+
+
+def _rebind(rows: QuerySet[WebhookEndpoint], *, add: UUID, remove: UUID | None) -> None:
+    for endpoint in rows.select_for_update(no_key=True).order_by("pk"):
         endpoint.chat_ids = sorted({*(endpoint.chat_ids or []), add} - {remove})
         endpoint.save(update_fields=["chat_ids"])
 
@@ -246,14 +230,8 @@ def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
 
     These have failed for five minutes or more, or were disabled because of failures.
     """
-    troubled = WebhookEndpoint.objects.exclude(disabled_reason="", failing_since__isnull=True)
-    since = now - timedelta(minutes=5)
-    return [
-        endpoint
-        for endpoint in troubled
-        if endpoint.disabled_reason
-        or (endpoint.enabled and endpoint.failing_since and endpoint.failing_since <= since)
-    ]
+    failing = Q(enabled=True, failing_since__lte=now - timedelta(minutes=5))
+    return list(WebhookEndpoint.objects.filter(failing | ~Q(disabled_reason="")))
 
 
 def _taken(name: str) -> EndpointError:
@@ -271,11 +249,7 @@ def _begin_anew(endpoint: WebhookEndpoint) -> list[str]:
 
 
 def _locked(endpoint_id: int) -> WebhookEndpoint:
-    rows = WebhookEndpoint.objects.select_for_update(no_key=True)
-    endpoint = rows.filter(pk=endpoint_id).first()
-    if endpoint is None:
-        raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
-    return endpoint
+    return endpoint_get(endpoint_id, WebhookEndpoint.objects.select_for_update(no_key=True))
 
 
 def _ordered(event_types: Collection[str]) -> list[str]:
@@ -312,9 +286,6 @@ def secret_new() -> str:
 def signature(*, keys: Iterable[str], message_id: str, timestamp: int, body: bytes) -> str:
     """Return the header ``webhook-signature``: one signature for each secret."""
     signed = f"{message_id}.{timestamp}.".encode() + body
-    return " ".join(f"v1,{_mac(key, signed)}" for key in keys)
-
-
-def _mac(secret: str, signed: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(MARK))
-    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    decoded = (base64.b64decode(key.removeprefix(MARK)) for key in keys)
+    macs = (hmac.digest(secret, signed, "sha256") for secret in decoded)
+    return " ".join(f"v1,{base64.b64encode(mac).decode()}" for mac in macs)

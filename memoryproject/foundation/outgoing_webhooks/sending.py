@@ -114,13 +114,10 @@ def delivery_send(*, delivery: WebhookDelivery, dependencies: WebhookDependencie
 
 def _due(endpoint_id: int, now: datetime) -> WebhookDelivery | None:
     """Return the delivery that is due the longest; None if the endpoint was disabled meanwhile."""
-    due = WebhookDelivery.objects.select_related("endpoint").filter(
-        endpoint=endpoint_id,
-        endpoint__enabled=True,
-        state=DeliveryState.PENDING,
-        due_at__lte=now,
+    due = WebhookDelivery.objects.filter(
+        endpoint=endpoint_id, endpoint__enabled=True, state=DeliveryState.PENDING, due_at__lte=now
     )
-    return due.order_by("due_at", "id").first()
+    return due.select_related("endpoint").order_by("due_at", "id").first()
 
 
 def _send(
@@ -135,35 +132,19 @@ def _send(
     except PostError as error:
         _failed(delivery, lease, dependencies, _Failure(error_text(error)))
         return False
-    if 200 <= posted.status < 300:
-        _succeeded(delivery, lease, dependencies, posted.status)
-        return True
-    retry_after = posted.retry_after if posted.status in BUSY else None
-    failure = _Failure(
-        ErrorText("webhook_status", status=posted.status), posted.status, retry_after
-    )
-    _failed(delivery, lease, dependencies, failure)
-    return False
-
-
-def _succeeded(
-    delivery: WebhookDelivery,
-    lease: Lease[WebhookEndpoint],
-    dependencies: WebhookDependencies,
-    status: int,
-) -> None:
+    status = posted.status
+    if not 200 <= status < 300:
+        retry_after = posted.retry_after if status in BUSY else None
+        failure = _Failure(ErrorText("webhook_status", status=status), status, retry_after)
+        _failed(delivery, lease, dependencies, failure)
+        return False
     now = dependencies.clock()
-    _note(
-        delivery,
-        now,
-        state=DeliveryState.DELIVERED,
-        last_status=status,
-        error="",
-        finished_at=now,
-    )
+    delivered = DeliveryState.DELIVERED
+    _note(delivery, now, state=delivered, last_status=status, error="", finished_at=now)
     lease.renew(
         last_success_at=now, failures=0, failing_since=None, paused_until=None, last_error=""
     )
+    return True
 
 
 def _failed(
@@ -194,11 +175,9 @@ def _failed(
     )
     logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, failure.error)
     if failure.status == GONE:
-        reason = ErrorText("webhook_gone")
-        endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
+        endpoint_disable(endpoint_id=endpoint.pk, reason=ErrorText("webhook_gone"))
     elif now - since >= dependencies.disable_after:
-        days = (now - since).days
-        reason = ErrorText("webhook_given_up", days=days, why=failure.error)
+        reason = ErrorText("webhook_given_up", days=(now - since).days, why=failure.error)
         endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
 
 
@@ -272,12 +251,9 @@ def endpoint_claim(
     None: it is gone, disabled or paused, a worker sends to it, or enough workers are sending.
     """
     endpoint = WebhookEndpoint.objects.filter(pk=endpoint_id, enabled=True).first()
-    if endpoint is None:
+    if endpoint is None or len(WebhookEndpoint.objects.all().held(now)) >= MAX_AT_ONCE:
         return None
-    paused = endpoint.paused_until is not None and endpoint.paused_until > now
-    if paused and not although_paused:
-        return None
-    if len(WebhookEndpoint.objects.all().held(now)) >= MAX_AT_ONCE:
+    if endpoint.paused_until and endpoint.paused_until > now and not although_paused:
         return None
     token = WebhookEndpoint.objects.filter(enabled=True).claim(endpoint, now=now)
     return Lease(endpoint, token) if token else None
@@ -297,14 +273,11 @@ def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
     forgotten chat has none.
     """
     chat_id = delivery.chat_id
-    data = {
-        **delivery.data,
-        "whatsapp_chat": None if chat_id is None else chat_name(chat_id),
-    }
+    name = None if chat_id is None else chat_name(chat_id)
     payload = {
         "type": delivery.event_type,
         "timestamp": iso_utc(delivery.occurred_at),
-        "data": data,
+        "data": {**delivery.data, "whatsapp_chat": name},
     }
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
 

@@ -80,14 +80,12 @@ def hooks_gathered(*, receipt_id: UUID | None = None) -> Iterator[None]:
     finally:
         _gathering.reset(mark)
     if receipt_id is not None:
-        events = [_with_receipt(event, receipt_id) for event in events]
+        named = {"receipt_id": str(receipt_id)}
+        events = [
+            replace(event, data={**event.data, **named}) if event.type in ERASURES else event
+            for event in events
+        ]
     hooks_raise(events)
-
-
-def _with_receipt(event: HookEvent, receipt_id: UUID) -> HookEvent:
-    if event.type not in ERASURES:
-        return event
-    return replace(event, data={**event.data, "receipt_id": str(receipt_id)})
 
 
 def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
@@ -107,8 +105,13 @@ def _write(events: Sequence[HookEvent]) -> None:
     endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
     rows: list[_EventRow] = []
     for event in joined(events) if endpoints else ():
-        wanting = [one.pk for one in endpoints if one.wants(event.type, event.chat_id)]
-        rows += _delivery_rows(event, wanting)
+        # The rows of all endpoints have the same id.
+        event_id, data = uuid.uuid4(), json.dumps(event.data)
+        rows += [
+            (endpoint.pk, event_id, event.type, data, event.chat_id)
+            for endpoint in endpoints
+            if endpoint.wants(event.type, event.chat_id)
+        ]
     if not rows:
         return
     with connection.cursor() as cursor:
@@ -117,9 +120,3 @@ def _write(events: Sequence[HookEvent]) -> None:
             cursor.execute(_INSERT, [list(column) for column in columns])
     wake = partial(endpoints_wake, endpoint_ids=sorted({endpoint for endpoint, *_ in rows}))
     transaction.on_commit(wake, robust=True)
-
-
-def _delivery_rows(event: HookEvent, endpoint_ids: Sequence[int]) -> list[_EventRow]:
-    """Return a row for each endpoint, all with the same id."""
-    event_id, data = uuid.uuid4(), json.dumps(event.data)
-    return [(key, event_id, event.type, data, event.chat_id) for key in endpoint_ids]

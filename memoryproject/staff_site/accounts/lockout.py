@@ -33,9 +33,13 @@ from unfold.views import ChangeList
 
 from memoryproject.foundation.admin_kit.display import shown_state
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
-from memoryproject.foundation.audit.logins import typed_name_mark
-from memoryproject.foundation.audit.wiring import audit_key
+from memoryproject.foundation.audit.audit_events import (
+    Actor,
+    audit_key,
+    audit_record,
+    staff_actor,
+    typed_name_mark,
+)
 from memoryproject.staff_site.models import FailedLogin
 
 V6_PREFIX = 64

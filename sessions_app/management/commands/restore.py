@@ -26,10 +26,10 @@ from memoryproject.foundation.audit.audit_events import (
     Actor,
     Event,
     audit_record_many,
+    log_path,
 )
 from memoryproject.foundation.audit.chain import removal_allowed
-from memoryproject.foundation.audit.rewriting import log_set_aside, log_write
-from memoryproject.foundation.audit.wiring import log_path
+from memoryproject.foundation.audit.pruning import log_set_aside, log_write
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,

@@ -23,14 +23,15 @@ from sessions_app.conversations.facade import (
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.files.import_plan import ImportReport
-from sessions_app.legacy_import.files.session_folder import FolderError, LegacyFolder, session_uuid
 from sessions_app.legacy_import.import_folder import FolderImport
+from sessions_app.legacy_import.import_report import ImportReport, as_text
 from sessions_app.legacy_import.import_session import chat_of_session, token_limit
-from sessions_app.management.commands.sessions_import import as_text
+from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, session_uuid
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+
+SessionState = dict[str, Any]
 
 
 class Command(BaseCommand):
@@ -61,7 +62,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         session_id = session_uuid(options["session_id"])
         try:
-            before = _state_of(session_id)
+            session = ChatSession.objects.filter(pk=session_id).first()
+            before = session_state(session) if session else None
             taken = self._take_in(session_id, options) if options["folder"] else None
             rebuilt = session_rebuild(session_id=session_id, rules=build_intake_rules())
         except FolderError as error:
@@ -71,7 +73,14 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from error
         if options["json"]:
-            self.stdout.write(_as_json(session_id, before, rebuilt, taken))
+            document = {
+                "session_id": str(session_id),
+                "before": before,
+                "after": rebuilt.after,
+                "messages_changed": rebuilt.messages_changed,
+                "taken_in": taken.as_dict() if taken else None,
+            }
+            self.stdout.write(json.dumps(document, indent=2))
         else:
             self.stdout.write(_as_text(session_id, before, rebuilt, taken))
         if taken and taken.skipped:
@@ -86,11 +95,6 @@ class Command(BaseCommand):
         ).run_session(session_id)
 
 
-def _state_of(session_id: UUID) -> SessionState | None:
-    session = ChatSession.objects.filter(pk=session_id).first()
-    return session_state(session) if session else None
-
-
 def _not_found(options: dict[str, Any]) -> str:
     if options["folder"]:
         return (
@@ -103,27 +107,13 @@ def _not_found(options: dict[str, Any]) -> str:
     )
 
 
-def _as_json(
-    session_id: UUID, before: SessionState | None, rebuilt: Rebuilt, taken: ImportReport | None
-) -> str:
-    document = {
-        "session_id": str(session_id),
-        "before": before,
-        "after": rebuilt.after,
-        "messages_changed": rebuilt.messages_changed,
-        "taken_in": taken.as_dict() if taken else None,
-    }
-    return json.dumps(document, indent=2)
-
-
 def _as_text(
     session_id: UUID, before: SessionState | None, rebuilt: Rebuilt, taken: ImportReport | None
 ) -> str:
     lines = [as_text(taken)] if taken else []
     lines.append(f"session {session_id}")
-    was = before or {}
     for name, value in rebuilt.after.items():
-        lines.append(f"  {name}: {was.get(name, 'none')} -> {value}")
+        lines.append(f"  {name}: {(before or {}).get(name, 'none')} -> {value}")
     lines.append(f"  messages with other tokens or words: {rebuilt.messages_changed}")
     return "\n".join(lines)
 
@@ -133,13 +123,8 @@ def _as_text(
 logger = logging.getLogger(__name__)
 
 BATCH = 500
+DERIVED = ("message_counter", "total_tokens", "window_start", "summarized_until")
 INDEXED = ["tokens", "terms", "term_count"]
-
-
-DERIVED = ["message_counter", "total_tokens", "window_start", "summarized_until", "last_active"]
-
-# The number of a session's messages, and its derived values.
-SessionState = dict[str, Any]
 
 
 class SessionNotFoundError(Exception):
@@ -177,7 +162,7 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
         messages = session.messages.exclude(role=Role.SUMMARY)
         last = messages.order_by("-order_num").first()
         session.last_active = last.received_at if last else session.last_active
-        session.save(update_fields=DERIVED)
+        session.save(update_fields=[*DERIVED, "last_active"])
         if session.status != SessionStatus.ACTIVE:
             cards_request(session_ids=[session.pk])
     after = session_state(session)
@@ -187,11 +172,10 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
 
 
 def session_state(session: ChatSession) -> SessionState:
-    return {
-        "messages": session.messages.count(),
-        **{name: getattr(session, name) for name in DERIVED},
-        "last_active": session.last_active.isoformat(),
-    }
+    """Return the derived values of a session's row; ``last_active`` in ISO form."""
+    derived = {name: getattr(session, name) for name in DERIVED}
+    last_active = session.last_active.isoformat()
+    return {"messages": session.messages.count(), **derived, "last_active": last_active}
 
 
 def _index_again(session: ChatSession) -> int:

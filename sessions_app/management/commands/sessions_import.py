@@ -15,11 +15,9 @@ from memoryproject.foundation.process.command_options import folder_given
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.legacy_import.files.import_plan import ImportReport
-from sessions_app.legacy_import.files.session_folder import FolderError, LegacyFolder, shown
 from sessions_app.legacy_import.import_folder import FolderImport
-
-SHOWN = 50
+from sessions_app.legacy_import.import_report import as_text
+from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder
 
 
 class Command(BaseCommand):
@@ -78,34 +76,3 @@ class Command(BaseCommand):
         where = "see the report" if options["json"] else "see above"
         text = f"{len(report.skipped)} were skipped: {where} and the log."
         raise CommandError(text)
-
-
-def as_text(report: ImportReport) -> str:
-    """Return the report as text."""
-    lines = ["Nothing was stored (--dry-run). It would be:"] if report.dry_run else []
-    lines += [
-        f"sessions: {report.sessions_imported} imported "
-        f"({report.sessions_expired} of them as expired or archived), "
-        f"{report.sessions_there} already there, {report.sessions_skipped} skipped",
-        f"messages: {report.messages_imported} imported, {report.messages_there} already there, "
-        f"{report.messages_missing} missing, {report.messages_skipped} skipped",
-        f"vectors: {report.vectors} made",
-    ]
-    if report.warnings:
-        lines.append("warnings (the log has each):")
-        lines += [
-            f"  {kind.replace('_', ' ')}: {count}"
-            for kind, count in sorted(report.warnings.items())
-        ]
-    if report.skipped:
-        lines.append("skipped:")
-        lines += [f"  {one.file}: {one.reason}" for one in report.skipped[:SHOWN]]
-    if len(report.skipped) > SHOWN:
-        lines.append(f"  and {len(report.skipped) - SHOWN} more: the log and --json have them")
-    if report.renamed:
-        lines.append("ids that were no UUIDs:")
-        renamed = list(report.renamed.items())
-        lines += [f"  {shown(old)} is {new}" for old, new in renamed[:SHOWN]]
-        if len(renamed) > SHOWN:
-            lines.append(f"  and {len(renamed) - SHOWN} more: --json has them")
-    return "\n".join(lines)

@@ -11,13 +11,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
+from memoryproject.foundation.audit.audit_events import audit_key, log_path
 from memoryproject.foundation.audit.chain import ChainError
-from memoryproject.foundation.audit.new_chain import audit_begin_anew
-from memoryproject.foundation.audit.rewriting import log_write
+from memoryproject.foundation.audit.findings import flaws
+from memoryproject.foundation.audit.pruning import audit_begin_anew, log_write
 from memoryproject.foundation.audit.verification import verification_note
-from memoryproject.foundation.audit.verify.report import flaws
-from memoryproject.foundation.audit.verify.service import audit_verify
-from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.process.progress import ProgressBar
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
@@ -30,7 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.legacy_import.files.session_folder import (
+from sessions_app.legacy_import.session_folder import (
     LegacyError,
     is_uuid,
     message_uuid,
@@ -157,10 +156,16 @@ ROLES = ("user", "assistant", "system", "tool", "summary")
 MAX_ORDER = 1_000_000_000
 
 
-class _SessionFile(Document):
+class LegacySession(Document):
+    """A session's file.
+
+    ``original_id`` is its id as written there, ``messages`` those that it contains, not parsed
+    yet; ``unknown`` the names of unknown fields; ``naive``: a time had no zone.
+    """
+
     older = {"whatsapp_chat": "phone_number"}
 
-    session_id: Name = ""
+    original_id: Name = Field("", alias="session_id")
     chat_id: Name = ""
     whatsapp_chat: Name = ""
     phone_number: Name = ""
@@ -172,26 +177,8 @@ class _SessionFile(Document):
     messages: list[Any] = []
     message_counter: Count = 0
     total_tokens: Count | None = None
-
-
-@dataclass(frozen=True)
-class LegacySession:
-    """A session's file.
-
-    ``original_id`` is its id as written there; ``embedded`` the messages that it contains, not
-    parsed yet; ``unknown`` the names of unknown fields; ``naive``: a time had no zone.
-    """
-
-    original_id: str
-    whatsapp_chat: str
-    client_name: str
-    created_at: datetime
-    last_active: datetime
-    message_ids: tuple[str, ...]
-    embedded: tuple[Any, ...]
-    total_tokens: int | None
-    unknown: tuple[str, ...]
-    naive: bool
+    unknown: tuple[str, ...] = ()
+    naive: bool = False
 
     @property
     def session_id(self) -> UUID:
@@ -241,7 +228,7 @@ class LegacyMessage(_Reference):
 
 
 _OURS = ("original_id", "unknown", "naive")
-SESSION_FIELDS = set(_SessionFile.model_fields)
+SESSION_FIELDS = {"session_id", *LegacySession.model_fields}.difference(_OURS)
 MESSAGE_FIELDS = {"message_id", *LegacyMessage.model_fields}.difference(_OURS)
 
 
@@ -253,19 +240,20 @@ def parse_session(document: object, *, name: str, latest: datetime) -> LegacySes
     given = _object(document)
     unknown = tuple(sorted(given.keys() - SESSION_FIELDS))
     _check_unknown({field: given[field] for field in unknown})
-    found = _SessionFile.read(given, latest=latest)
+    known = {field: given[field] for field in given.keys() & SESSION_FIELDS}
+    found = LegacySession.read(known, latest=latest)
     original_id, whatsapp_chat = _who(found, name)
-    return LegacySession(
-        original_id=original_id,
-        whatsapp_chat=whatsapp_chat,
-        client_name=found.client_name,
-        created_at=found.created_at,
-        last_active=found.last_active,
-        message_ids=tuple(dict.fromkeys(found.message_ids)),
-        embedded=tuple(found.messages),
-        total_tokens=found.total_tokens,
-        unknown=unknown,
-        naive=lacks_zone(given["created_at"]) or lacks_zone(given["last_active"]),
+    return found.model_copy(
+        update={
+            "original_id": original_id,
+            "whatsapp_chat": whatsapp_chat,
+            # The two have their meaning now, whichever names the file uses.
+            "chat_id": "",
+            "phone_number": "",
+            "message_ids": list(dict.fromkeys(found.message_ids)),
+            "unknown": unknown,
+            "naive": lacks_zone(given["created_at"]) or lacks_zone(given["last_active"]),
+        }
     )
 
 
@@ -312,12 +300,12 @@ def _check_unknown(fields: dict[str, Any]) -> None:
         raise LegacyError(f"a field of unknown name: {error}") from error
 
 
-def _who(found: _SessionFile, name: str) -> tuple[str, str]:
+def _who(found: LegacySession, name: str) -> tuple[str, str]:
     """Return the session's id and its WhatsApp chat.
 
     ``chat_id`` could be either: its form decides.
     """
-    session_id, chat_id = found.session_id, found.chat_id
+    session_id, chat_id = found.original_id, found.chat_id
     chat = found.whatsapp_chat or found.phone_number
     if not chat and not is_uuid(chat_id):
         chat = chat_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
@@ -24,14 +23,16 @@ from memoryproject.foundation.audit.chain import (
     WRONG_KEY,
     ChainError,
     Place,
+    audit_seal,
     chain_lock_for_session,
     checkpoint_is_signed,
     head_is_signed,
+    sealed_rows,
+    signed_rows,
+    waiting,
 )
+from memoryproject.foundation.audit.findings import RESTORE, AuditReport, Findings
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
-from memoryproject.foundation.audit.pruning import sealed_row, sealed_rows, waiting
-from memoryproject.foundation.audit.sealing import audit_seal
-from memoryproject.foundation.audit.verify.report import RESTORE, AuditReport, Findings
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 
 Progress = Callable[[int, int], None]
@@ -58,9 +59,9 @@ def audit_verify(
     """
     found = Findings()
     refusal = _seal(key, log_path, found) if seals else ""
-    with take_snapshot(log_path) as moment:
-        check = _Check(key, log_path, moment, found, progress)
-        check.run()
+    with take_snapshot(log_path) as (head, file):
+        check = _Check(key, found, progress)
+        check.run(head, file, log_path)
         if refusal and not found.any():
             # By now the check has mostly found the reason why they couldn't be sealed.
             found.add("not_sealed", ErrorText("waiting_events"), ErrorText("not_sealed"), refusal)
@@ -80,72 +81,92 @@ def _seal(key: str, log_path: Path, found: Findings) -> str:
 
 
 class _Check:
-    """One check of a snapshot."""
+    """One check of a snapshot: the seal of each row, missing rows, the checkpoints and the file.
 
-    def __init__(
-        self, key: str, log_path: Path, moment: Snapshot, found: Findings, progress: Progress
-    ) -> None:
+    ``place`` is the last row that was checked.
+    """
+
+    def __init__(self, key: str, found: Findings, progress: Progress) -> None:
         self._key = key
-        self._log_path = log_path
-        self._moment = moment
         self._found = found
         self._progress = progress
         self._checkpoints = list(AuditCheckpoint.objects.order_by("number"))
-        self._rows: Rows | None = None
         self._lines: LogLines | None = None
+        self._place = BEGINNING
+        # The seal that the row should have.
+        self._computed = ""
+        self._first: int | None = None
+        self._count = 0
 
-    def run(self) -> None:
-        head, found = self._moment.head, self._found
+    def run(self, head: AuditHead | None, file: BufferedReader | None, log_path: Path) -> None:
+        found = self._found
         if not key_fits(self._key, head, self._checkpoints):
             found.add("wrong_key", "AUDIT_KEY", ErrorText("key_wrong"), WRONG_KEY)
             return
         start = check_checkpoints(self._key, self._checkpoints, found)
         newest = AuditEvent.objects.order_by("-seq").filter(seq__gte=1).first()
         last = check_head(self._key, head, start, newest.seq if newest else None, found)
-        self._rows = Rows(self._key, start, found)
-        if self._moment.file is not None:
-            self._lines = LogLines(self._moment.file, self._moment.size, start.seq, last, found)
+        self._place, self._computed = start, start.seal
+        if file is not None:
+            self._lines = LogLines(file, start.seq, last, found)
         elif last:
-            found.add("log_missing", ErrorText("log_file", path=self._log_path), *MISSING)
-        self._go_along(self._rows, start.seq, last)
+            found.add("log_missing", ErrorText("log_file", path=log_path), *MISSING)
+        self._check_rows(start.seq, last)
+        if self._place.seq < last:
+            found.add_numbers("row_deleted", self._place.seq + 1, last)
+        if self._lines is not None:
+            self._lines.finish()
 
-    def _go_along(self, rows: Rows, first: int, last: int) -> None:
+    def _check_rows(self, first: int, last: int) -> None:
         for fields, seal in sealed_rows(after=0):
             if fields.seq <= first:
                 self._found.add_numbers("row_pruned", fields.seq)
             elif fields.seq > last:
                 self._found.add_numbers("row_inserted", fields.seq)
             else:
-                self._check_row(rows, fields, seal)
+                self._check_row(fields, seal)
                 self._progress(fields.seq - first, last - first)
-        rows.finish(last)
-        if self._lines is not None:
-            self._lines.finish()
 
-    def _check_row(self, rows: Rows, fields: Fields, seal: str) -> None:
+    def _check_row(self, fields: Fields, seal: str) -> None:
         differing = self._lines.meet(fields, seal) if self._lines else None
-        fits = rows.fits(fields, seal, self._lines.passed if self._lines else {})
-        where = ErrorText("event_row", number=fields.seq, row=fields.id)
-        if not fits and differing:
-            text = ErrorText("row_differs", fields=", ".join(differing))
-            self._found.add("row_changed", where, text, RESTORE)
-        elif not fits and differing is None:
-            self._found.add("row_changed", where, ErrorText("row_seal"), RESTORE)
-        elif not fits:
-            text = ErrorText("row_and_line_seal")
+        if not self._fits(fields, seal):
+            where = ErrorText("event_row", number=fields.seq, row=fields.id)
+            if differing:
+                text = ErrorText("row_differs", fields=", ".join(differing))
+            else:
+                text = ErrorText("row_seal" if differing is None else "row_and_line_seal")
             self._found.add("row_changed", where, text, RESTORE)
         elif differing:
             line = ErrorText("event_line", number=fields.seq)
             text = ErrorText("line_differs", fields=", ".join(differing))
             self._found.add("line_changed", line, text, ADVICE)
 
+    def _fits(self, fields: Fields, seal: str) -> bool:
+        """Return whether the seal is the row's own, and report rows missing before it.
+
+        After a gap, the seal of the predecessor is taken from its line, if the file has it.
+        Without it the row can't be checked and counts as fitting.
+        """
+        # If the predecessor's seal was changed, its right one still binds this row.
+        previous = {self._place.seal, self._computed}
+        if fields.seq > self._place.seq + 1:
+            self._found.add_numbers("row_deleted", self._place.seq + 1, fields.seq - 1)
+            passed = self._lines.passed if self._lines else {}
+            previous = {passed[seq] for seq in (fields.seq - 1,) if seq in passed}
+        self._place = Place(fields.seq, seal)
+        self._count += 1
+        self._first = self._first or fields.seq
+        computed = {seal_of(self._key, each, fields) for each in previous}
+        fits = not computed or seal in computed
+        self._computed = seal if fits else computed.pop()
+        return fits
+
     def report(self) -> AuditReport:
         findings = self._found.finish()
-        rows = self._rows
         return AuditReport(
-            events=rows.count if rows else 0,
-            first=rows.first if rows else None,
-            last=rows.place.seq if rows and rows.count else None,
+            events=self._count,
+            first=self._first,
+            last=self._place.seq if self._count else None,
             pruned=sum(one.events for one in self._checkpoints),
             checkpoints=len(self._checkpoints),
             waiting=waiting().count(),
@@ -154,6 +175,27 @@ class _Check:
             found=self._found.count,
             findings=findings,
         )
+
+
+@contextmanager
+def take_snapshot(log_path: Path) -> Iterator[tuple[AuditHead | None, BufferedReader | None]]:
+    """Read the database and the file while no sealer is between its line and its commit.
+
+    Yields the chain's end and the open file, positioned at its end, each None if there is none:
+    lines that are appended later don't count. A sealer waits only until the snapshot begins.
+    """
+    with ExitStack() as unlock, ExitStack() as stack:
+        # Before the transaction: its first statement determines what it sees.
+        unlock.enter_context(chain_lock_for_session())
+        stack.enter_context(transaction.atomic(durable=True))
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        head = AuditHead.objects.filter(pk=1).first()
+        file = stack.enter_context(log_path.open("rb")) if log_path.exists() else None
+        if file is not None:
+            file.seek(0, os.SEEK_END)
+        unlock.close()
+        yield head, file
 
 
 # Compare the log file with the table, both read once in the order of their numbers.
@@ -168,10 +210,8 @@ class LogLines:
     event.
     """
 
-    def __init__(
-        self, file: BufferedReader, size: int, pruned: int, last: int, found: Findings
-    ) -> None:
-        self._lines = _lines(file, size)
+    def __init__(self, file: BufferedReader, pruned: int, last: int, found: Findings) -> None:
+        self._lines = _lines(file)
         self._pruned = pruned
         self._last = last
         self._found = found
@@ -228,7 +268,7 @@ class LogLines:
         A duplicate is harmless. The line of a missing row shows what the row was. Any other line
         was forged.
         """
-        row = sealed_row(seq)
+        row = next(signed_rows(AuditEvent.objects.filter(seq=seq)), None)
         if row is None:
             self.passed = {seq: str((line_read(self._line) or {}).get("seal", ""))}
         elif self._line == line_of(*row):
@@ -245,11 +285,13 @@ class LogLines:
         return ErrorText("log_line", number=self.count)
 
 
-def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
-    """Yield the lines of the file's first ``size`` bytes.
+def _lines(file: BufferedReader) -> Iterator[bytes]:
+    """Yield the lines before the file's position.
 
     A line that is longer than any valid one is split into pieces.
     """
+    size = file.tell()
+    file.seek(0)
     while size > 0:
         line = file.readline(min(size, MAX_LINE_LENGTH))
         if not line:
@@ -265,78 +307,9 @@ def _differing(line: bytes, expected: bytes) -> list[str]:
     return names or ["form"]
 
 
-# The table and the log file at one moment.
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A consistent view. ``file`` is None if there is none; only its first ``size`` bytes count."""
-
-    head: AuditHead | None
-    file: BufferedReader | None
-    size: int
-
-
-@contextmanager
-def take_snapshot(log_path: Path) -> Iterator[Snapshot]:
-    """Read the database and the file while no sealer is between its line and its commit.
-
-    A sealer waits only until the snapshot begins.
-    """
-    with ExitStack() as unlock, ExitStack() as stack:
-        # Before the transaction: its first statement determines what it sees.
-        unlock.enter_context(chain_lock_for_session())
-        stack.enter_context(transaction.atomic(durable=True))
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        head = AuditHead.objects.filter(pk=1).first()
-        file, size = None, 0
-        if log_path.exists():
-            file = stack.enter_context(log_path.open("rb"))
-            size = file.seek(0, os.SEEK_END)
-            file.seek(0)
-        unlock.close()
-        yield Snapshot(head, file, size)
-
-
-# Check the table: the seal of each row, missing rows, and the checkpoints.
+# Check the key, the checkpoints and the chain's end.
 
 PROBED = 50
-
-
-class Rows:
-    """Checks the rows in order from ``start``; ``place`` is the last row that exists."""
-
-    def __init__(self, key: str, start: Place, found: Findings) -> None:
-        self._key = key
-        self._found = found
-        self.place = start
-        self._computed = start.seal
-        self.count = 0
-        self.first: int | None = None
-
-    def fits(self, fields: Fields, seal: str, passed: dict[int, str]) -> bool:
-        """Return whether the seal is the row's own, and report rows missing before it.
-
-        After a gap, the seal of the predecessor is taken from its line, if ``passed`` has it.
-        Without it the row can't be checked and counts as fitting.
-        """
-        # If the predecessor's seal was changed, its right one still binds this row.
-        previous = {self.place.seal, self._computed}
-        if fields.seq > self.place.seq + 1:
-            self._found.add_numbers("row_deleted", self.place.seq + 1, fields.seq - 1)
-            previous = {passed[seq] for seq in (fields.seq - 1,) if seq in passed}
-        self.place = Place(fields.seq, seal)
-        self.count += 1
-        self.first = self.first or fields.seq
-        computed = {seal_of(self._key, each, fields) for each in previous}
-        fits = not computed or seal in computed
-        self._computed = seal if fits else computed.pop()
-        return fits
-
-    def finish(self, last: int) -> None:
-        if self.place.seq < last:
-            self._found.add_numbers("row_deleted", self.place.seq + 1, last)
 
 
 def key_fits(key: str, head: AuditHead | None, checkpoints: list[AuditCheckpoint]) -> bool:

@@ -1,26 +1,38 @@
-"""Plan the import of a folder: its sessions, their order, and its unlisted message files."""
+"""Plan the import of a folder, and collect the messages of a session.
+
+The plan: its sessions, their order, and its unlisted message files. A session's messages are those
+that its file contains, those that it lists, and those that name it as their session.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
-from sessions_app.legacy_import.files.parse_sessions import (
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
+from sessions_app.legacy_import.import_report import ImportReport
+from sessions_app.legacy_import.import_session import FoundMessage
+from sessions_app.legacy_import.parse_sessions import (
+    LegacyMessage,
     LegacySession,
     message_session,
     parse_message,
     parse_session,
 )
-from sessions_app.legacy_import.files.session_folder import (
+from sessions_app.legacy_import.session_folder import (
     LegacyError,
     LegacyFolder,
+    LegacyMissing,
     SessionFile,
     is_uuid,
+    is_whatsapp_chat,
     session_uuid,
 )
 
@@ -196,89 +208,113 @@ def _entry(file: SessionFile, session: LegacySession) -> Entry:
     )
 
 
-# Report of an import: counted for the result, and logged as it happens.
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A file, or a message in a file, that was not imported, and the reason."""
-
-    file: str
-    reason: str
+# Collect the messages of one session.
 
 
 @dataclass
-class ImportReport:
-    """The counts of an import.
+class Gatherer:
+    """Read the messages of one session. Unusable ones are added to ``report``.
 
-    ``sessions_expired`` are the imported sessions with the status expired or archived;
-    ``renamed`` maps ids that are no UUIDs to their UUIDs.
+    ``found`` are the messages by id; ``missing`` the listed ids without a file.
     """
 
-    dry_run: bool = False
-    sessions_imported: int = 0
-    sessions_expired: int = 0
-    sessions_there: int = 0
-    sessions_skipped: int = 0
-    messages_imported: int = 0
-    messages_there: int = 0
-    messages_missing: int = 0
-    messages_skipped: int = 0
-    vectors: int = 0
-    warnings: Counter[str] = field(default_factory=Counter)
-    skipped: list[Skipped] = field(default_factory=list)
-    renamed: dict[str, str] = field(default_factory=dict)
+    folder: LegacyFolder
+    report: ImportReport
+    session_id: UUID
+    latest: datetime
+    found: dict[UUID, FoundMessage] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
-    def session_skip(self, file: str, reason: str) -> None:
-        """Skip the file and continue with the rest (ERR-SESSION-001)."""
-        self.sessions_skipped += 1
-        self._skip(file, reason)
+    def add_session(self, session: LegacySession, label: str) -> None:
+        """Add the messages that a session's file contains and lists."""
+        for position, document in enumerate(session.messages, start=1):
+            source = f"{label}, message {position}"
+            try:
+                message = parse_message(document, latest=self.latest, position=position)
+                self._check(message, session.whatsapp_chat)
+            except LegacyError as error:
+                self.report.message_skip(source, str(error))
+                continue
+            self._keep(message, source)
+        for name in session.message_ids:
+            self._add_listed(name, session.whatsapp_chat)
 
-    def message_skip(self, file: str, reason: str) -> None:
-        """Skip the message and continue with its session (ERR-SESSION-003)."""
-        self.messages_skipped += 1
-        self._skip(file, reason)
+    def add_files(self, names: Iterable[str]) -> None:
+        """Add message files that no session lists."""
+        for name in names:
+            source = self.folder.message_label(name)
+            try:
+                self._keep(self._read(name), source)
+            except LegacyError as error:
+                self.report.message_skip(source, str(error))
 
-    def orphans_skip(self, session: str, count: int) -> None:
-        """Skip messages whose session has no readable file, unless a rebuild is requested."""
-        self.messages_skipped += count
-        reason = (
-            "the file of their session is missing or can't be used; "
-            "--orphans rebuild makes the session from them"
-        )
-        self.skipped.append(Skipped(f"messages/: {count} files of session {session}", reason))
-        text = "%d message files of session %s were left: %s."
-        self.warn("orphans", text, count, session, reason)
+    def _add_listed(self, name: str, whatsapp_chat: str) -> None:
+        source = self.folder.message_label(name)
+        try:
+            message = self._read(name)
+            self._check(message, whatsapp_chat)
+        except LegacyMissing:
+            # The session's file may both contain and list the message.
+            if not self._has(name):
+                self.missing.append(name)
+        except LegacyError as error:
+            self.report.message_skip(source, str(error))
+        else:
+            self._keep(message, source)
 
-    def warn(self, kind: str, text: str, *values: object) -> None:
-        """Log a WARNING and count it under its kind."""
-        self.warnings[kind] += 1
-        logger.warning(text, *values)
+    def _read(self, name: str) -> LegacyMessage:
+        document = self.folder.read(self.folder.message_path(name))
+        message = parse_message(document, latest=self.latest)
+        if message.original_id != name:
+            raise LegacyError("message_id: another one than in the file's name")
+        return message
 
-    def _skip(self, file: str, reason: str) -> None:
-        self.skipped.append(Skipped(file, reason))
-        logger.error("%s was skipped: %s.", file, reason)
+    def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
+        """Raise LegacyError if the message names another session.
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the report for --json."""
-        return {
-            "dry_run": self.dry_run,
-            "sessions": {
-                "imported": self.sessions_imported,
-                "expired": self.sessions_expired,
-                "already_there": self.sessions_there,
-                "skipped": self.sessions_skipped,
-            },
-            "messages": {
-                "imported": self.messages_imported,
-                "already_there": self.messages_there,
-                "missing": self.messages_missing,
-                "skipped": self.messages_skipped,
-            },
-            "vectors": self.vectors,
-            "warnings": dict(sorted(self.warnings.items())),
-            "skipped": [{"file": one.file, "reason": one.reason} for one in self.skipped],
-            "renamed": self.renamed,
-        }
+        Older messages may name the session's WhatsApp chat instead.
+        """
+        ref = message.session_ref
+        if ref and ref != whatsapp_chat and session_uuid(ref) != self.session_id:
+            raise LegacyError("session_id: names another session than the one that lists it")
+
+    def _has(self, name: str) -> bool:
+        return any(found.legacy.original_id == name for found in self.found.values())
+
+    def _keep(self, message: LegacyMessage, source: str) -> None:
+        message_id = message.message_id(self.session_id)
+        self.found[message_id] = FoundMessage(message_id, message, source)
+
+
+# Find the chat of a session whose file is lost (RECOVERY-001).
+
+
+def whatsapp_chat_of(found: Sequence[FoundMessage]) -> str:
+    """Return the chat that these messages of one session agree on.
+
+    It is a group if one is named, else the person who wrote to the assistant or received its
+    messages.
+
+    Raises LegacyError if they name none or several: a guess could show one person's
+    conversation to another.
+    """
+    messages = [one.legacy for one in found]
+    named = _chats(one.session_ref for one in messages)
+    asking = _chats(one.sender for one in messages if one.role == "user")
+    answered = _chats(one.recipient for one in messages if one.role == "assistant")
+    everybody = _chats(address for one in messages for address in (one.sender, one.recipient))
+    groups = {address for address in everybody if address.endswith("@g.us")}
+    chats = named or groups or asking | answered
+    if len(chats) != 1:
+        how_many = "several WhatsApp chats" if chats else "no WhatsApp chat"
+        raise LegacyError(f"sender, recipient: its messages name {how_many}")
+    return next(iter(chats))
+
+
+def _chats(texts: Iterable[str]) -> set[str]:
+    """Return the stored forms of the texts that are ids of chats."""
+    found = set()
+    for text in filter(is_whatsapp_chat, texts):
+        with suppress(WhatsAppChatError):
+            found.add(whatsapp_chat_normalise(text))
+    return found

@@ -1,1 +1,0 @@
-"""Checks that the audit log is unchanged since it was sealed."""
