@@ -8,7 +8,6 @@ import wave
 from collections.abc import Iterator
 from io import BytesIO
 
-# It comes with reportlab.
 from PIL import Image, ImageDraw
 
 SIZE = (640, 480)

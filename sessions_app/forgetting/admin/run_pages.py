@@ -33,7 +33,7 @@ from memoryproject.foundation.audit.audit_events import Event, audit_record_many
 from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.admin.forms import ConfirmForm
 from sessions_app.forgetting.admin.person_page import export_page, person_page
-from sessions_app.forgetting.admin.receipt_pages import pdf_answer, text_answer
+from sessions_app.forgetting.admin.receipt_pages import text_answer
 from sessions_app.forgetting.admin.search_page import (
     FORGET,
     choose_page,
@@ -44,17 +44,15 @@ from sessions_app.forgetting.admin.search_page import (
 )
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.preview import preview_make
-from sessions_app.forgetting.receipts.document import run_document
-from sessions_app.forgetting.receipts.receipt_labels import swept_words
+from sessions_app.forgetting.receipt_document import run_document, swept_words
 from sessions_app.forgetting.runs import chats_of, run_confirm
 from sessions_app.models import ForgetRun
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
 TEMPLATE = "admin/sessions_app/forgetrun/run.html"
 DRAFT = "admin/sessions_app/forgetrun/draft.html"
+RECEIPTS = "admin/sessions_app/forgetrun/receipts.html"
 ITEMS_A_PAGE = 100
-# Longer runs are offered as plain text only, because the PDF layout takes too long.
-MAX_IN_PDF = 5_000
 
 
 @admin.register(ForgetRun)
@@ -75,7 +73,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
             "export": ("person/<uuid:chat_id>/export/", self.export),
             "confirm": ("<uuid:run_id>/confirm/", self.confirm),
             "progress": ("<uuid:run_id>/progress/", self.progress),
-            "pdf": ("<uuid:run_id>/pdf/", require_safe(self.pdf)),
+            "receipts": ("<uuid:run_id>/receipts/", require_safe(self.receipts)),
             "text": ("<uuid:run_id>/text/", require_safe(self.text)),
         }
         own = [
@@ -142,13 +140,20 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         forget_required(request)
         return _progress(request, self._run(request, run_id))
 
-    def pdf(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
-        """Return all receipts of a run in one PDF."""
+    def receipts(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        """Show all receipts of a run on one page, to print."""
         forget_required(request)
         run = self._run(request, run_id)
-        if run.total > MAX_IN_PDF:
-            return redirect(reverse("admin:sessions_app_forgetrun_text", args=[run.pk]))
-        return pdf_answer(run_document(run), f"receipts-{run.pk}")
+        document = run_document(run)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": document.title,
+            "document": document,
+            "text_address": reverse("admin:sessions_app_forgetrun_text", args=[run.pk]),
+            "run_address": run_address(run.pk),
+        }
+        return TemplateResponse(request, RECEIPTS, context)
 
     def text(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
         """Return all receipts of a run as plain text."""
@@ -276,7 +281,6 @@ def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
         "page": page,
         "troubles": troubles[:ITEMS_A_PAGE],
         "gone": items.filter(state=ItemState.GONE).count(),
-        "pdf": run.total <= MAX_IN_PDF,
     }
 
 
