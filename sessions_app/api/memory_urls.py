@@ -28,7 +28,7 @@ from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.api.audit import AuditVerifyView, AuditView
 from sessions_app.cards.api import CardView
 from sessions_app.documents.document_api import FilesView, FileView
-from sessions_app.forgetting.api.receipt_api import ReceiptsView, ReceiptView
+from sessions_app.forgetting.api import ReceiptsView, ReceiptView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView, MemoryBatchView

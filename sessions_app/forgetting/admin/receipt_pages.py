@@ -23,7 +23,7 @@ from memoryproject.foundation.admin_kit.periods import period_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.forgetting.admin.search_page import FORGET, run_address
+from sessions_app.forgetting.admin.choose_pages import FORGET, TEMPLATES, run_address
 from sessions_app.forgetting.receipt_document import (
     Document,
     actor_short,
@@ -93,7 +93,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "that of what was erased"
     )
     date_hierarchy = "forgotten_at"
-    change_form_template = "admin/sessions_app/forgetrun/receipts.html"
+    change_form_template = f"{TEMPLATES}/receipts.html"
 
     def get_urls(self) -> list[Any]:
         text = self.admin_site.admin_view(require_safe(self.text))

@@ -1,0 +1,134 @@
+"""Forgetting over the API: DELETE of an object, which can be repeated, and the receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import django_filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.etags import require_match
+from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.idempotency import KEPT
+from memoryproject.foundation.rest_kit.operations import described, response_example
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget_objects import object_forget
+from sessions_app.forgetting.write_receipt import receipts_of
+from sessions_app.models import ForgetReceipt, ForgottenKind
+from sessions_app.presentation.examples import MEMORY_ID, receipt
+from sessions_app.presentation.filters import WhatsAppChatFilter, check_whatsapp_chat
+from sessions_app.presentation.serializers import ReceiptSerializer
+
+
+def forget_once(
+    view: ApiView, *, kind: str, find: Callable[[], UUID], etag: Callable[[], str]
+) -> Response:
+    """Forget the object and return its receipt.
+
+    ``find`` returns the object's id, or raises NotFound. ``etag`` is called with the object locked,
+    if the call has If-Match. Decorate the view's method with ``idempotent(atomic=False,
+    holds_texts=False)``: a call that crashed before its response was stored finds its receipt.
+    """
+
+    def check() -> None:
+        if "If-Match" in view.request.headers:
+            require_match(view.request, etag())
+
+    call_key = _call_key(view)
+    forgotten = _earlier(call_key) or object_forget(
+        kind=kind,
+        object_id=find(),
+        dependencies=build_forget_dependencies(),
+        actor=view.caller.actor,
+        check_object=check,
+        call_key=call_key,
+    )
+    return Response(forgotten.as_dict())
+
+
+def _call_key(view: ApiView) -> str:
+    """Return the keyed hash of the call, which has an Idempotency-Key; "" without one."""
+    if view.idempotency_ref is None:
+        return ""
+    text = f"{view.idempotency_ref}\0{view.request.get_full_path()}"
+    return salted_hmac("api.forget_call", text, algorithm="sha256").hexdigest()
+
+
+def _earlier(call_key: str) -> ForgetReceipt | None:
+    """Return the receipt of the same call, which crashed before its response was stored."""
+    if not call_key:
+        return None
+    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - KEPT)
+    return recent.filter(call_key=call_key).first()
+
+
+RIGHTS = ["sessions_app.view_forgetreceipt"]
+
+
+class ReceiptFilters(django_filters.FilterSet):  # type: ignore[misc]
+    object_id = django_filters.UUIDFilter(help_text="Of what was forgotten: its whole id.")
+    whatsapp_chat = WhatsAppChatFilter(
+        method="of_chat", help_text="Of this chat and what came from it, also if it is erased."
+    )
+    kind = ChoiceFilter(choices=ForgottenKind.choices, help_text="What was forgotten.")
+    since = MomentFilter(field_name="forgotten_at", lookup_expr="gte", help_text="Then or later.")
+
+    class Meta:
+        model = ForgetReceipt
+        fields: list[str] = []
+
+    def of_chat(self, rows: QuerySet[ForgetReceipt], _: str, value: str) -> QuerySet[ForgetReceipt]:
+        found = receipts_of(rows, value)
+        if not found.exists():
+            # Old data may have other names; receipts of such a chat are found all the same.
+            check_whatsapp_chat(value)
+        return found
+
+
+class ReceiptsView(ListView):
+    """Bound tokens see the receipts of their chats."""
+
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": RIGHTS}
+    queryset = ForgetReceipt.objects.all()
+    serializer_class = ReceiptSerializer
+    filterset_class = ReceiptFilters
+    ordering = ("-id",)
+
+    @described(
+        operation_id="receipts_list",
+        summary="List receipts, the newest first",
+        examples=[
+            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        """Find the receipt of an erasure again, by what was erased or by the person."""
+        return self.page_of(self.within_reach())
+
+
+class ReceiptView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": RIGHTS}
+
+    @described(
+        operation_id="receipts_get",
+        summary="The receipt of a forgetting",
+        responses=ReceiptSerializer,
+        examples=[
+            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
+        ],
+    )
+    def get(self, request: Request, receipt_id: UUID) -> Response:
+        """Receipts are kept after the forgotten texts are gone."""
+        found = ForgetReceipt.objects.filter(self.caller.reach(), receipt_id=receipt_id).first()
+        if found is None:
+            raise NotFound(f"There is no receipt {receipt_id}.")
+        return Response(found.as_dict())
