@@ -20,7 +20,6 @@ STATED = {
     "pyrage": "MIT",
     "qrcode": "BSD-3-Clause",
     "supervisor": "BSD-3-Clause-Modification",
-    "pymupdf-fonts": "OFL-1.1",
     "wordllama": "MIT",
 }
 # The words of older metadata.

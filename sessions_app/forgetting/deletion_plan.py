@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -15,10 +16,22 @@ from memories_app.memory_documents.facade import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
 from memories_app.store.facade import with_older
 from sessions_app.conversations.facade import exposure_of
-from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
 
 # Clock skew and transactions: a derived record may have a slightly earlier time.
 MARGIN = timedelta(minutes=1)
+# The texts of a longer session are searched only in the answers that were given them.
+MAX_TEXTS = 2_000
+
+# Where the objects of each kind are; memory documents belong to another feature.
+MODELS: dict[str, type[Any]] = {
+    str(ForgottenKind.MEMORY): Memory,
+    str(ForgottenKind.DOCUMENT): SourceDocument,
+    str(ForgottenKind.MESSAGE): Message,
+    str(ForgottenKind.MESSAGES): ChatSession,
+    str(ForgottenKind.SESSION): ChatSession,
+    str(ForgottenKind.CHAT): Chat,
+}
 
 
 @dataclass
@@ -174,10 +187,6 @@ class DeletionPlan:
         self.since = min(self.since or at, at - MARGIN)
 
 
-# The texts of a longer session are searched only in the answers that were given them.
-MAX_TEXTS = 2_000
-
-
 class NothingToForgetError(Exception):
     """The object doesn't exist, or not any more."""
 
@@ -187,7 +196,7 @@ def memory_plan(memory_id: UUID) -> DeletionPlan:
 
     The confirmations of those messages go, too.
     """
-    _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
+    _existing(str(ForgottenKind.MEMORY), memory_id)
     plan = DeletionPlan()
     plan.add_memories([memory_id])
     return plan
@@ -195,7 +204,7 @@ def memory_plan(memory_id: UUID) -> DeletionPlan:
 
 def message_plan(message_id: UUID) -> DeletionPlan:
     """Plan a message, the memories learned only from it, and the documents attached to it."""
-    _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
+    _existing(str(ForgottenKind.MESSAGE), message_id)
     plan = DeletionPlan()
     plan.add_messages([message_id])
     return plan
@@ -203,8 +212,7 @@ def message_plan(message_id: UUID) -> DeletionPlan:
 
 def document_plan(document_id: UUID) -> DeletionPlan:
     """Plan a document with its passages."""
-    found = SourceDocument.objects.filter(pk=document_id).exists()
-    _there(found, "document", document_id)
+    _existing(str(ForgottenKind.DOCUMENT), document_id)
     plan = DeletionPlan()
     plan.add_documents([document_id])
     return plan
@@ -213,15 +221,14 @@ def document_plan(document_id: UUID) -> DeletionPlan:
 def memory_document_plan(document_id: UUID) -> DeletionPlan:
     """Plan a memory document with all its versions."""
     texts = document_texts(document_id)
-    _there(texts is not None, "memory document", document_id)
-    return DeletionPlan(memory_documents={document_id}, texts=dict.fromkeys(texts or ()))
+    if texts is None:
+        raise NothingToForgetError(f"There is no memory document {document_id}.")
+    return DeletionPlan(memory_documents={document_id}, texts=dict.fromkeys(texts))
 
 
 def session_plan(session_id: UUID) -> DeletionPlan:
     """Plan a session with its messages, and the memories learned only in it."""
-    session = ChatSession.objects.filter(pk=session_id).first()
-    if session is None:
-        raise NothingToForgetError(f"There is no session {session_id}.")
+    session: ChatSession = _existing(str(ForgottenKind.SESSION), session_id)
     messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
     plan = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
     plan.add_messages(messages)
@@ -239,9 +246,7 @@ def messages_plan(session_id: UUID) -> DeletionPlan:
 
 def chat_plan(chat_id: UUID) -> DeletionPlan:
     """Plan the memories and documents that came from a chat, to find their texts elsewhere."""
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise NothingToForgetError(f"There is no chat {chat_id}.")
+    chat: Chat = _existing(str(ForgottenKind.CHAT), chat_id)
     plan = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
     own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
     plan.add_memories(list(own.values_list("pk", flat=True)))
@@ -250,9 +255,12 @@ def chat_plan(chat_id: UUID) -> DeletionPlan:
     return plan
 
 
-def _there(found: bool, what: str, key: UUID) -> None:
-    if not found:
-        raise NothingToForgetError(f"There is no {what} {key}.")
+def _existing(kind: str, key: UUID) -> Any:
+    """Return the object. Raises NothingToForgetError if it doesn't exist."""
+    found = MODELS[kind]._default_manager.filter(pk=key).first()
+    if found is None:
+        raise NothingToForgetError(f"There is no {kind} {key}.")
+    return found
 
 
 def _within(chat: Chat) -> set[str]:

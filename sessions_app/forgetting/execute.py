@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,11 @@ from memories_app.search.facade import scope_of
 from memories_app.store.facade import memories_delete, scopes_lock, tombstones_add
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.webhook_events import (
+    HookEvent,
+    hooks_gathered,
+    hooks_raise,
+)
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.conversations.facade import (
     ChangeKind,
@@ -44,7 +49,7 @@ from sessions_app.forgetting.probe import Prober, ProbeRecord
 from sessions_app.forgetting.redact_chats import chats_redact, own_command_redact
 from sessions_app.forgetting.redact_unscoped import statistics_renew, unscoped_redact
 from sessions_app.forgetting.sweep import Lineage, Sweep
-from sessions_app.forgetting.write_receipt import ReceiptHead, receipt_write
+from sessions_app.forgetting.write_receipt import receipt_write
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn
 from sessions_app.transcript_files.backups import Backups
@@ -74,63 +79,74 @@ class ForgetDependencies:
     recorder: PreviewRecorder = field(default_factory=PreviewRecorder)
 
 
-def execute_plan(
-    *,
-    head: ReceiptHead,
-    plan: DeletionPlan,
-    prober: Prober,
-    dependencies: ForgetDependencies,
-    held: Held,
-    actor: Actor,
-    keep_turn: int | None = None,
-    check: Callable[[], None] | None = None,
-) -> ForgetReceipt:
-    """Forget everything in the plan. ``check`` is called with the memories locked.
+@dataclass(frozen=True)
+class Erasure:
+    """One erasure, with all scopes locked that it concerns.
+
+    ``receipt`` isn't stored yet. ``events``: what integrators are sent besides the events of
+    memories. ``keep_turn``: the turn that asks for it. ``check`` is called with the memories
+    locked. ``swept`` counts the rows removed in addition to the sweep, ``left`` names what could
+    not be.
+    """
+
+    receipt: ForgetReceipt
+    events: Sequence[HookEvent]
+    plan: DeletionPlan
+    dependencies: ForgetDependencies
+    prober: Prober
+    held: Held
+    actor: Actor
+    keep_turn: int | None
+    check: Callable[[], None] | None
+    swept: Counter[str] = field(default_factory=Counter)
+    left: list[dict[str, str]] = field(default_factory=list)
+
+
+def execute_plan(erasure: Erasure) -> None:
+    """Forget everything in the plan, and store the receipt.
 
     Call it in a transaction that began with ``forgetting_begin``. What the probe still finds is
     named in the receipt. Raises ScopesGrewError; then nothing is changed.
     """
+    plan, dependencies = erasure.plan, erasure.dependencies
     sweep = Sweep(
         chat_memory=dependencies.chat_memory,
         plan=plan,
-        object_id=head.object_id,
+        object_id=erasure.receipt.object_id,
         recorder=dependencies.recorder,
-        held=held,
-        keep_turn=keep_turn,
+        held=erasure.held,
+        keep_turn=erasure.keep_turn,
         now=timezone.now(),
     )
     # Before the messages go, by which it knows what an answer was given.
     lineage = Lineage(sweep)
-    _delete(sweep, dependencies, actor, head, check)
-    _redact_and_probe(sweep, lineage, prober)
+    _delete(sweep, erasure)
+    _redact_and_probe(sweep, lineage, erasure.prober)
     # This is the last step that can fail: a rollback doesn't bring files back.
-    _sweep_backups(sweep, dependencies, prober.record)
-    held.count()
-    return receipt_write(
-        head=head,
+    _sweep_backups(sweep, dependencies, erasure.prober.record)
+    erasure.held.count()
+    receipt_write(
+        erasure.receipt,
         texts=list(plan.texts),
         swept=dict(sorted(sweep.swept.items())),
-        probe_details=prober.record.as_dict(),
-        left=prober.record.left,
-        actor=actor,
+        record=erasure.prober.record,
+        actor=erasure.actor,
         now=sweep.now,
     )
 
 
-def _delete(
-    sweep: Sweep,
-    dependencies: ForgetDependencies,
-    actor: Actor,
-    head: ReceiptHead,
-    check: Callable[[], None] | None,
-) -> None:
+def _delete(sweep: Sweep, erasure: Erasure) -> None:
     """Delete the objects of the plan, and add tombstones for their facts."""
-    _record_objects(sweep.plan, sweep.recorder)
-    with hooks_gathered(receipt_id=head.receipt_id):
-        hooks_raise(head.events)
-        _delete_rows(sweep, actor, head.receipt_id, check)
-    _remove_files(sweep.plan, dependencies)
-    tombstones_add(facts=sweep.plan.facts)
+    plan, folder = sweep.plan, erasure.dependencies.documents
+    _record_objects(plan, sweep.recorder)
+    with hooks_gathered(receipt_id=erasure.receipt.receipt_id):
+        hooks_raise(erasure.events)
+        _delete_rows(sweep, erasure)
+    if folder is not None:
+        # The documents that wait to be read go once the forgetting is certain.
+        for key in plan.documents:
+            transaction.on_commit(partial(file_remove, folder, key))
+    tombstones_add(facts=plan.facts)
 
 
 def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
@@ -145,14 +161,6 @@ def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
     unscoped_redact(sweep)
     statistics_renew(sweep.texts)
     prober.probe_unscoped(sweep)
-
-
-def _remove_files(plan: DeletionPlan, dependencies: ForgetDependencies) -> None:
-    """Remove the documents that wait to be read, once the forgetting is certain."""
-    folder = dependencies.documents
-    if folder is not None:
-        for key in plan.documents:
-            transaction.on_commit(partial(file_remove, folder, key))
 
 
 def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
@@ -185,32 +193,14 @@ def _sweep_backups(sweep: Sweep, dependencies: ForgetDependencies, record: Probe
             sweep.swept[BACKUP_FILES] += files
 
 
-def backups_remove(
-    *, names: Collection[str], dependencies: ForgetDependencies, left: list[dict[str, str]]
-) -> dict[str, int]:
-    """Remove whole backups of transcripts at the very end, and count the files.
-
-    Those that can't be removed are added to ``left``.
-    """
-    if dependencies.transcripts is None or not names:
-        return {}
-    try:
-        return {BACKUP_FILES: dependencies.transcripts.remove(names)}
-    except OSError as error:
-        logger.error("Transcript backups were not removed: %s", error)
-        left += [{"what": BACKUP, "id": name} for name in sorted(names)]
-        return {}
-
-
 def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
     """Return the names of the backups that hold these batches."""
     return set(batches.order_by().values_list("backup", flat=True).distinct())
 
 
-def _delete_rows(
-    sweep: Sweep, actor: Actor, receipt_id: UUID, check: Callable[[], None] | None
-) -> None:
+def _delete_rows(sweep: Sweep, erasure: Erasure) -> None:
     """Delete the rows themselves and everything that depends on them."""
+    actor, receipt_id = erasure.actor, erasure.receipt.receipt_id
     plan = sweep.plan
     messages = Message.objects.filter(pk__in=plan.messages)
     if sweep.keep_turn is not None:
@@ -219,8 +209,8 @@ def _delete_rows(
     sweep.count(MessageEmbedding, of_messages.count())
     messages_delete(sweep, messages)
     memories_hold(plan, sweep.held)
-    if check is not None:
-        check()
+    if erasure.check is not None:
+        erasure.check()
     details = {"receipt_id": str(receipt_id)}
     of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
     for model in of_memories:

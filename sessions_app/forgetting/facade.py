@@ -2,7 +2,7 @@
 
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget, object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.runs import drafts_drop, run_work, runs_abandoned
 from sessions_app.forgetting.write_receipt import receipts_of
 
@@ -11,7 +11,6 @@ __all__ = [
     "NothingToForgetError",
     "drafts_drop",
     "object_forget",
-    "object_forget_within",
     "receipts_of",
     "run_work",
     "runs_abandoned",

@@ -6,9 +6,10 @@ receipt.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.apps import apps
@@ -46,14 +47,16 @@ from sessions_app.forgetting.deletion_plan import (
     session_plan,
 )
 from sessions_app.forgetting.execute import (
+    BACKUP,
+    BACKUP_FILES,
+    Erasure,
     ForgetDependencies,
     backup_names,
-    backups_remove,
     execute_plan,
     scopes_of,
 )
 from sessions_app.forgetting.probe import FOUND, Prober, build_prober
-from sessions_app.forgetting.write_receipt import receipt_begin
+from sessions_app.forgetting.write_receipt import erasure_events, receipt_begin
 from sessions_app.history.facade import session_empty
 from sessions_app.media.dependencies import media_forget
 from sessions_app.models import (
@@ -72,25 +75,19 @@ from sessions_app.models import (
 )
 from sessions_app.models.receipts import MEDIA_FILES
 
+logger = logging.getLogger(__name__)
 
-@dataclass(frozen=True)
-class StepInput:
-    """The input of a step.
 
-    ``swept`` counts the rows removed in addition to the sweep, ``left`` names what could not be.
-    """
-
-    object_id: UUID
-    plan: DeletionPlan
-    dependencies: ForgetDependencies
-    swept: Counter[str] = field(default_factory=Counter)
-    left: list[dict[str, str]] = field(default_factory=list)
-
-    def remove_backups(self, names: Collection[str]) -> None:
-        """Remove backups of transcripts with all their files."""
-        self.swept.update(
-            backups_remove(names=names, dependencies=self.dependencies, left=self.left)
-        )
+def _remove_backups(erasure: Erasure, names: Collection[str]) -> None:
+    """Remove whole backups of transcripts with all their files, at the very end."""
+    backups = erasure.dependencies.transcripts
+    if backups is None or not names:
+        return
+    try:
+        erasure.swept[BACKUP_FILES] += backups.remove(names)
+    except OSError as error:
+        logger.error("Transcript backups were not removed: %s", error)
+        erasure.left.extend({"what": BACKUP, "id": name} for name in sorted(names))
 
 
 def _do_nothing(*_: object) -> None:
@@ -109,40 +106,12 @@ class KindSteps:
 
     plan: Callable[[UUID], DeletionPlan]
     lock: Callable[[UUID], object] = _do_nothing
-    before: Callable[[StepInput], None] = _do_nothing
-    after: Callable[[StepInput, ForgetReceipt], None] = _do_nothing
+    before: Callable[[Erasure], None] = _do_nothing
+    after: Callable[[Erasure], None] = _do_nothing
     is_locked_late: bool = False
 
 
 def object_forget(
-    *,
-    kind: str,
-    object_id: UUID,
-    dependencies: ForgetDependencies,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-    check: Callable[[], None] = _do_nothing,
-    call_key: str = "",
-) -> ForgetReceipt:
-    """Forget the object of this kind with this id.
-
-    ``check`` is called with the object locked, before it is deleted; its errors propagate.
-    ``call_key``: see ForgetReceipt.
-
-    Raises NothingToForgetError if the object doesn't exist (any more).
-    """
-    return object_forget_within(
-        kind=kind,
-        object_id=object_id,
-        dependencies=dependencies,
-        actor=actor,
-        prober=prober,
-        check_object=check,
-        call_key=call_key,
-    )
-
-
-def object_forget_within(
     *,
     kind: str,
     object_id: UUID,
@@ -155,13 +124,16 @@ def object_forget_within(
     call_key: str = "",
     begin: Callable[[Scopes], Held] = forgetting_begin,
 ) -> ForgetReceipt:
-    """Forget an object within the caller's transaction; see ``object_forget``.
+    """Forget the object of this kind with this id.
 
-    The caller holds no lock that a forgetting takes, and passes its own ``prober``.
+    A caller that has a transaction open holds no lock that a forgetting takes, and passes its own
+    ``prober`` if the embedder uses the network.
 
     ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
-    under the locks that ``begin`` takes; its errors propagate. ``check_object`` is called later,
-    with the object itself locked.
+    under the locks that ``begin`` takes, ``check_object`` later, with the object itself locked;
+    their errors propagate. ``call_key``: see ForgetReceipt.
+
+    Raises NothingToForgetError if the object doesn't exist (any more).
     """
     steps = _KIND_STEPS[kind]
     prober = prober or build_prober(kind=kind, object_id=object_id, embedder=dependencies.embedder)
@@ -172,71 +144,49 @@ def object_forget_within(
                 held = begin(scopes)
                 check()
                 steps.lock(object_id)
-                step = StepInput(object_id, steps.plan(object_id), dependencies)
-                held.require(scopes_of(step.plan, keep_turn=keep_turn))
-                return _forget_locked(
-                    kind=kind,
-                    step=step,
-                    held=held,
-                    actor=actor,
-                    prober=prober,
-                    keep_turn=keep_turn,
-                    check_object=check_object,
-                    call_key=call_key,
+                plan = steps.plan(object_id)
+                held.require(scopes_of(plan, keep_turn=keep_turn))
+                if not steps.is_locked_late:
+                    check_object()
+                receipt = receipt_begin(kind=kind, object_id=object_id, call_key=call_key)
+                events = erasure_events(receipt, plan, keep_turn)
+                late = check_object if steps.is_locked_late else None
+                erasure = Erasure(
+                    receipt, events, plan, dependencies, prober, held, actor, keep_turn, late
                 )
+                return _erase(erasure, steps)
         except ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
 
 
-def _forget_locked(
-    *,
-    kind: str,
-    step: StepInput,
-    held: Held,
-    actor: Actor,
-    prober: Prober,
-    keep_turn: int | None,
-    check_object: Callable[[], None],
-    call_key: str,
-) -> ForgetReceipt:
-    """Execute the plan, with all scopes locked that it concerns."""
-    steps = _KIND_STEPS[kind]
-    if not steps.is_locked_late:
-        check_object()
-    head = receipt_begin(
-        kind=kind,
-        object_id=step.object_id,
-        plan=step.plan,
-        call_key=call_key,
-        keep_turn=keep_turn,
-    )
-    _files_forget(kind, step, head.receipt_id, keep_turn)
-    steps.before(step)
-    receipt = execute_plan(
-        head=head,
-        plan=step.plan,
-        prober=prober,
-        dependencies=step.dependencies,
-        held=held,
-        actor=actor,
-        keep_turn=keep_turn,
-        check=check_object if steps.is_locked_late else None,
-    )
-    steps.after(step, receipt)
-    return _complete(receipt, step)
+def _erase(erasure: Erasure, steps: KindSteps) -> ForgetReceipt:
+    """Execute the plan with the steps of its kind, and complete the receipt by what they did."""
+    receipt = erasure.receipt
+    _files_forget(erasure)
+    steps.before(erasure)
+    execute_plan(erasure)
+    steps.after(erasure)
+    swept = Counter(receipt.swept)
+    swept.update(erasure.swept)
+    receipt.swept = {table: rows for table, rows in sorted(swept.items()) if rows}
+    if erasure.left:
+        receipt.left, receipt.probe = [*receipt.left, *erasure.left], FOUND
+    receipt.save(update_fields=["swept", "left", "probe"])
+    return receipt
 
 
-def _files_forget(kind: str, step: StepInput, receipt_id: UUID, keep_turn: int | None) -> None:
+def _files_forget(erasure: Erasure) -> None:
     """Have the files of what goes removed with the commit, and count them."""
-    messages = Message.objects.filter(pk__in=step.plan.messages).exclude(media={})
-    if keep_turn is not None:
-        messages = messages.exclude(turn__pk=keep_turn)
+    receipt = erasure.receipt
+    messages = Message.objects.filter(pk__in=erasure.plan.messages).exclude(media={})
+    if erasure.keep_turn is not None:
+        messages = messages.exclude(turn__pk=erasure.keep_turn)
     keys = list(messages.values_list("pk", flat=True))
-    chat_id = step.object_id if kind == str(ForgottenKind.CHAT) else None
+    chat_id = receipt.object_id if receipt.kind == str(ForgottenKind.CHAT) else None
     if keys or chat_id:
-        files = media_forget(keys, receipt_id=receipt_id, chat_id=chat_id)
-        step.swept[MEDIA_FILES] += files
+        files = media_forget(keys, receipt_id=receipt.receipt_id, chat_id=chat_id)
+        erasure.swept[MEDIA_FILES] += files
 
 
 def memories_forget(
@@ -274,49 +224,49 @@ def _chat_lock(chat_id: UUID) -> None:
     list(Chat.objects.select_for_update().filter(pk=chat_id))
 
 
-def _session_before(step: StepInput) -> None:
-    step.swept.update(_turns_delete(Turn.objects.filter(session=step.object_id)))
-    summaries = SummarizationMetadata.objects.filter(session=step.object_id)
-    step.swept[SummarizationMetadata._meta.db_table] += summaries.count()
+def _session_before(erasure: Erasure) -> None:
+    erasure.swept.update(_turns_delete(Turn.objects.filter(session=erasure.receipt.object_id)))
+    summaries = SummarizationMetadata.objects.filter(session=erasure.receipt.object_id)
+    erasure.swept[SummarizationMetadata._meta.db_table] += summaries.count()
 
 
-def _chat_before(step: StepInput) -> None:
-    chat = Chat.objects.get(pk=step.object_id)
+def _chat_before(erasure: Erasure) -> None:
+    chat = Chat.objects.get(pk=erasure.receipt.object_id)
     batches = TranscriptBatch.objects.filter(chat=chat)
-    step.plan.backups |= backup_names(batches)
-    step.swept.update(_chat_delete(chat, step.dependencies.recorder))
-    step.plan.chats.discard(step.object_id)
-    step.plan.messages.clear()
+    erasure.plan.backups |= backup_names(batches)
+    erasure.swept.update(_chat_delete(chat, erasure.dependencies.recorder))
+    erasure.plan.chats.discard(erasure.receipt.object_id)
+    erasure.plan.messages.clear()
 
 
-def _session_after(step: StepInput, _receipt: ForgetReceipt) -> None:
-    session = ChatSession.objects.get(pk=step.object_id)
+def _session_after(erasure: Erasure) -> None:
+    session = ChatSession.objects.get(pk=erasure.receipt.object_id)
     batches = TranscriptBatch.objects.filter(session=session)
-    step.swept[TranscriptBatch._meta.db_table] += batches.count()
+    erasure.swept[TranscriptBatch._meta.db_table] += batches.count()
     backups = backup_names(batches)
     # A card requested again while its messages were deleted has no session any more.
-    step.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
+    erasure.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     ChatSession.objects.filter(pk=session.pk).delete()
-    step.swept[ChatSession._meta.db_table] += 1
-    step.remove_backups(backups)
+    erasure.swept[ChatSession._meta.db_table] += 1
+    _remove_backups(erasure, backups)
 
 
-def _messages_after(step: StepInput, receipt: ForgetReceipt) -> None:
-    session = ChatSession.objects.select_for_update(no_key=True).get(pk=step.object_id)
+def _messages_after(erasure: Erasure) -> None:
+    session = ChatSession.objects.select_for_update(no_key=True).get(pk=erasure.receipt.object_id)
     backups = backup_names(TranscriptBatch.objects.filter(session=session))
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
-    session_empty(session=session, now=receipt.forgotten_at)
-    step.remove_backups(backups)
+    session_empty(session=session, now=erasure.receipt.forgotten_at)
+    _remove_backups(erasure, backups)
 
 
-def _chat_after(step: StepInput, _receipt: ForgetReceipt) -> None:
+def _chat_after(erasure: Erasure) -> None:
     """Remove the chat's traces; the audit log keeps the events without the person they concern."""
-    chat_id = step.object_id
+    chat_id = erasure.receipt.object_id
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
     person_detach(chat_id=chat_id)
-    step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
-    step.remove_backups(step.plan.backups)
+    erasure.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
+    _remove_backups(erasure, erasure.plan.backups)
 
 
 _KIND_STEPS = {
@@ -373,14 +323,3 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
         ChangeKind.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - recorder.most)
     )
     return counts
-
-
-def _complete(receipt: ForgetReceipt, step: StepInput) -> ForgetReceipt:
-    """Add to the receipt what the steps removed after it was written, and what they could not."""
-    swept = Counter(receipt.swept)
-    swept.update(step.swept)
-    receipt.swept = {table: rows for table, rows in sorted(swept.items()) if rows}
-    if step.left:
-        receipt.left, receipt.probe = [*receipt.left, *step.left], FOUND
-    receipt.save(update_fields=["swept", "left", "probe"])
-    return receipt

@@ -11,12 +11,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
 
-from memories_app.models import Memory, SourceDocument
+from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.conversations.facade import (
     MAX_SHOWN,
@@ -27,11 +28,11 @@ from sessions_app.conversations.facade import (
     Scopes,
     forgetting_try,
 )
-from sessions_app.forgetting.deletion_plan import NothingToForgetError
+from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober
-from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
+from sessions_app.models import ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.backups import Backups, UntouchedBackups
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ def _try_object(kind: str, key: UUID, dependencies: ForgetDependencies, preview:
     # No provider is asked for a vector: rows and texts are searched without one, too.
     prober = Prober([], dependencies.embedder)
     try:
-        receipt = object_forget_within(
+        receipt = object_forget(
             kind=kind,
             object_id=key,
             dependencies=dependencies,
@@ -169,32 +170,29 @@ def _by_kind(chosen: Sequence[Chosen]) -> dict[str, list[UUID]]:
 def _count_only(chosen: Sequence[Chosen]) -> Preview:
     """Count the chosen objects and their contents, without searching elsewhere."""
     keys, preview = _by_kind(chosen), Preview(tried=False)
-    chats = keys[str(ForgottenKind.CHAT)]
-    memories = Memory.objects.filter(pk__in=keys[str(ForgottenKind.MEMORY)])
-    documents = SourceDocument.objects.filter(pk__in=keys[str(ForgottenKind.DOCUMENT)])
-    sessions = ChatSession.objects.filter(pk__in=keys[str(ForgottenKind.SESSION)])
+    rows = {kind: MODELS[kind]._default_manager.filter(pk__in=keys[kind]) for kind in MODELS}
     preview.there = sum(
-        rows.count() for rows in (memories, documents, sessions, Chat.objects.filter(pk__in=chats))
+        each.count() for kind, each in rows.items() if kind != str(ForgottenKind.MESSAGES)
     )
-    preview.there += Message.objects.filter(pk__in=keys[str(ForgottenKind.MESSAGE)]).count()
-    _count(preview, memories.only("pk", "content"), ChangeKind.MEMORY)
-    _count(
-        preview, Memory.objects.filter(chat_id__in=chats).only("pk", "content"), ChangeKind.MEMORY
-    )
-    for messages in _messages_within(chosen):
-        _count(preview, messages.only("pk", "content").order_by("received_at"), ChangeKind.MESSAGE)
-    others: list[QuerySet[Chat] | QuerySet[ChatSession] | QuerySet[Turn]] = [
-        Chat.objects.filter(pk__in=chats),
+    chats, sessions = rows[str(ForgottenKind.CHAT)], rows[str(ForgottenKind.SESSION)]
+    memories, documents = rows[str(ForgottenKind.MEMORY)], rows[str(ForgottenKind.DOCUMENT)]
+    inside: tuple[QuerySet[Any], ...] = (
+        chats,
+        documents,
         sessions,
         ChatSession.objects.filter(chat__in=chats),
         Turn.objects.filter(chat__in=chats),
         Turn.objects.filter(session__in=sessions),
-    ]
-    for rows in others:
-        preview.tables[rows.model._meta.db_table] += rows.count()
+    )
+    for counted in inside:
+        preview.tables[counted.model._meta.db_table] += counted.count()
+    of_chats = Memory.objects.filter(chat_id__in=keys[str(ForgottenKind.CHAT)])
+    for found in (memories, of_chats):
+        _count(preview, found.only("pk", "content"), ChangeKind.MEMORY)
+    for found in _messages_within(chosen):
+        _count(preview, found.only("pk", "content").order_by("received_at"), ChangeKind.MESSAGE)
     for document in documents:
         preview.recorder.record(ChangeKind.DOCUMENT, document.pk, document.name)
-        preview.tables[SourceDocument._meta.db_table] += 1
     preview.tables += Counter()
     return preview
 

@@ -39,7 +39,7 @@ from sessions_app.forgetting.redact_unscoped import (
 )
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.forgetting.sweep import Sweep
-from sessions_app.models import ForgottenKind, InboundDelivery, Message
+from sessions_app.models import ForgottenKind, InboundDelivery, Message, Note
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messages_found, recall
 
 # What the probe found, beside the word in the receipt.
@@ -67,6 +67,8 @@ READ_TABLES = (
 )
 
 KINDS: dict[type[Model], str] = {
+    Message: "message",
+    Note: "note",
     Task: "task",
     OrmQ: "job",
     LogEntry: "log entry",
@@ -157,7 +159,7 @@ class Prober:
                 self._read(what, key, is_left=is_left)
         for chat_id in plan.chats:
             for kept in kept_texts(sweep, chat_id):
-                self._read(kept.what, kept.key, is_left=True)
+                self._read(KINDS[kept.model], kept.key, is_left=True)
 
     def probe_memory_documents(self, document_ids: Collection[UUID]) -> None:
         """Check that no row of these memory documents and their versions is left."""

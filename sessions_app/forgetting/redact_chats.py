@@ -7,8 +7,7 @@ before are taken to have it from there. People's own messages stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -18,18 +17,9 @@ from django.db.models import Q, QuerySet
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.conversations.facade import ChangeKind
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
-from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep
+from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
 from sessions_app.models import InboundDelivery, Message, Note
 from sessions_app.models.messages import Role
-
-
-@dataclass(frozen=True)
-class KeptText:
-    """A quotation of an erased text in a row that stays. ``what`` names the row in an error."""
-
-    what: str
-    key: object
-    remove: Callable[[], object]
 
 
 def chats_redact(sweep: Sweep, lineage: Lineage) -> list[AnswerRedaction]:
@@ -55,7 +45,7 @@ def own_command_redact(sweep: Sweep) -> None:
         command_redact(sweep, message)
 
 
-def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[KeptText]:
+def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[Trace]:
     """Yield the quotations in a chat of what was said or shown there."""
     found, since = Fragments(sweep.plan.texts_by_chat[chat_id]), sweep.plan.since
     if not found or since is None:
@@ -65,19 +55,19 @@ def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[KeptText]:
         left = found.quotes_cut(message.content)
         if left != message.content:
             change = partial(sweep.retext, message, ChangeKind.ANSWER, left)
-            yield KeptText("message", message.pk, change)
+            yield Trace(Message, message.pk, change)
     for message in messages.filter(metadata__has_key="quoted").only("metadata"):
         quoted = message.metadata["quoted"]
         if found.cleaned(quoted) != quoted:
-            yield KeptText("message", message.pk, partial(sweep.remove_quote, message))
+            yield Trace(Message, message.pk, partial(sweep.remove_quote, message))
     # Staff write them with the conversation before their eyes, in their own words, too.
     for note in Note.objects.filter(chat=chat_id, created_at__gte=since).only("text"):
         left, removed = found.cut(note.text)
         if removed:
-            yield KeptText("note", note.pk, partial(_redact_note, sweep, note, left))
+            yield Trace(Note, note.pk, partial(_redact_note, sweep, note, left))
     for key in _holding(InboundDelivery.objects.filter(chat=chat_id), found, since):
         rows = InboundDelivery.objects.filter(pk=key)
-        yield KeptText("delivery", key, partial(sweep.empty_deliveries, rows))
+        yield Trace(InboundDelivery, key, partial(sweep.empty_deliveries, rows))
 
 
 def _without_turn(messages: QuerySet[Message]) -> QuerySet[Message]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,14 +12,14 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db import connection
-from django.db.models import Model, Q
+from django.db.models import Q
 from django_q.models import OrmQ, Task
 from psycopg import sql
 
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.forgetting.registry import statistics_columns
-from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
+from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep, Trace
 from sessions_app.models import ForgetReceipt, InboundDelivery
 
 _VALUES = """
@@ -46,14 +45,8 @@ def statistics_values() -> list[tuple[str, str, str]]:
         kept = [row for row in cursor.fetchall() if row[:2] in swept]
     if connection.get_database_version() >= CLEARABLE:
         return kept
-    empty = {table for table in {table for table, _, _ in kept} if not _has_rows(table)}
+    empty = {table for table in {table for table, _, _ in kept} if not _has_row(table)}
     return [row for row in kept if row[0] not in empty]
-
-
-def _has_rows(table: str) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(sql.SQL("SELECT EXISTS (SELECT 1 FROM {})").format(sql.Identifier(table)))
-        return bool(cursor.fetchone()[0])
 
 
 def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
@@ -64,7 +57,7 @@ def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> se
     return {
         (table, column)
         for table, column, value in values
-        if texts.are_in(value) and not _is_there(table, column, value)
+        if texts.are_in(value) and not _has_row(table, column, value)
     }
 
 
@@ -81,10 +74,15 @@ def statistics_renew(texts: Fragments) -> None:
             cursor.execute(_CLEAR, [table, column])
 
 
-def _is_there(table: str, column: str, value: str) -> bool:
-    query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {} WHERE {}::text = %s)")
+def _has_row(table: str, column: str = "", value: str = "") -> bool:
+    """Return whether the table has a row, or one with this value in the column."""
+    query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {})").format(sql.Identifier(table))
+    if column:
+        query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {} WHERE {}::text = %s)").format(
+            sql.Identifier(table), sql.Identifier(column)
+        )
     with connection.cursor() as cursor:
-        cursor.execute(query.format(sql.Identifier(table), sql.Identifier(column)), [value])
+        cursor.execute(query, [value] if column else None)
         return bool(cursor.fetchone()[0])
 
 
@@ -95,15 +93,6 @@ MIN_NAME_LENGTH = 4
 OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A row that belongs to no chat and holds an erased text or names what was erased."""
-
-    model: type[Model]
-    key: object
-    remove: Callable[[], object]
 
 
 def unscoped_redact(sweep: Sweep) -> None:

@@ -17,22 +17,19 @@ from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from sessions_app.forgetting.deletion_plan import NothingToForgetError
+from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober, build_prober
 from sessions_app.models import (
     ChatAddress,
-    ChatSession,
     ForgetItem,
     ForgetReceipt,
     ForgetRun,
     ForgottenKind,
-    Message,
 )
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
@@ -85,14 +82,9 @@ def chats_of(chosen: Iterable[Chosen]) -> set[UUID]:
     for kind, key in chosen:
         keys[kind].append(key)
     chats = set(keys[str(ForgottenKind.CHAT)])
-    tables = {
-        str(ForgottenKind.MESSAGE): Message,
-        str(ForgottenKind.SESSION): ChatSession,
-        str(ForgottenKind.MEMORY): Memory,
-    }
-    for kind, table in tables.items():
-        of_kind = table._default_manager.filter(pk__in=keys[kind], chat_id__isnull=False)
-        chats |= set(of_kind.values_list("chat_id", flat=True))
+    for kind in map(str, (ForgottenKind.MESSAGE, ForgottenKind.SESSION, ForgottenKind.MEMORY)):
+        rows = MODELS[kind]._default_manager.filter(pk__in=keys[kind])
+        chats |= set(rows.exclude(chat_id=None).values_list("chat_id", flat=True))
     return chats
 
 
@@ -190,7 +182,7 @@ def _forget_item(
 ) -> None:
     """Forget one object and store the outcome. Raises LeaseLostError."""
     if item.attempts >= MAX_ATTEMPTS:
-        _record_outcome(item, lease, str(ItemState.FAILED), error=DIED)
+        _finish_item(item, lease, str(ItemState.FAILED), error=DIED)
         return
     # In a transaction of its own: the count must survive if this worker dies on the object.
     ForgetItem.objects.filter(pk=item.pk).update(attempts=F("attempts") + 1)
@@ -201,19 +193,23 @@ def _forget_item(
             receipt = _forget_object(item, run, dependencies, prober)
             _finish_item(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
     except NothingToForgetError:
-        _record_absence(item, lease)
+        # Another object or another person removed it first, or its chat was merged into a chat
+        # that nobody reviewed before confirming.
+        moved_to = moved_to_chat(item)
+        state = ItemState.GONE if moved_to is None else ItemState.MOVED
+        _finish_item(item, lease, str(state), moved_to=moved_to)
     except LeaseLostError:
         raise
     except (DatabaseError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
         # The error's text may quote the text to forget, so only its type is stored.
         logger.error("%s %s was not forgotten: %s", item.kind, item.object_id, type(error).__name__)
-        _record_outcome(item, lease, str(ItemState.FAILED), error=type(error).__name__)
+        _finish_item(item, lease, str(ItemState.FAILED), error=type(error).__name__)
 
 
 def _forget_object(
     item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies, prober: Prober
 ) -> ForgetReceipt:
-    receipt = object_forget_within(
+    receipt = object_forget(
         kind=item.kind,
         object_id=item.object_id,
         dependencies=dependencies,
@@ -226,19 +222,6 @@ def _forget_object(
     return receipt
 
 
-def _record_absence(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
-    """Store that there is nothing to forget.
-
-    Another object or another person removed it first, or its chat was merged into a chat that
-    nobody reviewed before confirming.
-    """
-    moved_to = moved_to_chat(item)
-    if moved_to is None:
-        _record_outcome(item, lease, str(ItemState.GONE))
-    else:
-        _record_outcome(item, lease, str(ItemState.MOVED), moved_to=moved_to)
-
-
 def moved_to_chat(item: ForgetItem) -> UUID | None:
     """Return the chat into which the item's chat was merged."""
     if item.trace is None:
@@ -247,22 +230,16 @@ def moved_to_chat(item: ForgetItem) -> UUID | None:
     return links.values_list("chat_id", flat=True).first()
 
 
-def _record_outcome(
-    item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object
-) -> None:
+def _finish_item(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
+    """Store the outcome of an item once. Raises LeaseLostError."""
     with transaction.atomic():
         lease.lock()
-        _finish_item(item, lease, state, **changes)
-
-
-def _finish_item(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
-    """Store the outcome of an item once. The caller locks the run."""
-    waiting = ForgetItem.objects.filter(pk=item.pk, state=ItemState.WAITING)
-    if waiting.update(state=state, **changes):
-        failed = 1 if state in TROUBLES else 0
-        ForgetRun.objects.filter(pk=lease.row.pk).update(
-            done=F("done") + 1, failed=F("failed") + failed
-        )
+        waiting = ForgetItem.objects.filter(pk=item.pk, state=ItemState.WAITING)
+        if waiting.update(state=state, **changes):
+            failed = 1 if state in TROUBLES else 0
+            ForgetRun.objects.filter(pk=lease.row.pk).update(
+                done=F("done") + 1, failed=F("failed") + failed
+            )
 
 
 def drafts_drop(now: datetime) -> None:

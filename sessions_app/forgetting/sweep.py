@@ -39,6 +39,15 @@ from sessions_app.summaries.facade import summaries_retract
 ROWS_AT_ONCE = 200
 
 
+@dataclass(frozen=True)
+class Trace:
+    """A row that stays and holds an erased text or names what was erased. The sweep removes it."""
+
+    model: type[Model]
+    key: object
+    remove: Callable[[], object]
+
+
 class Sweep:
     """The state of one forgetting, within its transaction.
 

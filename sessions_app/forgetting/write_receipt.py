@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memories_app.models import Memory, SourceDocument, Visibility
+from memories_app.models import SourceDocument, Visibility
 from memories_app.store.facade import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
 from memoryproject.foundation.outgoing_webhooks.kinds import (
@@ -23,8 +21,8 @@ from memoryproject.foundation.outgoing_webhooks.kinds import (
 )
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent
 from sessions_app.conversations.facade import chat_at, stored_names, with_address
-from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.probe import ABSENT, FOUND
+from sessions_app.forgetting.deletion_plan import MODELS, DeletionPlan
+from sessions_app.forgetting.probe import ABSENT, FOUND, ProbeRecord
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -37,40 +35,21 @@ from sessions_app.models import (
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class ReceiptHead:
-    """The facts that a receipt records of its object. It is made while the object is still there.
+def receipt_begin(*, kind: str, object_id: UUID, call_key: str) -> ForgetReceipt:
+    """Return the receipt, to be stored by ``receipt_write``, with the facts of its object.
 
-    ``receipt_id``: also that of the events. ``chat_id`` and ``person_keys``: see ForgetReceipt.
-    ``call_key``: the keyed hash of the Idempotency-Key of the call that erases it, or "".
-    ``events``: what integrators are sent besides the events of memories.
+    It is made while the object is still there. ``call_key``: see ForgetReceipt.
     """
-
-    kind: str
-    object_id: UUID
-    receipt_id: UUID
-    chat_id: UUID | None = None
-    person_keys: Sequence[str] = ()
-    call_key: str = ""
-    events: Sequence[HookEvent] = ()
-
-
-def receipt_begin(
-    *, kind: str, object_id: UUID, plan: DeletionPlan, call_key: str, keep_turn: int | None
-) -> ReceiptHead:
-    """Return the head of the receipt of this deletion plan, before anything is deleted."""
     chat_id, is_owners = _chat_of(kind, object_id)
     addresses = ChatAddress.objects.filter(chat=chat_id, left_at__isnull=True)
     names = set(addresses.values_list("address", flat=True))
     names |= set(Chat.objects.filter(pk=chat_id).values_list("whatsapp_chat", flat=True))
-    return ReceiptHead(
+    return ForgetReceipt(
         kind=kind,
         object_id=object_id,
-        receipt_id=uuid.uuid4(),
         chat_id=None if is_owners else chat_id,
         person_keys=sorted(map(person_key, names)),
         call_key=call_key,
-        events=_events(kind, object_id, plan, chat_id, keep_turn),
     )
 
 
@@ -99,30 +78,20 @@ def _chat_of(kind: str, object_id: UUID) -> tuple[UUID | None, bool]:
     """Return the chat of an object, and whether only the owner saw the object."""
     if kind == str(ForgottenKind.CHAT):
         return object_id, False
-    if kind in (str(ForgottenKind.SESSION), str(ForgottenKind.MESSAGES)):
-        sessions = ChatSession.objects.filter(pk=object_id)
-        return sessions.values_list("chat_id", flat=True).first(), False
-    if kind == str(ForgottenKind.MESSAGE):
-        messages = Message.objects.filter(pk=object_id)
-        return messages.values_list("chat_id", flat=True).first(), False
-    tables: dict[str, type[Memory] | type[SourceDocument]] = {
-        str(ForgottenKind.MEMORY): Memory,
-        str(ForgottenKind.DOCUMENT): SourceDocument,
-    }
-    if kind not in tables:
+    found = MODELS[kind]._default_manager.filter(pk=object_id).first() if kind in MODELS else None
+    if found is None:
         return None, False
-    rows = tables[kind]._default_manager.filter(pk=object_id).values_list("chat_id", "visibility")
-    chat_id, visibility = rows.first() or (None, "")
-    return chat_id, visibility == Visibility.OWNER
+    return found.chat_id, getattr(found, "visibility", "") == Visibility.OWNER
 
 
-def _events(
-    kind: str, object_id: UUID, plan: DeletionPlan, chat_id: UUID | None, keep_turn: int | None
+def erasure_events(
+    receipt: ForgetReceipt, plan: DeletionPlan, keep_turn: int | None
 ) -> list[HookEvent]:
     """Return the events of what goes, except memories, which have events of their own.
 
     Messages that go with their whole session or chat have none.
     """
+    kind, object_id, chat_id = receipt.kind, receipt.object_id, receipt.chat_id
     events = []
     if kind == str(ForgottenKind.CHAT):
         sessions = ChatSession.objects.filter(chat=object_id).order_by("created_at")
@@ -152,48 +121,37 @@ def _document_event(key: UUID, kind: str, chat_id: UUID | None) -> HookEvent:
 
 
 def receipt_write(
+    receipt: ForgetReceipt,
     *,
-    head: ReceiptHead,
     texts: Sequence[str],
     swept: dict[str, int],
-    probe_details: dict[str, object],
-    left: Sequence[dict[str, str]],
+    record: ProbeRecord,
     actor: Actor,
     now: datetime,
 ) -> ForgetReceipt:
-    """Store the receipt and its audit event. ``left``: what the probe still found."""
-    receipt = ForgetReceipt.objects.create(
-        receipt_id=head.receipt_id,
-        kind=head.kind,
-        object_id=head.object_id,
-        forgotten_at=now,
-        actor_kind=actor.kind,
-        actor=actor_name(actor),
-        content_hash=keyed_hash("\0".join(texts), purpose="receipt"),
-        swept=swept,
-        probe=FOUND if left else ABSENT,
-        left=list(left),
-        probe_details=probe_details,
-        chat_id=head.chat_id,
-        person_keys=list(head.person_keys),
-        call_key=head.call_key,
-    )
-    details = {"kind": head.kind, "swept": swept, "probe": receipt.probe, "left": receipt.left}
-    if head.kind != str(ForgottenKind.CHAT):
+    """Store the receipt and its audit event. ``record``: of the probe, with what it still found."""
+    receipt.forgotten_at = now
+    receipt.actor_kind, receipt.actor = actor.kind, actor_name(actor)
+    receipt.content_hash = keyed_hash("\0".join(texts), purpose="receipt")
+    receipt.swept, receipt.probe_details = swept, record.as_dict()
+    receipt.left, receipt.probe = list(record.left), FOUND if record.left else ABSENT
+    receipt.save(force_insert=True)
+    details = {"kind": receipt.kind, "swept": swept, "probe": receipt.probe, "left": receipt.left}
+    if receipt.kind != str(ForgottenKind.CHAT):
         # The id of an erased chat would lead to its person.
-        details["object_id"] = str(head.object_id)
+        details["object_id"] = str(receipt.object_id)
     audit_record(
-        action=f"{head.kind}.forgotten",
+        action=f"{receipt.kind}.forgotten",
         actor=actor,
         object_type="receipt",
         object_id=receipt.receipt_id,
         content_hash=receipt.content_hash,
         details=details,
         # The erasure of a whole person cuts that person's events loose, this one as well.
-        chat_id=None if head.kind == str(ForgottenKind.CHAT) else head.chat_id,
+        chat_id=None if receipt.kind == str(ForgottenKind.CHAT) else receipt.chat_id,
     )
+    values = (receipt.kind, receipt.object_id, receipt.receipt_id)
     # Only once it is certain, because a preview is rolled back.
-    values = (head.kind, head.object_id, receipt.receipt_id)
     transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *values))
     return receipt
 

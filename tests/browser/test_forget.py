@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from django.utils import translation
 from playwright.sync_api import Page, expect
+from pypdf import PdfReader
 
 from memories_app.models import Memory
+from sessions_app.forgetting.receipt_document import receipt_document
 from sessions_app.models import ForgetReceipt, ForgetRun, Message
 from sessions_app.tasks import run_forgetting
-from tests.browser.visit import Visit, looked_at
+from tests.browser.visit import Visit, looked_at, style
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -68,11 +73,42 @@ def test_by_the_keyboard_alone_from_a_list_to_the_receipt(
     press(staff)
 
     expect(staff.locator("#content")).to_contain_text(str(receipt.receipt_id))
-    tab_to(staff, "a[href$='/pdf/']")
-    with staff.expect_download() as started:
-        staff.keyboard.press("Enter")
-    assert started.value.suggested_filename == f"receipt-{receipt.receipt_id}.pdf"
+    staff.evaluate("window.print = () => { window.printed = true; }")
+    tab_to(staff, "button[data-print]")
+    staff.keyboard.press("Enter")
+    assert staff.evaluate("window.printed")
     assert not Memory.objects.exists()
+    assert visit.troubles() == []
+
+
+@pytest.mark.parametrize("language", ["en", "he"])
+def test_receipts_are_printed_without_the_page_around_them(
+    visit: Visit, staff: Page, world: World, language: str
+) -> None:
+    world.remember(CLIENT, FACT)
+    run = ForgetRun.objects.create(asked_by="staff", total=1, state="waiting")
+    run.items.create(number=1, kind="memory", object_id=Memory.objects.get().pk)
+    run_forgetting(str(run.pk))
+    receipt = ForgetReceipt.objects.get()
+    staff.set_extra_http_headers({"Accept-Language": language})
+    staff.emulate_media(media="print", color_scheme="dark")
+    receipts = "/admin/sessions_app/forgetreceipt/"
+    for address in (f"{receipts}{receipt.pk}/change/", f"{RUNS}{run.pk}/receipts/"):
+        staff.goto(address)
+        with translation.override(language):
+            document = receipt_document(receipt)
+        for _name, value in document.parts[0].facts:
+            expect(staff.get_by_text(value, exact=True).first).to_be_visible()
+        expect(staff.get_by_text(document.notes[0])).to_be_visible()
+        for left_out in (".room-nav", ".page-head", "button", "a.button", ".skip"):
+            for each in staff.locator(left_out).all():
+                expect(each).to_be_hidden()
+        assert style(staff, "body", "direction") == ("rtl" if language == "he" else "ltr")
+        assert style(staff, ".receipt dd", "color") == "rgb(0, 0, 0)"
+        assert style(staff, ".receipt tr", "breakInside") == "avoid"
+        pages = PdfReader(io.BytesIO(staff.pdf())).pages
+        text = "".join(page.extract_text() for page in pages).replace("\n", "")
+        assert receipt.content_hash in text
     assert visit.troubles() == []
 
 
@@ -122,7 +158,15 @@ def test_every_page_fits_and_can_be_used_by_all(visit: Visit, staff: Page, world
     person = f"{RUNS}person/{world.chat(CLIENT).pk}/"
     receipts = "/admin/sessions_app/forgetreceipt/"
     troubles = {}
-    for address in (RUNS, SEARCH, person, *runs, receipts, f"{receipts}{receipt.pk}/change/"):
+    for address in (
+        RUNS,
+        SEARCH,
+        person,
+        *runs,
+        f"{RUNS}{over.pk}/receipts/",
+        receipts,
+        f"{receipts}{receipt.pk}/change/",
+    ):
         staff.goto(address)
         if found := looked_at(staff):
             troubles[address] = found

@@ -29,7 +29,7 @@ from sessions_app.conversations.epochs import (
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget, object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.forgetting.dump import left_of
 from tests.threads import at_once, elsewhere
@@ -197,7 +197,7 @@ def test_two_forget_in_two_chats_at_once(world: World) -> None:
 
     def one(fact: str) -> str:
         key = Memory.objects.get(content=fact).pk
-        receipt = object_forget_within(
+        receipt = object_forget(
             kind="memory",
             object_id=key,
             dependencies=dependencies_of(world),
@@ -268,9 +268,7 @@ def test_what_concerns_more_than_is_locked_begins_again(world: World) -> None:
             )
         return held
 
-    object_forget_within(
-        kind="memory", object_id=key, dependencies=dependencies_of(world), begin=begin
-    )
+    object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world), begin=begin)
     assert [PUBLIC in names for names in seen] == [False, True]
 
 

@@ -323,7 +323,13 @@ def test_a_long_run_is_shown_in_pages_by_as_many_queries(staff: Client) -> None:
             for n, r in enumerate(receipts, start=1)
         )
         runs.append(run)
-    for address in (f"{RUNS}{{}}/change/", f"{RUNS}{{}}/text/", RUNS, RECEIPTS):
+    for address in (
+        f"{RUNS}{{}}/change/",
+        f"{RUNS}{{}}/receipts/",
+        f"{RUNS}{{}}/text/",
+        RUNS,
+        RECEIPTS,
+    ):
         counts = []
         for run in runs:
             staff.get(address.format(run.pk))
@@ -336,7 +342,7 @@ def test_a_long_run_is_shown_in_pages_by_as_many_queries(staff: Client) -> None:
 @pytest.mark.parametrize("key", ["no-id", NOBODY, "1" * 400])
 def test_unknown_ids_are_not_found(staff: Client, key: str) -> None:
     for address in (RUNS, RECEIPTS):
-        for end in ("change", "pdf", "text", "progress"):
+        for end in ("change", "receipts", "text", "progress"):
             assert staff.get(f"{address}{key}/{end}/", follow=True).status_code in (200, 404)
     assert staff.get(f"{RUNS}person/{key}/", follow=True).status_code == 404
 
@@ -417,9 +423,6 @@ def test_receipts_as_documents(world: World, staff: Client) -> None:
     work()
     receipt = ForgetReceipt.objects.get()
     for base in (f"{RECEIPTS}{receipt.receipt_id}/", address.replace("change/", "")):
-        pdf = staff.get(f"{base}pdf/")
-        assert pdf["Content-Type"] == "application/pdf"
-        assert pdf.content.startswith(b"%PDF")
         plain = staff.get(f"{base}text/")
         assert plain["Content-Type"] == "text/plain; charset=utf-8"
         assert str(receipt.receipt_id) in text(plain)
@@ -447,7 +450,7 @@ def test_who_may_not_forget_is_refused_everywhere(world: World, client: Client) 
     run = ForgetRun.objects.create(asked_by="member", total=1)
     ForgetItem.objects.create(run=run, number=1, kind="memory", object_id=memory.pk)
     client = a_member(client, *READ, "memories_app.delete_memory", "sessions_app.delete_chat")
-    for end in ("change/", "progress/", "pdf/", "text/"):
+    for end in ("change/", "progress/", "receipts/", "text/"):
         assert client.get(f"{RUNS}{run.pk}/{end}").status_code == 403, end
     for address in (SEARCH, RUNS, f"{RUNS}person/{chat.pk}/", f"{RUNS}person/{chat.pk}/export/"):
         assert client.get(address).status_code == 403, address
@@ -477,8 +480,8 @@ def test_receipts_ask_their_own_right(client: Client) -> None:
         kind="chat", object_id=uuid4(), actor_kind="api", content_hash="", probe="absent"
     )
     client = a_member(client, *READ)
-    for end in ("pdf/", "text/"):
-        assert client.get(f"{RECEIPTS}{receipt.receipt_id}/{end}").status_code == 403
+    for page in (f"{receipt.receipt_id}/text/", f"{receipt.pk}/change/"):
+        assert client.get(f"{RECEIPTS}{page}").status_code == 403
     client = a_member_again(client, "sessions_app.view_forgetreceipt")
     assert client.get(f"{RECEIPTS}{receipt.receipt_id}/text/").status_code == 200
     assert client.get(f"{RECEIPTS}{receipt.pk}/change/").status_code == 200

@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.receipts.receipt_labels import left_words
+from sessions_app.forgetting.receipt_document import left_words
 from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import ForgetReceipt, Message, Note, Turn

@@ -41,7 +41,6 @@ SLOW = (
     "pypdf",
     "qrcode",
     "redis",
-    "reportlab",
     "snowballstemmer",
     "starlette",
     "stdnum",

@@ -212,7 +212,6 @@ PAGES: Mapping[str, Page] = {
         None, REVIEW, args={"proposal_id": "memories_app.mergeproposal"}
     ),
     # --- proof
-    "sessions_app_forgetreceipt_pdf": Page(READ, args=_RECEIPT),
     "sessions_app_forgetreceipt_text": Page(READ, args=_RECEIPT),
     "sessions_app_forgetrun_search": Page(MANAGE, MANAGE),
     "sessions_app_forgetrun_choose": Page(None, MANAGE),
@@ -220,7 +219,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_forgetrun_export": Page(MANAGE, args=_CHAT),
     "sessions_app_forgetrun_confirm": Page(None, MANAGE, args=_RUN),
     "sessions_app_forgetrun_progress": Page(MANAGE, args=_RUN),
-    "sessions_app_forgetrun_pdf": Page(MANAGE, args=_RUN),
+    "sessions_app_forgetrun_receipts": Page(MANAGE, args=_RUN),
     "sessions_app_forgetrun_text": Page(MANAGE, args=_RUN),
     "audit_auditevent_verify": Page(AUDIT, AUDIT),
     "audit_auditevent_export": Page(None, AUDIT, data={"format": "csv"}),

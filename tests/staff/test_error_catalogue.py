@@ -28,7 +28,7 @@ from memoryproject.foundation.errors.stored_errors import (
     translate_error,
 )
 from sessions_app.forgetting.probe import KINDS
-from sessions_app.forgetting.receipts.receipt_labels import row_kind
+from sessions_app.forgetting.receipt_document import row_kind
 from sessions_app.models import Turn
 from tests.world import CLIENT, World
 

@@ -29,11 +29,20 @@ def word_now() -> str:
     return WORDS.get((get_language() or "en")[:2], WORDS["en"])
 
 
+FIELD = {"class": "field-input"}
+TEXT = {**FIELD, "dir": "auto"}
+
+
+def _day_field(label: Any) -> forms.DateField:
+    widget = forms.DateInput(attrs={**FIELD, "type": "date"})
+    return forms.DateField(label=label, required=False, widget=widget)
+
+
 class SearchForm(forms.Form):
     words = forms.CharField(
         label=gettext_lazy("Words"),
         max_length=500,
-        widget=forms.TextInput(attrs={"dir": "auto", "class": "field-input", "type": "search"}),
+        widget=forms.TextInput(attrs={**TEXT, "type": "search"}),
         error_messages={"required": gettext_lazy("Say what it is about.")},
     )
     kinds = forms.MultipleChoiceField(
@@ -55,19 +64,11 @@ class SearchForm(forms.Form):
         label=gettext_lazy("Only in the chat"),
         required=False,
         max_length=255,
-        widget=forms.TextInput(attrs={"dir": "auto", "class": "field-input"}),
+        widget=forms.TextInput(attrs=TEXT),
         help_text=gettext_lazy("The contact's name or number. Needed for messages by meaning."),
     )
-    since = forms.DateField(
-        label=gettext_lazy("From"),
-        required=False,
-        widget=forms.DateInput(attrs={"type": "date", "class": "field-input"}),
-    )
-    until = forms.DateField(
-        label=gettext_lazy("To"),
-        required=False,
-        widget=forms.DateInput(attrs={"type": "date", "class": "field-input"}),
-    )
+    since = _day_field(gettext_lazy("From"))
+    until = _day_field(gettext_lazy("To"))
 
     def clean_chat(self) -> Chat | None:
         return contact_typed(self.cleaned_data["chat"])
@@ -114,9 +115,7 @@ class ConfirmForm(forms.Form):
 
     typed = forms.CharField(
         max_length=300,
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "dir": "auto", "class": "field-input", "size": 32}
-        ),
+        widget=forms.TextInput(attrs={**TEXT, "autocomplete": "off", "size": 32}),
         error_messages={"required": gettext_lazy("Nothing was typed, so nothing is erased.")},
     )
 
@@ -124,7 +123,7 @@ class ConfirmForm(forms.Form):
         label=gettext_lazy("Who asked for it"),
         choices=Requester.choices,
         required=False,
-        widget=forms.Select(attrs={"class": "field-input"}),
+        widget=forms.Select(attrs=FIELD),
     )
     request_number = forms.RegexField(
         label=gettext_lazy("Request number"),
@@ -132,9 +131,7 @@ class ConfirmForm(forms.Form):
         regex=r"^[A-Za-z0-9א-ת/_.#-]+$",
         required=False,
         max_length=MAX_REQUEST_NUMBER,
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "dir": "auto", "class": "field-input", "size": 20}
-        ),
+        widget=forms.TextInput(attrs={**TEXT, "autocomplete": "off", "size": 20}),
         error_messages={
             "invalid": gettext_lazy(
                 "A number, without blanks: letters, digits and / _ . # - only. Nothing is erased."

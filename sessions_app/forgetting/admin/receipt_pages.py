@@ -1,4 +1,4 @@
-"""Show the receipts of forgetting as a list, as a page, and as documents to print or send."""
+"""Show the receipts of forgetting as a list, as a page to read and print, and as plain text."""
 
 from __future__ import annotations
 
@@ -17,22 +17,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from memoryproject.foundation.admin_kit.display import shown_link, shown_table
+from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.periods import period_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.forgetting.admin.search_page import FORGET, run_address
-from sessions_app.forgetting.receipts.document import Document, as_text, receipt_document, times_of
-from sessions_app.forgetting.receipts.receipt_labels import (
+from sessions_app.forgetting.admin.choose_pages import FORGET, TEMPLATES, run_address
+from sessions_app.forgetting.receipt_document import (
+    Document,
     actor_short,
-    actor_words,
-    left_words,
-    looked_at,
-    looks_words,
+    as_text,
     probe_words,
-    swept_words,
+    receipt_document,
 )
 from sessions_app.forgetting.write_receipt import receipts_found
 from sessions_app.models import ForgetReceipt
@@ -81,7 +78,7 @@ class ActorKindFilter(admin.SimpleListFilter):
 class ForgetReceiptAdmin(ReadOnlyAdmin):
     list_display = (
         "forgotten_at",
-        "shown_kind",
+        "kind",
         "whose",
         "rows",
         "shown_probe",
@@ -96,43 +93,12 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "that of what was erased"
     )
     date_hierarchy = "forgotten_at"
-    fieldsets = (
-        (None, {"fields": ("documents", "receipt_id", "shown_kind", "object_id", "shown_run")}),
-        (gettext_lazy("When"), {"fields": ("shown_times",)}),
-        (
-            gettext_lazy("Check"),
-            {"fields": ("shown_probe", "shown_left", "shown_looks", "shown_names")},
-        ),
-        (gettext_lazy("What was removed"), {"fields": ("shown_swept",)}),
-        (
-            gettext_lazy("By whom"),
-            {"fields": ("by_whom", "requester", "request_number", "content_hash")},
-        ),
-    )
-    readonly_fields = (
-        "documents",
-        "receipt_id",
-        "shown_kind",
-        "shown_run",
-        "shown_times",
-        "shown_probe",
-        "shown_left",
-        "shown_looks",
-        "shown_names",
-        "shown_swept",
-        "by_whom",
-    )
+    change_form_template = f"{TEMPLATES}/receipts.html"
 
     def get_urls(self) -> list[Any]:
-        own = [
-            path(
-                f"<uuid:receipt_id>/{name}/",
-                self.admin_site.admin_view(require_safe(page)),
-                name=f"sessions_app_forgetreceipt_{name}",
-            )
-            for name, page in (("pdf", self.pdf), ("text", self.text))
-        ]
-        return [*own, *super().get_urls()]
+        text = self.admin_site.admin_view(require_safe(self.text))
+        own = path("<uuid:receipt_id>/text/", text, name="sessions_app_forgetreceipt_text")
+        return [own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ForgetReceipt]:
         return super().get_queryset(request).annotate(chat_name=chat_name_query("chat_id"))
@@ -157,27 +123,28 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
             return queryset.filter(Q(receipt_id=key) | Q(object_id=key)), False
         return receipts_found(queryset, term, home_numbers=settings.GODFATHER_PHONE), False
 
-    def pdf(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
-        """Return the receipt as PDF."""
-        receipt = self._receipt(request, receipt_id)
-        return pdf_answer(receipt_document(receipt), f"receipt-{receipt_id}")
+    def render_change_form(self, request: HttpRequest, context: Any, **options: Any) -> Any:
+        """Show the receipt's document instead of a form."""
+        receipt: ForgetReceipt = options["obj"]
+        item = getattr(receipt, "item", None)
+        may_forget = request.user.has_perm(FORGET)
+        context |= {
+            "document": receipt_document(receipt),
+            "text_address": reverse(
+                "admin:sessions_app_forgetreceipt_text", args=[receipt.receipt_id]
+            ),
+            "run_address": run_address(item.run_id) if item and may_forget else "",
+        }
+        return super().render_change_form(request, context, **options)
 
     def text(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
         """Return the receipt as plain text."""
-        receipt = self._receipt(request, receipt_id)
-        return text_answer(receipt_document(receipt), f"receipt-{receipt_id}")
-
-    def _receipt(self, request: HttpRequest, receipt_id: UUID) -> ForgetReceipt:
         if not self.has_view_permission(request):
             raise PermissionDenied
         receipt = ForgetReceipt.objects.filter(receipt_id=receipt_id).first()
         if receipt is None:
             raise Http404(_("There is no such receipt."))
-        return receipt
-
-    @admin.display(description=gettext_lazy("kind"), ordering="kind")
-    def shown_kind(self, receipt: ForgetReceipt) -> str:
-        return str(receipt.get_kind_display())
+        return text_answer(receipt_document(receipt), f"receipt-{receipt_id}")
 
     @admin.display(description=gettext_lazy("whose"))
     def whose(self, receipt: Any) -> str:
@@ -192,74 +159,14 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def rows(self, receipt: ForgetReceipt) -> int:
         return sum(receipt.swept.values())
 
-    @admin.display(description=gettext_lazy("time"))
-    def shown_times(self, receipt: ForgetReceipt) -> str:
-        return format_html('<bdi dir="ltr">{}</bdi>', times_of(receipt.forgotten_at))
-
     @admin.display(description=gettext_lazy("check"), ordering="probe")
     def shown_probe(self, receipt: ForgetReceipt) -> str:
         return probe_words(receipt.probe)
-
-    @admin.display(description=gettext_lazy("still there"))
-    def shown_left(self, receipt: ForgetReceipt) -> str:
-        if not receipt.still_there:
-            return _("Nothing.")
-        return shown_table((_("what"), _("id"), _("what to do")), left_words(receipt.still_there))
-
-    @admin.display(description=gettext_lazy("searches and reads"))
-    def shown_looks(self, receipt: ForgetReceipt) -> str:
-        if not receipt.probe_details:
-            return "–"
-        columns = (_("where"), _("queries"), _("rows"))
-        return shown_table(columns, looks_words(receipt.probe_details))
-
-    @admin.display(description=gettext_lazy("columns, indexes and statistics"))
-    def shown_names(self, receipt: ForgetReceipt) -> str:
-        return format_html("<bdi>{}</bdi>", ", ".join(looked_at(receipt.probe_details)) or "–")
 
     @admin.display(description=gettext_lazy("by whom"))
     def who(self, receipt: ForgetReceipt) -> str:
         """Name who erased it, without the pseudonym of a person, which the page has."""
         return format_html("<bdi>{}</bdi>", actor_short(receipt.actor_kind, receipt.actor))
-
-    @admin.display(description=gettext_lazy("by whom"))
-    def by_whom(self, receipt: ForgetReceipt) -> str:
-        return format_html("<bdi>{}</bdi>", actor_words(receipt.actor_kind, receipt.actor))
-
-    @admin.display(description=gettext_lazy("how much"))
-    def shown_swept(self, receipt: ForgetReceipt) -> str:
-        return shown_table((_("what"), _("how many")), swept_words(receipt.swept))
-
-    @admin.display(description=gettext_lazy("as a document"))
-    def documents(self, receipt: ForgetReceipt) -> str:
-        pdf, text = (
-            reverse(f"admin:sessions_app_forgetreceipt_{name}", args=[receipt.receipt_id])
-            for name in ("pdf", "text")
-        )
-        return format_html("{} · {}", shown_link(pdf, "PDF"), shown_link(text, _("Text")))
-
-    @admin.display(description=gettext_lazy("erased together with"))
-    def shown_run(self, receipt: ForgetReceipt) -> str:
-        item = getattr(receipt, "item", None)
-        if item is None:
-            return "–"
-        return shown_link(run_address(item.run_id), _("the others of this choice"))
-
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Omit the link to the run for users who may not forget."""
-        if request.user.has_perm(FORGET):
-            return self.fieldsets
-        first, *others = self.fieldsets
-        fields = tuple(name for name in first[1]["fields"] if name != "shown_run")
-        return ((first[0], {"fields": fields}), *others)
-
-
-def pdf_answer(document: Document, name: str) -> HttpResponse:
-    """Return the document as a PDF to download."""
-    from sessions_app.forgetting.receipts.pdf import as_pdf  # noqa: PLC0415 reportlab is slow to import
-
-    answer = HttpResponse(as_pdf(document), content_type="application/pdf")
-    return as_download(answer, f"{name}.pdf")
 
 
 def text_answer(document: Document, name: str) -> HttpResponse:

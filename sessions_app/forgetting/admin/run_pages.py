@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -30,31 +29,30 @@ from memoryproject.foundation.admin_kit.display import shown_state
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.streamed_page import late_page
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
-from sessions_app.forgetting.admin.forms import ConfirmForm
-from sessions_app.forgetting.admin.person_page import export_page, person_page
-from sessions_app.forgetting.admin.receipt_pages import pdf_answer, text_answer
-from sessions_app.forgetting.admin.search_page import (
+from sessions_app.forgetting.admin.choose_pages import (
     FORGET,
+    READ,
+    TEMPLATES,
     choose_page,
-    forget_required,
-    may_read,
+    export_page,
+    person_page,
+    rights_required,
     run_address,
     search_page,
 )
+from sessions_app.forgetting.admin.forms import ConfirmForm
+from sessions_app.forgetting.admin.receipt_pages import text_answer
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.preview import preview_make
-from sessions_app.forgetting.receipts.document import run_document
-from sessions_app.forgetting.receipts.receipt_labels import swept_words
+from sessions_app.forgetting.receipt_document import run_document, swept_words
 from sessions_app.forgetting.runs import chats_of, run_confirm
 from sessions_app.models import ForgetRun
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
-TEMPLATE = "admin/sessions_app/forgetrun/run.html"
-DRAFT = "admin/sessions_app/forgetrun/draft.html"
+RUN = f"{TEMPLATES}/run.html"
 ITEMS_A_PAGE = 100
-# Longer runs are offered as plain text only, because the PDF layout takes too long.
-MAX_IN_PDF = 5_000
 
 
 @admin.register(ForgetRun)
@@ -69,13 +67,13 @@ class ForgetRunAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[Any]:
         pages: dict[str, tuple[str, Any]] = {
-            "search": ("search/", self.search),
-            "choose": ("search/choose/", self.choose),
-            "person": ("person/<uuid:chat_id>/", self.person),
-            "export": ("person/<uuid:chat_id>/export/", self.export),
-            "confirm": ("<uuid:run_id>/confirm/", self.confirm),
-            "progress": ("<uuid:run_id>/progress/", self.progress),
-            "pdf": ("<uuid:run_id>/pdf/", require_safe(self.pdf)),
+            "search": ("search/", search_page),
+            "choose": ("search/choose/", choose_page),
+            "person": ("person/<uuid:chat_id>/", person_page),
+            "export": ("person/<uuid:chat_id>/export/", export_page),
+            "confirm": ("<uuid:run_id>/confirm/", require_POST(self.confirm)),
+            "progress": ("<uuid:run_id>/progress/", require_GET(self.progress)),
+            "receipts": ("<uuid:run_id>/receipts/", require_safe(self.receipts)),
             "text": ("<uuid:run_id>/text/", require_safe(self.text)),
         }
         own = [
@@ -114,53 +112,62 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponseBase:
         """Show the page of one run."""
-        forget_required(request)
+        rights_required(request, FORGET)
         if request.method not in ("GET", "HEAD"):
             # A run is changed only by its confirmation.
             raise PermissionDenied
         return self.run_page(request, self._run(request, object_id))
 
-    def search(self, request: HttpRequest) -> HttpResponse:
-        return search_page(request, self.admin_site.each_context(request))
-
-    def choose(self, request: HttpRequest) -> HttpResponse:
-        return choose_page(request, self.admin_site.each_context(request))
-
-    def person(self, request: HttpRequest, chat_id: UUID) -> HttpResponse:
-        return person_page(request, chat_id, self.admin_site.each_context(request))
-
-    def export(self, request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
-        return export_page(request, chat_id)
-
     def confirm(self, request: HttpRequest, run_id: UUID) -> HttpResponseBase:
         """Start the run if the confirmation was typed correctly."""
-        forget_required(request)
-        return _confirm(request, self, self._run(request, run_id))
+        run = self._run(request, run_id)
+        if run.state == str(RunState.DRAFT):
+            form = ConfirmForm(request.POST, run=run)
+            if not form.is_valid():
+                return self.run_page(request, run, form)
+            run_confirm(
+                run_id=run.pk,
+                actor=staff_actor(request),
+                enqueue=enqueue_forgetting,
+                requester=form.cleaned_data["requester"],
+                request_number=form.cleaned_data["request_number"],
+            )
+        return redirect(run_address(run.pk))
 
     def progress(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
         """Return the progress for an open page."""
-        forget_required(request)
-        return _progress(request, self._run(request, run_id))
-
-    def pdf(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
-        """Return all receipts of a run in one PDF."""
-        forget_required(request)
         run = self._run(request, run_id)
-        if run.total > MAX_IN_PDF:
-            return redirect(reverse("admin:sessions_app_forgetrun_text", args=[run.pk]))
-        return pdf_answer(run_document(run), f"receipts-{run.pk}")
+        progress = {
+            "done": run.done,
+            "total": run.total,
+            "over": run.state not in OPEN_RUNS,
+            "text": self.shown_done(run),
+        }
+        return JsonResponse(progress, headers={"Cache-Control": "no-store"})
+
+    def receipts(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        """Show all receipts of a run on one page, to print."""
+        run = self._run(request, run_id)
+        document = run_document(run)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": document.title,
+            "document": document,
+            "text_address": reverse("admin:sessions_app_forgetrun_text", args=[run.pk]),
+            "run_address": run_address(run.pk),
+        }
+        return TemplateResponse(request, f"{TEMPLATES}/receipts.html", context)
 
     def text(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
         """Return all receipts of a run as plain text."""
-        forget_required(request)
         run = self._run(request, run_id)
         return text_answer(run_document(run), f"receipts-{run.pk}")
 
     def _run(self, request: HttpRequest, run_id: Any) -> ForgetRun:
-        try:
-            run = self.get_queryset(request).filter(pk=UUID(str(run_id))).first()
-        except ValueError:
-            run = None
+        rights_required(request, FORGET)
+        key = uuid_or_none(str(run_id))
+        run = self.get_queryset(request).filter(pk=key).first() if key else None
         if run is None:
             raise Http404(_("There is no such choice, or not any more."))
         return run
@@ -177,11 +184,11 @@ class ForgetRunAdmin(ReadOnlyAdmin):
             "opts": self.opts,
             "run": run,
             "title": _title(run),
-            "may_read": may_read(request),
+            "may_read": request.user.has_perms(READ),
         }
         if run.state == str(RunState.DRAFT):
             return _draft_page(request, run, form, context)
-        return TemplateResponse(request, TEMPLATE, {**context, **_results(request, run)})
+        return TemplateResponse(request, RUN, {**context, **_results(request, run)})
 
 
 def _title(run: ForgetRun) -> str:
@@ -194,34 +201,6 @@ def _title(run: ForgetRun) -> str:
     return titles[run.state] if not run.failed else _("Not everything was erased")
 
 
-@require_POST
-def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> HttpResponseBase:
-    if run.state != str(RunState.DRAFT):
-        return redirect(run_address(run.pk))
-    form = ConfirmForm(request.POST, run=run)
-    if not form.is_valid():
-        return page.run_page(request, run, form)
-    run_confirm(
-        run_id=run.pk,
-        actor=staff_actor(request),
-        enqueue=enqueue_forgetting,
-        requester=form.cleaned_data["requester"],
-        request_number=form.cleaned_data["request_number"],
-    )
-    return redirect(run_address(run.pk))
-
-
-@require_GET
-def _progress(request: HttpRequest, run: ForgetRun) -> HttpResponse:
-    progress = {
-        "done": run.done,
-        "total": run.total,
-        "over": run.state not in OPEN_RUNS,
-        "text": _("{done} of {total}").format(done=run.done, total=run.total),
-    }
-    return JsonResponse(progress, headers={"Cache-Control": "no-store"})
-
-
 def _draft_page(
     request: HttpRequest, run: ForgetRun, typed: ConfirmForm | None, context: dict[str, Any]
 ) -> StreamingHttpResponse:
@@ -229,9 +208,9 @@ def _draft_page(
     form = typed or ConfirmForm(run=run)
     return late_page(
         request,
-        TEMPLATE,
+        RUN,
         {**context, "form": form, "person": form.person},
-        late=lambda: (DRAFT, _draft(request, run)),
+        late=lambda: (f"{TEMPLATES}/draft.html", _draft(request, run)),
         status=400 if typed is not None else 200,
     )
 
@@ -239,13 +218,13 @@ def _draft_page(
 def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     chosen = list(run.items.order_by("number").values_list("kind", "object_id"))
     preview = preview_make(chosen=chosen, dependencies=build_forget_dependencies())
-    readable = may_read(request)
+    readable = request.user.has_perms(READ)
     if readable:
         _record_read(request, run, chats_of(chosen))
     return {
         "preview": preview,
         "tables": swept_words(preview.tables),
-        "sections": preview_shown(preview.recorder) if readable else [],
+        "sections": _sections(preview.recorder) if readable else [],
         "gone": run.total - preview.there,
     }
 
@@ -276,7 +255,6 @@ def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
         "page": page,
         "troubles": troubles[:ITEMS_A_PAGE],
         "gone": items.filter(state=ItemState.GONE).count(),
-        "pdf": run.total <= MAX_IN_PDF,
     }
 
 
@@ -307,33 +285,21 @@ PAGES = {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    text: str
-    left: str
-    address: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading with the texts to show; ``more`` is the number of texts that aren't shown."""
-
-    title: Any
-    count: int
-    lines: Sequence[Line]
-    more: int
-
-
-def preview_shown(recorder: PreviewRecorder) -> list[Section]:
-    """Return the sections in the order of the kinds, without the empty ones."""
-    return [_section(kind, recorder) for kind in ChangeKind if recorder.counts[kind]]
-
-
-def _section(kind: ChangeKind, recorder: PreviewRecorder) -> Section:
-    changes = recorder.changes[kind]
-    lines = [Line(each.text, each.left, _address(kind, each)) for each in changes]
-    count = recorder.counts[kind]
-    return Section(TITLES[kind], count, lines, count - len(lines))
+def _sections(recorder: PreviewRecorder) -> list[dict[str, Any]]:
+    """Return the headings with their texts, in the order of the kinds, without the empty ones."""
+    return [
+        {
+            "title": TITLES[kind],
+            "count": recorder.counts[kind],
+            "lines": [
+                {"text": each.text, "left": each.left, "address": _address(kind, each)}
+                for each in recorder.changes[kind]
+            ],
+            "more": recorder.counts[kind] - len(recorder.changes[kind]),
+        }
+        for kind in ChangeKind
+        if recorder.counts[kind]
+    ]
 
 
 def _address(kind: ChangeKind, each: Change) -> str:

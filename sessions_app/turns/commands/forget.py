@@ -17,7 +17,7 @@ from sessions_app.conversations.facade import is_common, text_for
 from sessions_app.forgetting.facade import (
     ForgetDependencies,
     NothingToForgetError,
-    object_forget_within,
+    object_forget,
 )
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role
@@ -86,7 +86,7 @@ def _forget(
 ) -> None:
     """Forget the memory and record that it was done, in one transaction."""
     with transaction.atomic():
-        object_forget_within(
+        object_forget(
             kind=str(ForgottenKind.MEMORY),
             object_id=memory.pk,
             dependencies=ForgetDependencies(

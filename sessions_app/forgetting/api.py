@@ -1,23 +1,97 @@
-"""Serve the receipts of forgetting."""
+"""Forgetting over the API: DELETE of an object, which can be repeated, and the receipts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import django_filters
 from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit.etags import require_match
 from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
-from memoryproject.foundation.rest_kit.operations import described, response_example
+from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
+from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
 from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.presentation.filters import WhatsAppChatFilter, check_whatsapp_chat
 from sessions_app.presentation.serializers import ReceiptSerializer
+
+
+def forgets(
+    receipt: dict[str, Any],
+    *parameters: OpenApiParameter,
+    example: str = "The receipt",
+    **described_as: str,
+) -> Callable[[Handler], Handler]:
+    """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key.
+
+    ``receipt``: the example of its response.
+    """
+
+    def decorate(handler: Handler) -> Handler:
+        return described(
+            parameters=[*parameters, IF_MATCH],
+            responses={200: ReceiptSerializer},
+            examples=[response_example(example, receipt)],
+            **described_as,
+        )(idempotent(atomic=False, holds_texts=False)(handler))
+
+    return decorate
+
+
+def forget_once(
+    view: ApiView, *, kind: str, find: Callable[[], UUID], etag: Callable[[], str]
+) -> Response:
+    """Forget the object and return its receipt.
+
+    ``find`` returns the object's id, or raises NotFound. ``etag`` is called with the object locked,
+    if the call has If-Match. Decorate the view's method with ``forgets``: a call that crashed
+    before its response was stored finds its receipt.
+    """
+
+    def check() -> None:
+        if "If-Match" in view.request.headers:
+            require_match(view.request, etag())
+
+    call_key = _call_key(view)
+    forgotten = _earlier(call_key) or object_forget(
+        kind=kind,
+        object_id=find(),
+        dependencies=build_forget_dependencies(),
+        actor=view.caller.actor,
+        check_object=check,
+        call_key=call_key,
+    )
+    return Response(forgotten.as_dict())
+
+
+def _call_key(view: ApiView) -> str:
+    """Return the keyed hash of the call, which has an Idempotency-Key; "" without one."""
+    if view.idempotency_ref is None:
+        return ""
+    text = f"{view.idempotency_ref}\0{view.request.get_full_path()}"
+    return salted_hmac("api.forget_call", text, algorithm="sha256").hexdigest()
+
+
+def _earlier(call_key: str) -> ForgetReceipt | None:
+    """Return the receipt of the same call, which crashed before its response was stored."""
+    if not call_key:
+        return None
+    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - KEPT)
+    return recent.filter(call_key=call_key).first()
+
 
 RIGHTS = ["sessions_app.view_forgetreceipt"]
 
