@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import CharField, Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.scopes import SCOPES
 
@@ -110,12 +109,7 @@ def _record(action: str, token: ApiToken, actor: Actor) -> None:
 
 def token_find(secret: str) -> ApiToken | None:
     """Return the token with this secret, even if it is expired or revoked."""
-    return next(iter(_find(digest=digest_of(secret))), None)
-
-
-@compiled_models
-def _find() -> QuerySet[ApiToken]:
-    return ApiToken.objects.filter(digest=Given("digest", CharField())).order_by()
+    return ApiToken.objects.filter(digest=digest_of(secret)).first()
 
 
 def token_used(token: ApiToken, now: datetime) -> None:

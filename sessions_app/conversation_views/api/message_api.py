@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections import namedtuple
-from functools import lru_cache, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import TextField, UUIDField
-from django.db.models.functions import Cast
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.rest_kit.answers import (
     CHANGED_MEANWHILE,
     NOT_MODIFIED,
@@ -55,8 +50,6 @@ from sessions_app.presentation.serializers import (
 
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
-OF_JSON = ("media", "metadata")
-MessageRow = namedtuple("MessageRow", COLUMNS)  # type: ignore[misc]
 
 SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
@@ -219,24 +212,8 @@ class OneMessageView(ApiView):
 
 def _newest(session_id: UUID, most: int) -> list[Any]:
     """Return the newest messages of a session, newest first."""
-    return [
-        MessageRow(
-            *(
-                json.loads(value) if name in OF_JSON else value
-                for name, value in zip(COLUMNS, row, strict=True)
-            )
-        )
-        for row in read_prepared(_newest_read(most), {"session_id": session_id})
-    ]
-
-
-# Programs ask for them all the time, with one limit or a few: Django would take longer to compile
-# this than PostgreSQL to run it.
-@lru_cache(maxsize=16)
-def _newest_read(most: int) -> str:
-    columns = [Cast(name, TextField()) if name in OF_JSON else name for name in COLUMNS]
-    rows = Message.objects.filter(session_id=Given("session_id", UUIDField()))
-    return compiled(rows.order_by("-order_num").values_list(*columns)[:most])
+    messages = Message.objects.filter(session_id=session_id).order_by("-order_num")
+    return list(messages.values_list(*COLUMNS, named=True)[:most])
 
 
 def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
