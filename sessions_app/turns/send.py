@@ -73,8 +73,7 @@ def reply_send(
     refuses our account, until the answer is too old. A permanent failure ends it as ``failed``. A
     failure with an unknown outcome leaves it ``sending`` until a status webhook or the sweeper
     decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
-    ``media``: the storage of the files that staff send. ``refused``: the
-    code of why nothing is sent.
+    ``media``: the storage of the files that staff send. ``refused``: why nothing is sent.
 
     Raises LeaseLostError.
     """
