@@ -52,7 +52,7 @@ SECRET = "secret-of-the-benchmark"
 WARM_UP_ROUNDS = 10
 PACKAGES = ("cards_app/", "memories_app/", "memoryproject/", "sessions_app/")
 # Statements count for what called these.
-CARRIERS = ("benchmarks", "memoryproject/foundation/compiled_sql", ".venv")
+CARRIERS = ("benchmarks", ".venv")
 
 
 class JobsLeft(JobSource):

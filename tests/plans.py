@@ -10,30 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 
-class CapturedWithValues(CaptureQueriesContext):
-    """Captures statements as the server can run them again: prepared ones with their values."""
-
-    def __enter__(self) -> CapturedWithValues:
-        self._composed: list[dict[str, Any]] = []
-        self._noting = self.connection.execute_wrapper(self._note)
-        self._noting.__enter__()
-        super().__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        self._noting.__exit__(*error)
-
-    def _note(self, execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
-        operations: Any = self.connection.ops
-        self._composed.append({"sql": operations.compose_sql(sql, params)})
-        return execute(sql, params, many, context)
-
-    @property
-    def captured_queries(self) -> list[dict[str, Any]]:
-        return self._composed
-
-
 def plans_of(queries: CaptureQueriesContext) -> list[dict[str, Any]]:
     """The plans of the statements that read something, with the settings under which they ran."""
     plans = []
@@ -44,9 +20,7 @@ def plans_of(queries: CaptureQueriesContext) -> list[dict[str, Any]]:
             if "set_config(" in sql:
                 cursor.execute(sql)
             elif sql.lstrip().startswith(("SELECT", "WITH")):
-                # A prepared statement has places for its parameters, and a plan for any of them.
-                options = "GENERIC_PLAN, FORMAT JSON" if "$1" in sql else "FORMAT JSON"
-                cursor.execute(f"EXPLAIN ({options}) {sql}")
+                cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
                 plans.append(cursor.fetchone()[0][0]["Plan"])
         cursor.execute("SELECT set_config('enable_seqscan', %s, false)", [before])
     return [json.loads(plan) if isinstance(plan, str) else plan for plan in plans]

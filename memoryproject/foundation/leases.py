@@ -17,8 +17,6 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.compiled_sql import rows_update
-
 # The process start is given by the wall clock, which may be set while a process runs.
 CLOCK_SLACK_SECONDS = 60.0
 
@@ -150,10 +148,7 @@ class Lease(Generic[Work]):
 
     def renew(self, **changes: Any) -> None:
         """Extend the lease, and apply ``changes`` to the row. Raises LeaseLostError."""
-        # An extension that is lost with PostgreSQL ends the lease earlier, and nothing else.
-        is_awaited = bool(changes)
-        changes["lease_until"] = self.until()
-        if not rows_update(type(self.row), self.where, changes, is_awaited=is_awaited):
+        if not self.held().update(**{**changes, "lease_until": self.until()}):
             raise self.lost()
 
     def until(self) -> datetime:
@@ -172,7 +167,7 @@ class Lease(Generic[Work]):
 
         Return False if it was lost before; then nothing is changed.
         """
-        return bool(rows_update(type(self.row), self.where, {**RELEASED, **changes}))
+        return bool(self.held().update(**{**RELEASED, **changes}))
 
     def lost(self) -> Exception:
         """Return the error that reports the lost lease."""

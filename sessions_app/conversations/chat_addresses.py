@@ -16,9 +16,7 @@ from typing import Literal, overload
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import CharField, QuerySet
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
@@ -181,19 +179,13 @@ def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
     now.
     """
     known = {}
-    for link in _links(addresses=addresses):
+    links = ChatAddress.objects.filter(address__in=addresses)
+    for link in links.select_related("chat").order_by("id"):
         if link.left_at is not None and at > link.left_at:
             _detach(link)
         else:
             known[link.address] = link
     return known
-
-
-@compiled_models
-def _links() -> QuerySet[ChatAddress]:
-    given = Given("addresses", CharField(), "(SELECT unnest((SELECT %s::text[])))")
-    links = ChatAddress.objects.filter(address__in=given)
-    return links.select_related("chat").order_by("id")
 
 
 def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:

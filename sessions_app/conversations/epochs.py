@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import Error, connection
-from django.db.models import F
+from django.db.models import F, Q, Sum
 
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
-from memoryproject.foundation.compiled_sql import read_prepared
 from sessions_app.models import Chat, ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)
@@ -35,16 +34,6 @@ _NO_CHAT = "no chat"
 _BACKUP = "backup:"
 
 SHARED, EXCLUSIVE = "_shared", ""
-
-# In SQL, because each answer reads them twice. A sum of integers is a decimal number.
-_COUNT = f"""
-SELECT coalesce(sum(epoch), 0)::bigint FROM {ForgetEpoch._meta.db_table}
-WHERE scope = ANY(%(seen)s)
-"""  # noqa: S608 constants only
-_COUNT_ALL = f"""
-SELECT (coalesce(sum(epoch) FILTER (WHERE scope = ANY(%(seen)s)), 0)
-    + coalesce(sum(memories), 0))::bigint FROM {ForgetEpoch._meta.db_table}
-"""  # noqa: S608 constants only
 
 
 class ForgottenMeanwhileError(Exception):
@@ -150,9 +139,13 @@ def epoch_read(reader: Reader) -> EpochSnapshot:
 
     The counters only rise, so an equal sum means that every counter is equal.
     """
-    given = {"seen": [chat_scope(reader.chat_id), PUBLIC]}
-    ((count,),) = read_prepared(_COUNT_ALL if reader.sees_all else _COUNT, given)
-    return EpochSnapshot(reader, count)
+    seen = Q(scope__in=[chat_scope(reader.chat_id), PUBLIC])
+    # Whoever sees all memories also counts the forgettings of memories in other scopes.
+    epochs = ForgetEpoch.objects.all() if reader.sees_all else ForgetEpoch.objects.filter(seen)
+    sums = epochs.aggregate(
+        seen=Sum("epoch", filter=seen, default=0), memories=Sum("memories", default=0)
+    )
+    return EpochSnapshot(reader, sums["seen"] + (sums["memories"] if reader.sees_all else 0))
 
 
 def forgetting_wait(reader: Reader) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db.models import IntegerField, Q, QuerySet, Subquery, TextField, UUIDField
-from django.db.models.functions import Cast
+from django.db.models import Q, Subquery
 
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
 from cards_app.rules.session_data import Line
-from memoryproject.foundation.compiled_sql import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import (
     HistoryMessage,
@@ -47,8 +43,7 @@ MAX_SUMMARIES_GIVEN = 10
 NOT_SAID = (Role.SUMMARY, Role.SYSTEM)
 # Before this number are all messages of a session.
 _LAST = 2**31 - 1
-_SESSION = Given("session_id", UUIDField())
-# Those of HistoryMessage but for its place.
+# Those of HistoryMessage but for its place, and whether it was revoked.
 _COLUMNS = (
     "message_id",
     "session_id",
@@ -58,8 +53,11 @@ _COLUMNS = (
     "content",
     "tokens",
     "answers_id",
+    "metadata",
+    "revoked_at",
 )
-_WIDTH = len(_COLUMNS) + 2
+_OF_ANSWER = tuple(f"answer__{name}" for name in _COLUMNS)
+_WIDTH = len(_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -95,12 +93,7 @@ class History:
 
 def profile_current() -> AssistantProfile:
     """Return the assistant's profile; its defaults if staff has written none."""
-    return next(iter(_profile()), None) or AssistantProfile(pk=1)
-
-
-@compiled_models
-def _profile() -> QuerySet[AssistantProfile]:
-    return AssistantProfile.objects.filter(pk=1)
+    return AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
 
 
 def messages_before(
@@ -124,27 +117,19 @@ def summaries_before(
     Beside it the summaries that were stored from outside before the message, oldest first: no
     summary of ours covers them.
     """
-    given = {"session_id": message.session_id, "before": message.order_num}
+    earlier = Q(summarization__last_order__lt=message.order_num)
+    given = Q(summarization=None, order_num__lt=message.order_num)
+    summaries = Message.objects.filter(session_id=message.session_id, role=Role.SUMMARY)
+    rows = summaries.filter(earlier | given).values_list(*_COLUMNS, "summarization__last_order")
     own = None
     others: list[HistoryMessage] = []
-    for *columns, last_order in read_prepared(_summaries_read(), given):
+    for *columns, last_order in rows.order_by("-order_num")[: MAX_SUMMARIES_GIVEN + 1]:
         stored, is_revoked = _from_row(columns)
         if last_order is None and not is_revoked and stored.content.strip():
             others.insert(0, stored)
         if last_order is not None and own is None:
             own = SummaryMessage(stored, last_order)
     return own, others[-MAX_SUMMARIES_GIVEN:]
-
-
-@cache
-def _summaries_read() -> str:
-    before = Given("before", IntegerField())
-    stored = Message.objects.filter(session_id=_SESSION, role=Role.SUMMARY)
-    earlier = Q(summarization__last_order__lt=before)
-    given = Q(summarization=None, order_num__lt=before)
-    stored = stored.filter(earlier | given).order_by("-order_num")
-    rows = stored.values_list(*_columns(), "summarization__last_order")
-    return compiled(rows[: MAX_SUMMARIES_GIVEN + 1])
 
 
 def history_until(
@@ -272,9 +257,11 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
     ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
     they are made, so an answer may have a higher order_num.
     """
+    stored = Message.objects.filter(session_id=session_id, answers__isnull=True)
+    rows = stored.exclude(role__in=NOT_SAID).values_list(*_COLUMNS, *_OF_ANSWER)
     size = FIRST_BATCH
     while True:
-        batch = read_prepared(_walk_read(size), {"session_id": session_id, "before": before})
+        batch = list(rows.filter(order_num__lt=before).order_by("-order_num")[:size])
         for row in batch:
             message, is_revoked = _from_row(row[:_WIDTH])
             if row[_WIDTH] is not None:
@@ -289,28 +276,11 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
         size = min(size * 2, MAX_BATCH)
 
 
-@cache
-def _walk_read(size: int) -> str:
-    """Return how so many messages are read that answer none, each with its answer."""
-    stored = Message.objects.filter(session_id=_SESSION).exclude(role__in=NOT_SAID)
-    stored = stored.filter(answers__isnull=True, order_num__lt=Given("before", IntegerField()))
-    return compiled(
-        stored.order_by("-order_num").values_list(*_columns(), *_columns("answer__"))[:size]
-    )
-
-
-def _columns(of: str = "") -> list[Any]:
-    """Return what is read of a message."""
-    own = [f"{of}{name}" for name in _COLUMNS]
-    return [*own, Cast(f"{of}metadata", TextField()), f"{of}revoked_at"]
-
-
 def _from_row(row: Sequence[Any]) -> tuple[HistoryMessage, bool]:
     """Return a message in its own place, and whether it was revoked."""
-    *columns, metadata, revoked_at = row
-    # Most have none.
-    read = {} if metadata == "{}" else json.loads(metadata)
-    return HistoryMessage._make((*columns, read, columns[2])), revoked_at is not None
+    *columns, revoked_at = row
+    place = columns[_COLUMNS.index("order_num")]
+    return HistoryMessage._make((*columns, place)), revoked_at is not None
 
 
 def last_messages(
@@ -348,20 +318,14 @@ def messages_left_out(history: History) -> LeftOut:
     They were said before the last message of the history. Those of earlier sessions are included.
     """
     session_id = history.messages[-1].session_id
+    own = ChatSession.objects.filter(pk=session_id)
+    later = ChatSession.objects.filter(
+        chat_id=Subquery(own.values("chat_id")),
+        created_at__gte=Subquery(own.values("created_at")),
+    ).exclude(pk=session_id)
     return LeftOut(
         session_id=session_id,
         until=history.left_out_until,
         first_id=history.messages[0].message_id,
-        later=[key for (key,) in read_prepared(_later_read(), {"session_id": session_id})],
+        later=list(later.values_list("pk", flat=True)),
     )
-
-
-@cache
-def _later_read() -> str:
-    """Return how the later sessions of a session's chat are read."""
-    own = ChatSession.objects.filter(pk=_SESSION)
-    later = ChatSession.objects.filter(
-        chat_id=Subquery(own.values("chat_id")),
-        created_at__gte=Subquery(own.values("created_at")),
-    )
-    return compiled(later.exclude(pk=_SESSION).order_by().values_list("pk"))

@@ -12,10 +12,13 @@ from uuid import UUID
 from django.db import connection
 
 from memoryproject.foundation.bulk_rows import rows_add
-from memoryproject.foundation.compiled_sql import row_add
 from sessions_app.conversations.chat_form import FORM, stored_tokens
 from sessions_app.conversations.message_text import indexed_of
-from sessions_app.conversations.session_lifecycle import cards_outdate, cards_request, session_save
+from sessions_app.conversations.session_lifecycle import (
+    activity_record,
+    cards_outdate,
+    cards_request,
+)
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -26,6 +29,14 @@ logger = logging.getLogger(__name__)
 KEEP_LAST = 2
 
 WINDOW_BATCH = 200
+
+CHANGED_BY_MESSAGES = (
+    "message_counter",
+    "total_tokens",
+    "window_start",
+    "last_active",
+    "vectors_requested_at",
+)
 
 MESSAGES = Message._meta.db_table
 
@@ -156,10 +167,7 @@ def messages_add(
         _message(session, each, order_num, now)
         for order_num, each in enumerate(new, start=session.message_counter + 1)
     ]
-    if len(messages) == 1:
-        row_add(messages[0])
-    else:
-        rows_add(messages)
+    rows_add(messages)
     session.message_counter += len(messages)
     session.total_tokens += sum(message.tokens for message in messages)
     # A summary that a worker adds is no activity: it doesn't delay the session's expiry.
@@ -167,7 +175,9 @@ def messages_add(
     if is_active:
         session.last_active = now
     window_prune(session=session, token_limit=token_limit)
-    session_save(session, is_active=is_active)
+    session.save(update_fields=CHANGED_BY_MESSAGES)
+    if is_active:
+        activity_record(chat_id=session.chat_id, at=now)
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
         cards_request(session_ids=[session.pk])

@@ -9,13 +9,12 @@ from functools import partial
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet, UUIDField
+from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
-from memoryproject.foundation.compiled_sql import Given, compiled_models, run_prepared
 from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 from memoryproject.foundation.text.iso_times import iso_utc
@@ -111,21 +110,13 @@ def _send_cards_due(session_ids: list[UUID]) -> None:
 
 ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
 
-MESSAGES, SESSIONS = Message._meta.db_table, ChatSession._meta.db_table
+MESSAGES = Message._meta.db_table
 
 # Of two concurrent writers the later time stays, in whatever order they commit.
 SAID = f"""
 INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%(chat_id)s, %(at)s)
 ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at WHERE kept.last_at < excluded.last_at
 """  # noqa: S608 constants only
-
-SAVE = f"""
-UPDATE {SESSIONS} SET message_counter = %(message_counter)s,
-    total_tokens = %(total_tokens)s, window_start = %(window_start)s, last_active = %(last_active)s,
-    vectors_requested_at = %(vectors_requested_at)s
-WHERE session_id = %(session_id)s
-"""  # noqa: S608 constants only
-SAVE_AND_SAID = f"WITH said AS ({SAID}) {SAVE}"
 
 # Order by time: of two concurrent messages the later one may have waited less and have the lower
 # number.
@@ -143,25 +134,8 @@ ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
 
 def activity_record(*, chat_id: UUID, at: datetime) -> None:
     """Record that something was said in the chat, or that the chat was created."""
-    run_prepared(SAID, {"chat_id": chat_id, "at": at})
-
-
-def session_save(session: ChatSession, *, is_active: bool) -> None:
-    """Save what adding messages changes. ``is_active``: something was said at ``last_active``.
-
-    In one statement of its own, because Django takes longer to compile two.
-    """
-    values = {
-        "session_id": session.pk,
-        "message_counter": session.message_counter,
-        "total_tokens": session.total_tokens,
-        "window_start": session.window_start,
-        "last_active": session.last_active,
-        "vectors_requested_at": session.vectors_requested_at,
-    }
-    if is_active:
-        values |= {"chat_id": session.chat_id, "at": session.last_active}
-    run_prepared(SAVE_AND_SAID if is_active else SAVE, values)
+    with connection.cursor() as cursor:
+        cursor.execute(SAID, {"chat_id": chat_id, "at": at})
 
 
 def activity_recount(*, chat_ids: Collection[UUID]) -> None:
@@ -192,20 +166,14 @@ def session_open(
     EDGE-004). A session in which a worker is answering now is still in use (EDGE-009). The
     caller holds the lock of the chat's row, so that two openers can't race.
     """
-    for session in _active_locked(chat_id=chat.pk):
+    active = ChatSession.objects.select_for_update(no_key=True)
+    # A chat has one at most.
+    for session in active.filter(chat=chat, status=SessionStatus.ACTIVE):
         falls_due = expires_at(session, timeout)
         if falls_due > now or _is_answering(session):
             return session
         session_end(session=session, at=falls_due)
     return session_start(chat=chat, now=now, actor=actor)
-
-
-@compiled_models
-def _active_locked() -> QuerySet[ChatSession]:
-    """Return the active session of a chat, which has one at most."""
-    active = ChatSession.objects.select_for_update(no_key=True)
-    chat_id = Given("chat_id", UUIDField())
-    return active.filter(chat_id=chat_id, status=SessionStatus.ACTIVE).order_by()
 
 
 def expires_at(session: ChatSession, timeout: timedelta) -> datetime:

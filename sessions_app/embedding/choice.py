@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from django.conf import settings
-from django.db.models import QuerySet
 
 from memories_app.embedding_models.facade import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
-from memoryproject.foundation.compiled_sql import compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders.base import (
@@ -93,7 +91,7 @@ def embedder() -> Embedder:
     If a requirement is missing here, returns a substitute that makes no vectors, so that recall
     uses words and reports it.
     """
-    model = next(iter(_active()), None)
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     try:
         model = model or _first()
     except EmbedderError as error:
@@ -102,11 +100,6 @@ def embedder() -> Embedder:
     if chosen != in_use:
         _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")
     return of_model(model)
-
-
-@compiled_models
-def _active() -> QuerySet[EmbeddingModel]:
-    return EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).order_by()
 
 
 def differs_text(chosen: Choice, in_use: Choice) -> str:

@@ -5,20 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from uuid import UUID
 
-from django.db.models import QuerySet, Subquery, TextField, UUIDField, Value
+from django.db import transaction
+from django.db.models import QuerySet, Subquery, Value
 from django.utils import timezone
-from pgvector import Vector
 
-from memoryproject.foundation.compiled_sql import (
-    Given,
-    compiled,
-    read_prepared,
-    run_prepared,
-    sent_ids,
-)
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding
@@ -36,20 +28,6 @@ MANY = 256
 SESSIONS_AT_ONCE = 50
 MAX_SWEPT = 1_000
 
-# A text that was edited or revoked meanwhile gets no vector: it would belong to a text that no
-# longer exists. The rows are locked in one order: otherwise two workers at the same session's
-# messages would deadlock.
-_ADD = f"""
-INSERT INTO {MessageEmbedding._meta.db_table} (model, message_id, vector)
-SELECT %(model)s, message.message_id, made.vector::vector
-FROM unnest(%(ids)s::uuid[], %(contents)s::text[], %(vectors)s::text[])
-    AS made (id, content, vector)
-JOIN {Message._meta.db_table} AS message
-    ON message.message_id = made.id AND message.content = made.content
-ORDER BY message.order_num, message.message_id FOR NO KEY UPDATE OF message
-ON CONFLICT DO NOTHING
-"""  # noqa: S608 constants only
-
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     """Make the missing vectors of a session's latest messages; return how many.
@@ -59,24 +37,16 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     """
     if session_id is None:
         return 0
-    lacking = read_prepared(_latest(), {"session_id": session_id, "model": embedder.model_id})
-    try:
-        return _embed(dict(lacking), embedder)
-    except EmbedderError as error:
-        logger.warning("Messages have no vectors yet: %s", error)
-        return 0
-
-
-@cache
-def _latest() -> str:
-    """Return how the latest messages of a session that lack a vector are read."""
-    session_id = Given("session_id", UUIDField())
     counter = ChatSession.objects.filter(pk=session_id).values("message_counter")
     latest = Message.objects.filter(
         session_id=session_id, order_num__gt=Subquery(counter) - Value(LATEST)
     )
-    lacking = messages_lacking(latest, Given("model", TextField()))
-    return compiled(lacking.order_by("order_num").values_list("pk", "content"))
+    lacking = messages_lacking(latest, embedder.model_id).order_by("order_num")
+    try:
+        return _embed(dict(lacking.values_list("pk", "content")), embedder)
+    except EmbedderError as error:
+        logger.warning("Messages have no vectors yet: %s", error)
+        return 0
 
 
 def session_embed(
@@ -154,7 +124,7 @@ def sessions_embed(
     return made
 
 
-def messages_lacking(messages: QuerySet[Message], model_id: str | Given) -> QuerySet[Message]:
+def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Message]:
     """Return the messages that lack a vector of this model and could be recalled by one.
 
     Messages that the model doesn't cover never have one.
@@ -166,13 +136,19 @@ def messages_lacking(messages: QuerySet[Message], model_id: str | Given) -> Quer
 def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
     """Make and store vectors of these messages; returns how many. Raises EmbedderError."""
     vectors = embed_covered(embedder, list(lacking.values()))
-    made = [
-        (key, content, Vector(vector).to_text())
-        for (key, content), vector in zip(lacking.items(), vectors, strict=True)
-        if vector is not None
-    ]
+    made = {key: vector for key, vector in zip(lacking, vectors, strict=True) if vector is not None}
     if not made:
         return 0
-    ids, contents, texts = map(list, zip(*made, strict=True))
-    given = {"model": embedder.model_id, "contents": contents, "vectors": texts}
-    return run_prepared(_ADD, {**given, "ids": sent_ids(ids)})
+    with transaction.atomic():
+        # In one order: otherwise two workers at the same session's messages would deadlock.
+        locked = Message.objects.select_for_update(no_key=True).filter(pk__in=made)
+        current = dict(locked.order_by("order_num", "pk").values_list("pk", "content"))
+        # A text that was edited or revoked meanwhile gets no vector: it would belong to a text
+        # that no longer exists.
+        embeddings = [
+            MessageEmbedding(message_id=key, model=embedder.model_id, vector=made[key])
+            for key, content in current.items()
+            if content == lacking[key]
+        ]
+        MessageEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
+    return len(embeddings)

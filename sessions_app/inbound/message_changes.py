@@ -9,16 +9,14 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField, Q
+from django.db.models import Q
 
 from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     MessageRevoked,
@@ -132,14 +130,15 @@ def early_changes_apply(
 
     ``party`` is the person or group whose conversation the message names.
     """
-    # Hardly ever is there one.
     message_id = message.provider_message_id or ""
-    given = {"provider": message.provider, "message_id": message_id}
-    keys = [key for (key,) in read_prepared(_early_changes(), given)]
-    if not keys:
-        return
-    found = InboundDelivery.objects.filter(pk__in=keys).select_related("chat")
-    for delivery in found.order_by("id"):
+    early = InboundDelivery.objects.filter(
+        # Empty ids are not in the index.
+        (Q(subject_id=message_id) & ~Q(subject_id="")) | has_token_of("subject_id", message_id),
+        provider=message.provider,
+        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
+        change__isnull=False,
+    )
+    for delivery in early.select_related("chat").order_by("id"):
         change = delivery.change or {}
         if REDACT in change or not _is_of(delivery, change, message, party):
             continue
@@ -153,19 +152,6 @@ def early_changes_apply(
         delivery.change = None
         delivery.subject_id = message_id
         delivery.save(update_fields=["change", "subject_id"])
-
-
-@cache
-def _early_changes() -> str:
-    message_id = Given("message_id", CharField())
-    early = InboundDelivery.objects.filter(
-        # Empty ids are not in the index.
-        (Q(subject_id=message_id) & ~Q(subject_id="")) | has_token_of("subject_id", message_id),
-        provider=Given("provider", CharField()),
-        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
-        change__isnull=False,
-    )
-    return compiled(early.order_by().values_list("pk"))
 
 
 def message_edit(

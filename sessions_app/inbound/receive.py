@@ -26,7 +26,6 @@ from django.utils import timezone
 from psycopg.errors import DeadlockDetected
 from psycopg.types.json import Jsonb
 
-from memoryproject.foundation.compiled_sql import rows_update
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations.facade import (
@@ -220,9 +219,7 @@ def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: da
     if outcome.has_to_redact and outcome.chat and rules.redact is not None:
         rules.redact(outcome.chat.pk)
     delivery.subject_id = outcome.subject_id or delivery.subject_id
-    names = ("outcome", "chat_id", "message_id", "retry_at", "subject_id")
-    changes = {name: getattr(delivery, name) for name in names}
-    rows_update(InboundDelivery, {"pk": delivery.pk}, changes)
+    delivery.save(update_fields=["outcome", "chat", "message_id", "retry_at", "subject_id"])
     return outcome
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, QuerySet, UUIDField
+from django.db.models import OuterRef
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from memoryproject.foundation.compiled_sql import Given, compiled, compiled_models, read_prepared
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
@@ -196,25 +194,12 @@ def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
     It is read after the lock was taken: a statement that waits for a lock sees other tables as they
     were before.
     """
-    read_prepared(_lock(), {"chat_id": chat_id})
-    found: list[Any] = _chats_with_addresses(chat_id=chat_id)
-    if not found:
-        raise Chat.DoesNotExist
-    return found[0], found[0].current_addresses
-
-
-@cache
-def _lock() -> str:
-    chats = Chat.objects.select_for_update(no_key=True)
-    return compiled(chats.filter(pk=Given("chat_id", UUIDField())).values_list("pk"))
-
-
-@compiled_models
-def _chats_with_addresses() -> QuerySet[Chat]:
+    Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
     current = ChatAddress.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
-    addresses = ArraySubquery(current.order_by().values("address"))
+    addresses = ArraySubquery(current.values("address"))
     chats = Chat.objects.select_related("access", "pause").annotate(current_addresses=addresses)
-    return chats.filter(pk=Given("chat_id", UUIDField()))
+    chat = chats.get(pk=chat_id)
+    return chat, chat.current_addresses
 
 
 def _decide(incoming: _Incoming) -> Entry:

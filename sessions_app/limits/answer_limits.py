@@ -12,31 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
-from typing import Any
 from uuid import UUID
 
-from django.db.models import (
-    DateField,
-    F,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-    UUIDField,
-    Value,
-)
-from django.db.models.expressions import CombinedExpression
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import (
-    Given,
-    compiled_models,
-    rows_update,
-    run_prepared,
-    unawaited,
-)
 from memoryproject.foundation.integrations.llm.base import (
     ChatModel,
     ChatModelError,
@@ -70,12 +50,6 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.turns import TurnState
 
 logger = logging.getLogger(__name__)
-
-ONE_MORE = F("model_calls") + 1
-ADD = f"""
-UPDATE {UsageDay._meta.db_table} SET prompt_tokens = prompt_tokens + %(prompt)s,
-    completion_tokens = completion_tokens + %(answer)s, cost = cost + %(cost)s
-WHERE chat_id = %(chat_id)s AND day = %(day)s"""  # noqa: S608 constants only
 
 # The chat of a turn, or NULL where staff have blocked it. Equality with it is no join, in which a
 # turn that is moved to another chat meanwhile would not be found.
@@ -164,12 +138,14 @@ class MeteredChatModel:
         except ChatModelError as error:
             if error.is_outside:
                 # It gave nothing, and is made again: an outage uses up nobody's day.
-                uncounted = {"model_calls": F("model_calls") - 1}
-                rows_update(UsageDay, {"chat_id": self.chat_id, "day": day}, uncounted)
+                self._usage(day).update(model_calls=F("model_calls") - 1)
             raise
         if not completion.is_recital:
             self._count_tokens(day, request, completion)
         return completion
+
+    def _usage(self, day: date) -> QuerySet[UsageDay]:
+        return UsageDay.objects.filter(chat_id=self.chat_id, day=day)
 
     def _count_call(self, now: datetime) -> date:
         """Count a call within the limits; return the day that it counts for.
@@ -188,16 +164,16 @@ class MeteredChatModel:
     def _count_within(self, today: date) -> bool:
         """Count a call; return False where a limit forbids it or the day has no row yet."""
         limits = self.limits
-        used: dict[str, Any] = {"chat_id": self.chat_id, "day": today}
+        used = self._usage(today)
         if not self.is_owner:
             if limits.daily_budget and spent_on(today) >= limits.daily_budget:
                 return False
             if limits.model_calls_per_day:
-                used["model_calls__lt"] = limits.model_calls_per_day
+                used = used.filter(model_calls__lt=limits.model_calls_per_day)
             if limits.tokens_per_day:
-                used["prompt_tokens__lt"] = _prompt_tokens_left(limits.tokens_per_day)
-        counted = {"model_calls": ONE_MORE, "is_owner": self.is_owner}
-        return bool(rows_update(UsageDay, used, counted, is_awaited=False))
+                prompt_tokens_left = Value(limits.tokens_per_day) - F("completion_tokens")
+                used = used.filter(prompt_tokens__lt=prompt_tokens_left)
+        return bool(used.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner))
 
     def _count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
@@ -207,13 +183,11 @@ class MeteredChatModel:
         if answer is None:
             answer = estimate_tokens(completion.text)
         cost = self.limits.cost_of(completion.model, prompt, answer) or 0.0
-        added = {"prompt": prompt, "answer": answer, "cost": Decimal(f"{cost:.8f}")}
-        run_prepared(unawaited(ADD), {**added, "chat_id": self.chat_id, "day": day})
-
-
-@cache
-def _prompt_tokens_left(limit: int) -> CombinedExpression:
-    return Value(limit) - F("completion_tokens")
+        self._usage(day).update(
+            prompt_tokens=F("prompt_tokens") + prompt,
+            completion_tokens=F("completion_tokens") + answer,
+            cost=F("cost") + Decimal(f"{cost:.8f}"),
+        )
 
 
 def spent_on(day: object) -> Decimal:
@@ -292,8 +266,7 @@ def model_refusal(
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
-    found = _usage(chat_id=chat_id, day=today)
-    used = found[0] if found else UsageDay()
+    used = UsageDay.objects.filter(chat_id=chat_id, day=today).first() or UsageDay()
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS
@@ -303,9 +276,3 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
         code = BUDGET
     if code:
         raise LimitReachedError(code, until=limits.day_ends(now))
-
-
-@compiled_models
-def _usage() -> QuerySet[UsageDay]:
-    chat_id, day = Given("chat_id", UUIDField()), Given("day", DateField())
-    return UsageDay.objects.filter(chat_id=chat_id, day=day)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from functools import cache
 from uuid import UUID
 
-from django.db.models import DateTimeField, Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 
-from memoryproject.foundation.compiled_sql import Given, compiled, read_prepared
 from sessions_app.models import ChatAccess, ChatAddress, Turn
 from sessions_app.models.limits import Standing
 from sessions_app.models.turns import TurnState
@@ -35,23 +33,15 @@ def is_known(chat_id: UUID, *, godfather: Collection[str], now: datetime) -> boo
 
 def known_chats_waiting(*, godfather: Collection[str], now: datetime) -> list[UUID]:
     """Return the known chats whose next turn waits for a worker, the longest waiting first."""
-    statement = _ahead(frozenset(godfather))
-    rows = read_prepared(statement, {"now": now, "known_before": now - KNOWN_AFTER})
-    return list(dict.fromkeys(chat_id for (chat_id,) in rows))[:MAX_AHEAD]
-
-
-@cache
-def _ahead(godfather: frozenset[str]) -> str:
-    """Return how ``known_chats_waiting`` reads, which is done before each answer."""
-    now = Given("now", DateTimeField())
     running = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.RUNNING)
     ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
-    known = _known(Given("known_before", DateTimeField()), godfather)
+    known = _known(now - KNOWN_AFTER, godfather)
     waiting = Turn.objects.filter(ready, known, ~Exists(running), state=TurnState.PENDING)
-    return compiled(waiting.order_by("id").values_list("chat_id")[: MAX_AHEAD * 5])
+    chat_ids = waiting.order_by("id").values_list("chat_id", flat=True)[: MAX_AHEAD * 5]
+    return list(dict.fromkeys(chat_ids))[:MAX_AHEAD]
 
 
-def _known(before: datetime | Given, godfather: Collection[str]) -> Q:
+def _known(before: datetime, godfather: Collection[str]) -> Q:
     answered = Turn.objects.filter(
         chat=OuterRef("chat"), state=TurnState.SENT, created_at__lt=before
     )

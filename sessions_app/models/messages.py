@@ -38,10 +38,9 @@ def token_index(field: str, name: str) -> models.Index:
     )
 
 
-def has_token_of(field: str, message_id: Any) -> Q:
-    """Return the condition that an id has the same token as this id (a text or an expression)."""
-    given = Value(message_id) if isinstance(message_id, str) else message_id
-    return Q(Exact(message_token(F(field)), message_token(given)))
+def has_token_of(field: str, message_id: str) -> Q:
+    """Return the condition that an id has the same token as this id."""
+    return Q(Exact(message_token(F(field)), message_token(Value(message_id))))
 
 
 # In a stored message's metadata and a turn's context: the account id of the author, so that the

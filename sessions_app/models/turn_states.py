@@ -10,12 +10,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryproject.foundation.compiled_sql import (
-    Update,
-    row_add,
-    rows_update,
-    rows_update_chained,
-)
 from sessions_app.models import Turn
 from sessions_app.models.turns import Outcome, TurnState
 
@@ -112,9 +106,7 @@ def turn_create(*, state: str, **fields: Any) -> Turn:
     """Store a new turn. Raises TransitionError for a state in which no turn begins."""
     if state not in INITIAL_STATES:
         raise TransitionError(f"No turn begins as {state}.")
-    turn = Turn(**_with_outcome(state, fields))
-    row_add(turn)
-    return turn
+    return Turn.objects.create(**_with_outcome(state, fields))
 
 
 def turn_move(turn: Turn, to: str, **fields: Any) -> None:
@@ -126,7 +118,7 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
     if to not in TRANSITIONS[known]:
         raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
     changes = _with_outcome(to, fields)
-    if not rows_update(Turn, {"pk": turn.pk, "state": known}, changes):
+    if not Turn.objects.filter(pk=turn.pk, state=known).update(**changes):
         raise TransitionError(f"Turn {turn.pk} is no longer {known}.")
     for name, value in changes.items():
         setattr(turn, name, value)
@@ -137,17 +129,14 @@ def turn_move_where(
     to: str,
     *,
     among: Collection[str] = TurnState.values,
-    then: Update | None = None,
     **fields: Any,
 ) -> bool:
     """Move the turn that fits if it may enter the state, by one conditional UPDATE.
 
-    Returns whether there was one. ``where``: see ``rows_update``. ``among``: the states from which
-    it may come here. ``then``: an update that is made with it, in the same statement.
+    Returns whether there was one. ``where``: lookups of a filter. ``among``: the states from which
+    it may come here.
     """
-    before = tuple(state for state in states_before(to) if state in among)
-    move = Update(Turn, {**where, "state__in": before}, _with_outcome(to, fields))
-    return bool(rows_update(*move) if then is None else rows_update_chained(move, then))
+    return bool(turns_move(Turn.objects.filter(**where, state__in=among), to, **fields))
 
 
 def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:

@@ -11,7 +11,6 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_for_staff
-from memoryproject.foundation.compiled_sql import read_by_id, sent_ids
 from sessions_app.models import Chat
 
 
@@ -45,22 +44,17 @@ class ShownMemory(NamedTuple):
     valid_until: datetime | None
 
 
-_SHOWN = f"""
-SELECT memory.memory_id, memory.chat_id, memory.type, memory.category, memory.tags,
-    memory.visibility, memory.metadata, chat.whatsapp_chat, chat.client_name,
-    memory.source, memory.said_at, memory.valid_from, memory.valid_until
-FROM {Memory._meta.db_table} AS memory LEFT JOIN {Chat._meta.db_table} AS chat
-    ON chat.id = memory.chat_id
-WHERE memory.memory_id IN (SELECT unnest((SELECT %(ids)s::uuid[])))
-"""  # noqa: S608 constants only
-
-
 def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, ShownMemory]:
     """Return by id what recall shows of these memories beside their texts."""
     if not memory_ids:
         return {}
-    rows = read_by_id(_SHOWN, ids=sent_ids(memory_ids))
-    return {key: ShownMemory(*row) for key, row in rows.items()}
+    chat = Chat.objects.filter(pk=OuterRef("chat_id"))
+    memories = Memory.objects.filter(pk__in=memory_ids).annotate(
+        whatsapp_chat=Subquery(chat.values("whatsapp_chat")),
+        client_name=Subquery(chat.values("client_name")),
+    )
+    rows = memories.values_list("pk", *ShownMemory._fields)
+    return {key: ShownMemory(*columns) for key, *columns in rows}
 
 
 def memories_for_bound(reach: Q) -> Q:

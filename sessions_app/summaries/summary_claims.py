@@ -9,15 +9,12 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import read_prepared
 from memoryproject.foundation.leases import Lease
 from sessions_app.models import SummarizationMetadata, SummaryWork
 from sessions_app.models.sessions import SessionStatus
 
 # The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
-
-_IS_DUE = f"SELECT 1 FROM {SummaryWork._meta.db_table} WHERE session_id = %(session_id)s AND due"  # noqa: S608 constants only
 
 
 @dataclass(frozen=True)
@@ -47,8 +44,7 @@ class SummaryLease(Lease[SummaryWork]):
 
 def summary_is_requested(session_id: UUID) -> bool:
     """Return whether the session is marked."""
-    # Asked after each message while a summary is awaited.
-    return bool(read_prepared(_IS_DUE, {"session_id": session_id}))
+    return SummaryWork.objects.filter(pk=session_id, due=True).exists()
 
 
 def summary_request(session_id: UUID) -> bool:

@@ -11,10 +11,9 @@ from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import IntegrityError, connection
-from django.db.models import BigIntegerField, OuterRef, QuerySet
+from django.db.models import OuterRef
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError
@@ -155,19 +154,11 @@ def _role_renew(turn: Any, dependencies: Dependencies) -> str:
 
 def _turn_read(lease: TurnLease) -> Any:
     """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
-    found = _turns_with_all(turn_id=lease.turn_id)
-    if not found:
-        raise Turn.DoesNotExist
-    return found[0]
-
-
-@compiled_models
-def _turns_with_all() -> QuerySet[Turn]:
     current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
-    addresses = ArraySubquery(current.order_by().values("address"))
+    addresses = ArraySubquery(current.values("address"))
     turns = Turn.objects.select_related("chat__access", "session", "message")
-    turns = turns.annotate(current_addresses=addresses)
-    return turns.filter(pk=Given("turn_id", BigIntegerField())).defer("message__terms")
+    turns = turns.annotate(current_addresses=addresses).defer("message__terms")
+    return turns.get(pk=lease.turn_id)
 
 
 def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:

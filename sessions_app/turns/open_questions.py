@@ -103,7 +103,7 @@ def question_unanswered(
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
         session = session_locked(lease.row.session_id)
-        turn = lease.turn()
+        turn = lease.lock()
         turn.chat = begun.chat
         held = {name: getattr(turn, name) for name in RELEASED}
         is_sick = _is_sick(timezone.now())

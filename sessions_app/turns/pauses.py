@@ -17,7 +17,6 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
-from memoryproject.foundation.compiled_sql import Given
 from sessions_app.conversations.facade import parse_command, unstored_forget
 from sessions_app.models import Chat, ChatPause, Turn
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
@@ -52,7 +51,7 @@ def pause_in_force(chat_id: UUID, now: datetime) -> ChatPause | None:
     return pauses_in_force(chat_id, now).first()
 
 
-def pauses_in_force(chat_id: UUID | Given, now: datetime | Given) -> QuerySet[ChatPause]:
+def pauses_in_force(chat_id: UUID, now: datetime) -> QuerySet[ChatPause]:
     """Return the pause that is in force now, as a query."""
     return ChatPause.objects.filter(Q(until__isnull=True) | Q(until__gt=now), chat=chat_id)
 

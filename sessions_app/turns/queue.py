@@ -210,7 +210,7 @@ def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
     if len(burst) < 2:
         return lease
     with transaction.atomic():
-        held = lease.turn()
+        held = lease.lock()
         turns = Turn.objects.select_for_update().filter(pk__in=[turn.pk for turn in burst])
         *older, newest = turns.order_by("id")
         if any(turn.state not in OPEN_STATES for turn in (*older, newest)):

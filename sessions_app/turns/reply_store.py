@@ -8,10 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models, row_add
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import (
@@ -52,7 +50,7 @@ def reply_store(
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
         session = session_locked(lease.row.session_id)
-        turn = lease.turn()
+        turn = lease.lock()
         # Not read again.
         if turn.chat_id == begun.chat_id:
             turn.chat = begun.chat
@@ -80,14 +78,9 @@ def reply_store(
 
 def session_locked(session_id: UUID | None) -> ChatSession | None:
     """Return the session, locked until the transaction ends; None where memory is off."""
-    found = [] if session_id is None else _sessions_locked(session_id=session_id)
-    return found[0] if found else None
-
-
-@compiled_models
-def _sessions_locked() -> QuerySet[ChatSession]:
-    sessions = ChatSession.objects.select_for_update(no_key=True)
-    return sessions.filter(pk=Given("session_id", UUIDField()))
+    if session_id is None:
+        return None
+    return ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
 
 
 def parts_store(turn: Turn, texts: Sequence[str]) -> None:
@@ -95,15 +88,16 @@ def parts_store(turn: Turn, texts: Sequence[str]) -> None:
 
     Call it in the transaction that stores the answer.
     """
-    for number, text in enumerate(texts, start=1):
-        part = OutboundPart(
+    OutboundPart.objects.bulk_create(
+        OutboundPart(
             turn=turn,
             number=number,
             content=text,
             provider=turn.provider,
             number_id=turn.number_id,
         )
-        row_add(part)
+        for number, text in enumerate(texts, start=1)
+    )
 
 
 def parts_of(draft: Draft, provider: WhatsAppProvider) -> list[str]:
@@ -155,7 +149,7 @@ def replay_store(turn: Turn, draft: Draft) -> None:
         completion_tokens=draft.completion_tokens,
         timings=draft.timings,
     )
-    row_add(replay, may_exist=True)
+    replay.save()
 
 
 # An answer that is made but not stored yet, with its replay record.

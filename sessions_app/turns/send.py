@@ -11,16 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BigIntegerField, CharField, QuerySet, UUIDField
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import (
-    Given,
-    Update,
-    compiled_models,
-    read_prepared,
-    rows_update,
-)
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import (
@@ -59,14 +51,6 @@ RETRY_DELAYS = (1.0, 2.0, 4.0)
 LATER = timedelta(minutes=1)
 # A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
-# The echo of a send may have been taken for an older one of the same text.
-FREE_ID = f"""
-UPDATE {OutboundPart._meta.db_table}
-SET provider_message_id = NULL, state = '{PartState.UNCONFIRMED}'
-WHERE provider = %(provider)s AND number_id = %(number_id)s AND provider_message_id = %(sent_as)s
-    AND id <> %(id)s
-RETURNING id
-"""  # noqa: S608 constants only
 SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "error")
 
 
@@ -89,13 +73,13 @@ def reply_send(
     refuses our account, until the answer is too old. A permanent failure ends it as ``failed``. A
     failure with an unknown outcome leaves it ``sending`` until a status webhook or the sweeper
     decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
-    ``media``: the storage of the files that staff send. ``refused``: the
-    code of why nothing is sent.
+    ``media``: the storage of the files that staff send. ``refused``: why nothing is sent.
 
     Raises LeaseLostError.
     """
     to = recipient_of(turn)
-    parts = _parts_waiting(turn_id=turn.pk)
+    waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
+    parts = list(waiting.order_by("number"))
     if refused and parts:
         _refuse(lease, parts[0], refused)
         return True
@@ -119,14 +103,8 @@ def reply_send(
             return True
     if not parts:
         with transaction.atomic():
-            turn_update_state(turn=lease.turn())
+            turn_update_state(turn=lease.lock())
     return False
-
-
-@compiled_models
-def _parts_waiting() -> QuerySet[OutboundPart]:
-    waiting = OutboundPart.objects.filter(state=PartState.WAITING)
-    return waiting.filter(turn_id=Given("turn_id", BigIntegerField())).order_by("number")
 
 
 def sends_file(turn: Turn, part: OutboundPart) -> bool:
@@ -143,7 +121,8 @@ def recipient_of(turn: Turn) -> Recipient:
     chat = turn.chat
     if chat.is_group:
         return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
-    links = _addresses(chat_id=chat.pk, provider=turn.provider)
+    current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
+    links = list(current.order_by("-created_at"))
     main, origin = chat.whatsapp_chat, None
     if len({link.origin for link in links}) > 1:
         main, origin = _asked_from(turn, links)
@@ -157,15 +136,6 @@ def recipient_of(turn: Turn) -> Recipient:
         # A merge at this moment may have moved the addresses.
         bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
     )
-
-
-@compiled_models
-def _addresses() -> QuerySet[ChatAddress]:
-    """Return the current addresses of a chat at a provider, the newest first."""
-    current = ChatAddress.objects.filter(
-        left_at__isnull=True, chat_id=Given("chat_id", UUIDField())
-    )
-    return current.filter(provider=Given("provider", CharField())).order_by("-created_at")
 
 
 def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | None]:
@@ -259,20 +229,19 @@ def _commit(
     part_state: str,
     only: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Commit the new states of the turn and of a part, and the renewed lease, in one statement.
+    """Commit the new states of the turn and of a part, and the renewed lease, together.
 
     Nothing is written between this and the call: where the database can't store ``sending``, the
     state still says that nothing was sent. ``only``: further conditions of the turn. Raises
     LeaseLostError, also where the answer was cancelled.
     """
-    is_begun = part_state == PartState.SENDING
-    started_at = timezone.now() if is_begun else part.started_at
-    changes = {"state": part_state, "started_at": started_at}
-    then = Update(OutboundPart, {"pk": part.pk}, changes)
-    held = {**lease.where, **only}
-    if not turn_move_where(held, turn_state, then=then, lease_until=lease.until()):
-        raise lease.lost()
-    part.state, part.started_at = part_state, started_at
+    with transaction.atomic():
+        if not turn_move_where({**lease.where, **only}, turn_state, lease_until=lease.until()):
+            raise lease.lost()
+        part.state = part_state
+        if part_state == PartState.SENDING:
+            part.started_at = timezone.now()
+        part.save(update_fields=["state", "started_at"])
 
 
 def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
@@ -291,8 +260,13 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
 def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
     with transaction.atomic():
-        given = {"provider": part.provider, "number_id": part.number_id, "id": part.pk}
-        read_prepared(FREE_ID, {**given, "sent_as": result.provider_message_id})
+        # The echo of a send may have been taken for an older one of the same text.
+        mistaken = OutboundPart.objects.filter(
+            provider=part.provider,
+            number_id=part.number_id,
+            provider_message_id=result.provider_message_id,
+        )
+        mistaken.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
         # A status may be on its way in at this moment: neither write may overwrite the other.
         part, parts = parts_locked(part)
         part.provider_message_id = result.provider_message_id
@@ -301,8 +275,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
         if not part.delivery_status:
             part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
         early_statuses_take(part=part)
-        changes = {name: getattr(part, name) for name in SENT_FIELDS}
-        rows_update(OutboundPart, {"pk": part.pk}, changes)
+        part.save(update_fields=SENT_FIELDS)
         reply_refresh(part=part, parts=parts)
         if is_last:
             turn_update_state(turn=part.turn, parts=parts)
@@ -334,7 +307,7 @@ def _part_failed(
     wait = timedelta(seconds=error.retry_after or 0.0)
     level = logging.CRITICAL if error.alert else logging.WARNING
     with transaction.atomic():
-        turn = lease.turn()
+        turn = lease.lock()
         part.refresh_from_db()
         if part.state == PartState.SENT:
             # A status has reported meanwhile that it went out after all.

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from django.db.models import BigIntegerField, CharField, Q, QuerySet, UUIDField
+from django.db.models import Q
 
-from memoryproject.foundation.compiled_sql import (
-    Given,
-    compiled,
-    compiled_models,
-    read_prepared,
-    rows_update,
-)
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -115,29 +107,18 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
 
 def early_statuses_take(*, part: OutboundPart) -> None:
     """Take the statuses that came before we had the provider's id; ``part`` is not saved."""
-    given = {
-        "provider": part.provider,
-        "message_id": part.provider_message_id,
-        "chat_id": part.turn.chat_id,
-    }
-    for (key,) in read_prepared(_early_statuses(), given):
-        # In a group the participant follows in the key.
-        for status in RANK.keys() & set(key.split(":")):
-            _raise(part, status)
-
-
-@cache
-def _early_statuses() -> str:
-    message_id = Given("message_id", CharField())
-    in_chat = Q(chat_id=Given("chat_id", UUIDField()))
+    message_id = part.provider_message_id or ""
     early = InboundDelivery.objects.filter(
         # Empty ids are not in the index.
         (Q(subject_id=message_id) & ~Q(subject_id=""))
-        | (in_chat & has_token_of("subject_id", message_id)),
-        provider=Given("provider", CharField()),
+        | (Q(chat=part.turn.chat_id) & has_token_of("subject_id", message_id)),
+        provider=part.provider,
         event="StatusUpdate",
     )
-    return compiled(early.order_by().values_list("delivery_key"))
+    for key in early.values_list("delivery_key", flat=True):
+        # In a group the participant follows in the key.
+        for status in RANK.keys() & set(key.split(":")):
+            _raise(part, status)
 
 
 def reply_refresh(*, part: OutboundPart, parts: Iterable[OutboundPart]) -> None:
@@ -158,7 +139,7 @@ def reply_refresh(*, part: OutboundPart, parts: Iterable[OutboundPart]) -> None:
     if part.number == 1 and part.provider_message_id is not None:
         names = ("provider", "number_id", "provider_message_id")
         changes |= {name: getattr(part, name) for name in names}
-    rows_update(Message, {"pk": turn.reply_id}, changes)
+    Message.objects.filter(pk=turn.reply_id).update(**changes)
 
 
 def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:
@@ -177,25 +158,12 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
 
     The turn comes first: the order in which all code locks. Raises Turn.DoesNotExist.
     """
-    turns = _turn_locked(turn_id=part.turn_id)
-    if not turns:
-        raise Turn.DoesNotExist
-    parts = {each.pk: each for each in _parts_locked(turn_id=part.turn_id)}
+    turn = Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
+    of_turn = OutboundPart.objects.select_for_update(no_key=True).filter(turn=turn)
+    parts = {each.pk: each for each in of_turn.order_by("number")}
     locked = parts[part.pk]
-    locked.turn = turns[0]
+    locked.turn = turn
     return locked, list(parts.values())
-
-
-@compiled_models
-def _turn_locked() -> QuerySet[Turn]:
-    turns = Turn.objects.select_for_update(no_key=True)
-    return turns.filter(pk=Given("turn_id", BigIntegerField()))
-
-
-@compiled_models
-def _parts_locked() -> QuerySet[OutboundPart]:
-    parts = OutboundPart.objects.select_for_update(no_key=True)
-    return parts.filter(turn_id=Given("turn_id", BigIntegerField())).order_by("number")
 
 
 def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> Applied:

@@ -12,20 +12,16 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import (
-    BigIntegerField,
     Case,
-    DateTimeField,
     Exists,
     F,
     OuterRef,
     Q,
     QuerySet,
-    UUIDField,
     When,
 )
 from django.utils import timezone
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models, rows_update
 from memoryproject.foundation.leases import RELEASED, Lease, LeasedKind
 from sessions_app.conversations.facade import SENDING, turn_failed, unstored_forget
 from sessions_app.models import OutboundPart, Turn
@@ -82,7 +78,6 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
 
 logger = logging.getLogger(__name__)
 
-ONE_MORE = F("attempts") + 1
 BEGUN_FIRST = Case(When(state=TurnState.RUNNING, then=0), default=1)
 
 
@@ -93,24 +88,6 @@ class TurnLease(Lease[Turn]):
     @property
     def turn_id(self) -> int:
         return self.row.pk
-
-    def turn(self) -> Turn:
-        """Return the turn, locked until the transaction ends.
-
-        Raises LeaseLostError.
-        """
-        found = _held(turn_id=self.turn_id, token=self.token)
-        if not found:
-            raise self.lost()
-        return found[0]
-
-
-@compiled_models
-def _held() -> QuerySet[Turn]:
-    turns = Turn.objects.select_for_update(no_key=True)
-    return turns.filter(
-        pk=Given("turn_id", BigIntegerField()), lease_token=Given("token", UUIDField())
-    )
 
 
 def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
@@ -133,12 +110,12 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
         return None
     token = uuid.uuid4()
     unchanged = {"pk": oldest.pk, "state": oldest.state, "lease_token": oldest.lease_token}
-    taken = {"attempts": ONE_MORE, **Turn.lease_values(token, now)}
+    taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
     try:
         if oldest.state == TurnState.PENDING:
             claimed = turn_move_where(unchanged, TurnState.RUNNING, **taken)
         else:
-            claimed = bool(rows_update(Turn, unchanged, taken))
+            claimed = bool(Turn.objects.filter(**unchanged).update(**taken))
     except IntegrityError:
         # A merge has just moved the turn into a chat in which another turn is being answered. The
         # worker of that chat continues with this turn.
@@ -147,25 +124,19 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
 
 
 def _oldest(chat_id: UUID, now: datetime) -> Turn | None:
-    found = _oldest_waiting(chat_id=chat_id, now=now)
-    return found[0] if found else None
-
-
-@compiled_models
-def _oldest_waiting() -> QuerySet[Turn]:
     """Return the turn to answer next, and whether an answer is being sent or staff have paused.
 
     Nearly always neither is so.
     """
-    chat_id, now = Given("chat_id", UUIDField()), Given("now", DateTimeField())
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
     leased = sending.filter(lease_token__isnull=False, lease_until__gt=now)
-    return turns_waiting(chat_id).annotate(
+    waiting = turns_waiting(chat_id).annotate(
         is_sending=Exists(leased), is_paused=Exists(pauses_in_force(chat_id, now))
-    )[:1]
+    )
+    return waiting.first()
 
 
-def turns_waiting(chat_id: UUID | Given) -> QuerySet[Turn]:
+def turns_waiting(chat_id: UUID) -> QuerySet[Turn]:
     """Return the turns to answer, in order: first one that was begun, then the oldest.
 
     After a merge of two chats, an older turn may stand behind the one that was begun.

@@ -78,14 +78,14 @@ def _transcript(
 def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, model: str) -> None:
     with transaction.atomic():
         if turn.message_id is None:
-            held = lease.turn()
+            held = lease.lock()
             held.unstored_text = text
             held.save(update_fields=["unstored_text"])
         else:
             # Session, message, turn: the order in which all code locks.
             ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
             message = Message.objects.select_for_update(no_key=True).get(pk=turn.message_id)
-            lease.turn()
+            lease.lock()
             dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
             if command := parse_command(text, in_group=turn.chat.is_group):

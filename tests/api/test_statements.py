@@ -62,7 +62,7 @@ def without_ends(statements: list[str]) -> list[str]:
     return [each for each in statements if each not in ENDS]
 
 
-@pytest.mark.parametrize(("length", "most"), [(40, 3), (4_000, 4)])
+@pytest.mark.parametrize(("length", "most"), [(40, 4), (4_000, 5)])
 def test_storing_a_message_takes_few_statements(
     api: Api, path: str, length: int, most: int
 ) -> None:

@@ -20,7 +20,7 @@ from sessions_app.history.expiry import (
 )
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import ChatSession, Message
-from tests.plans import CapturedWithValues, rows_read
+from tests.plans import rows_read
 
 pytestmark = [pytest.mark.scale, pytest.mark.django_db]
 
@@ -88,7 +88,7 @@ def test_a_conversation_reads_its_own_rows_alone() -> None:
     service = ChatMemoryService(strategy=SummarizationStrategy())
     session = ChatSession.objects.order_by("pk")[SESSIONS // 2]
     said = [ConversationMessage("user", "new", timezone.now())]
-    with CapturedWithValues(connection) as queries:
+    with CaptureQueriesContext(connection) as queries:
         service.add_messages(conversation_id=session.pk, messages=said)
         found = service.get_messages(conversation_id=session.pk, limit=20)
         service.get_conversation_history(conversation_id=session.pk)

@@ -69,7 +69,7 @@ def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
 
     def read() -> Turn:
         with transaction.atomic():
-            return lease.turn()
+            return lease.lock()
 
     with transaction.atomic():
         Turn.objects.update(chat=older)

@@ -23,7 +23,7 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Limits
-from tests.plans import CapturedWithValues, rows_read
+from tests.plans import rows_read
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
 
@@ -158,7 +158,7 @@ def costs(count: int) -> dict[str, tuple[int, int]]:
         cursor.execute("ANALYZE sessions_app_message, sessions_app_turn")
     found = {}
     for operation in OPERATIONS:
-        with CapturedWithValues(connection) as queries:
+        with CaptureQueriesContext(connection) as queries:
             operation(session)
         found[operation.__name__] = (len(queries), rows_read(queries))
     return found

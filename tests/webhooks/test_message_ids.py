@@ -86,7 +86,7 @@ def test_any_bytes_are_read(raw: bytes) -> None:
 
 @pytest.mark.django_db
 def test_ids_of_other_layouts_are_stored_and_compared_in_any_plan(world: World) -> None:
-    """Whatever PostgreSQL evaluates first, and with ids that only a prepared statement knows."""
+    """Whatever PostgreSQL evaluates first."""
     odd = ["wamid.a.b", "wamid.§", "sent.1", "wamid.=", ""]
     for number, message_id in enumerate(odd * 3):
         world.receive(message_from(CLIENT, f"{number}", provider_message_id=message_id + "x"))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.db import Error
-from django.db.models import CharField, F, Q, QuerySet
+from django.db.models import F, Q
 from django.dispatch import Signal
 from django.utils import timezone
 from pybreaker import (
@@ -21,7 +21,6 @@ from pybreaker import (
     CircuitBreakerStorage,
 )
 
-from memoryproject.foundation.compiled_sql import Given, compiled_models
 from memoryproject.foundation.outside_services.guards import (
     PAUSE_SECONDS,
     SICK_AT,
@@ -62,12 +61,6 @@ def _is_not_sick(error: Exception) -> bool:
     return not getattr(error, "sickness", 0)
 
 
-@compiled_models
-def _services() -> QuerySet[OutsideService]:
-    name, target = Given("name", CharField()), Given("target", CharField())
-    return OutsideService.objects.filter(name=name, target=target).order_by()
-
-
 class _Failures(CircuitBreakerListener):
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared
@@ -89,8 +82,8 @@ class SharedState(CircuitBreakerStorage):
         """Raises django.db.Error."""
         super().__init__(name)
         self.pause_seconds = pause_seconds
-        found = _services(name=name, target=target)
-        self._row = found[0] if found else OutsideService(name=name, target=target)
+        self._rows = OutsideService.objects.filter(name=name, target=target)
+        self._row = self._rows.first() or OutsideService(name=name, target=target)
         self._state = self._row.state
         self._opened_at = self._row.opened_at
         if self._opened_at is not None and self._opened_at > timezone.now():
@@ -105,11 +98,6 @@ class SharedState(CircuitBreakerStorage):
                 self._opened_at = timezone.now()
             else:
                 self._opened_at = timezone.now() - timedelta(seconds=pause_seconds)
-
-    @property
-    def _rows(self) -> QuerySet[OutsideService]:
-        # Built where something is written, which is rare: each call of a service reads the state.
-        return OutsideService.objects.filter(name=self._row.name, target=self._row.target)
 
     @property
     def state(self) -> str:

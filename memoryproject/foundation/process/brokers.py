@@ -26,7 +26,6 @@ from django_q.models import OrmQ, Task
 
 from memoryproject.foundation.process.lanes import BACKGROUND
 from memoryproject.foundation.process.private_folders import FILE_MODE, folder_make
-from memoryproject.foundation.unawaited_commits import UNAWAITED
 
 HEARTBEAT_SECONDS = 10
 # More than a pipe holds on Linux and macOS.
@@ -47,7 +46,7 @@ WITH oldest AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 UPDATE {QUEUE} AS job SET lock = %s FROM oldest
-WHERE job.id = oldest.id AND {UNAWAITED} RETURNING job.id, job.payload
+WHERE job.id = oldest.id RETURNING job.id, job.payload
 """  # noqa: S608 constants only
 
 REMOVE = f"DELETE FROM {QUEUE} WHERE id = %s"  # noqa: S608 constants only
@@ -55,7 +54,7 @@ REMOVE = f"DELETE FROM {QUEUE} WHERE id = %s"  # noqa: S608 constants only
 TASK_FIELDS = Task._meta.concrete_fields
 # A job that failed before, or whose end wasn't stored, has a row.
 FINISH = f"""
-WITH done AS ({REMOVE} AND {UNAWAITED})
+WITH done AS ({REMOVE})
 INSERT INTO {Task._meta.db_table} AS task ({", ".join(f'"{each.column}"' for each in TASK_FIELDS)})
 VALUES ({", ".join(["%s"] * len(TASK_FIELDS))})
 ON CONFLICT (id) DO UPDATE SET stopped = excluded.stopped, result = excluded.result,
