@@ -33,7 +33,7 @@ RECALL = (
 WORK = (
     "memoryproject.foundation.integrations.network.http_poster",
     "memoryproject.foundation.integrations.network.checked_transport",
-    "memoryproject.foundation.outside_services.service_guard",
+    "memoryproject.foundation.outside_services.breaker",
     "phonenumbers",
     "stdnum.iban",
     "stdnum.luhn",
@@ -56,7 +56,7 @@ def preload_workers() -> None:
     _load(RECALL)
     _load(WORK)
     if settings.EXTRACT_MEMORIES:
-        _load(["sessions_app.extraction.model_facts"])
+        _load(["sessions_app.extraction.facts_form"])
     load_early()
     load_models_early()
     _load_django()

@@ -26,8 +26,8 @@ LATIN = ("en", "es", "pt", "fr", "de", "it")
 # are of other verbs ("can you remove my wisdom tooth?"): it must be a detail. So must it before the
 # verb of the fourth.
 FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
-COMMANDS = ("remember", "remember_fact", "remember_colon", "memories")
-COMMANDS += ("forget", "forget_number", *FORGET_OWN)
+_OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
+COMMANDS = (*_OTHERS, *FORGET_OWN)
 WORD_LISTS = ("fact_words", "not_memories", "attached_not", "mine", "details", "forget_last_words")
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")

@@ -17,7 +17,6 @@ from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.leases import LeaseLostError
-from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.parts import halves
 from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
 from sessions_app.extraction.extraction_prompt import Written, learning_request
@@ -27,7 +26,7 @@ from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel, UsageLimits
 
 if TYPE_CHECKING:
-    from sessions_app.extraction.model_facts import Fact
+    from sessions_app.extraction.facts_form import Fact
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +123,7 @@ def _facts(
     written: Sequence[Written], source: SourceText, lease: ExtractionLease, extractor: Extractor
 ) -> list[Fact]:
     """Return the facts that the model finds; in two halves if all is too long for it."""
-    from sessions_app.extraction.model_facts import read_facts  # noqa: PLC0415 pydantic is slow
+    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
 
     request = _request(written, source, extractor)
     try:
@@ -167,5 +166,4 @@ def _request(written: Sequence[Written], source: SourceText, extractor: Extracto
         written_at=source.written_at,
         time_zone=extractor.time_zone,
         fence=uuid.uuid4().hex[:12],
-        language=detect_language(" ".join(source.texts)) or "en",
     )

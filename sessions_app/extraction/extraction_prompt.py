@@ -80,7 +80,6 @@ def learning_request(
     written_at: datetime,
     time_zone: str,
     fence: str,
-    language: str,
 ) -> ChatRequest:
     """Build the request for the model.
 
@@ -99,7 +98,6 @@ def learning_request(
     system = TASK + json.dumps(FACTS.schema, separators=(",", ":"))
     return ChatRequest(
         [ChatMessage("system", system), ChatMessage("user", "\n".join(lines))],
-        language=language,
         answer_schema=FACTS,
     )
 

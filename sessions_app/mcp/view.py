@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import HttpResponse
 from django.http.request import split_domain_port, validate_host
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -21,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
-from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, RawJson
+from memoryproject.foundation.rest_kit.bodies import RawJson
 from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
@@ -76,6 +71,7 @@ class McpView(ApiView):
 
     def post(self, request: Request) -> HttpResponse:
         # The import takes a second, so only a web server that needs the package imports it.
+        from sessions_app.mcp.bridge import exchange  # noqa: PLC0415
         from sessions_app.mcp.server import instructions_for, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
@@ -108,27 +104,3 @@ class McpView(ApiView):
 def secret_of(request: Request) -> str:
     """Return the token, which was authenticated before."""
     return get_authorization_header(request).split()[1].decode("ascii")
-
-
-# Run one HTTP exchange with the package's transport, from a thread without an event loop.
-
-
-@async_to_sync
-async def exchange(server: Server[Any], headers: Mapping[str, str], body: bytes) -> httpx.Response:
-    """Block until the response is complete.
-
-    The tools run in the calling thread, so that they use its database connection outside the
-    event loop.
-    """
-    manager = StreamableHTTPSessionManager(
-        app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_SIZE
-    )
-    # Not a client, which would add its own headers.
-    transport = httpx.ASGITransport(manager.handle_request)
-    named = httpx.Headers(dict(headers), encoding="latin-1")
-    async with manager.run():
-        answer = await transport.handle_async_request(
-            httpx.Request("POST", "http://localhost/mcp/", headers=named, content=body)
-        )
-        await answer.aread()
-    return answer

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sessions_app.extraction.fact_store import CheckedFacts, facts_checked
-from sessions_app.extraction.model_facts import Fact
+from sessions_app.extraction.facts_form import Fact
 from sessions_app.extraction.source_text import SourceText
 from sessions_app.models import Message
 

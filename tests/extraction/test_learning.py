@@ -72,7 +72,6 @@ def test_in_a_group_a_fact_stays_in_the_group_and_has_its_writers_name(learning:
 def test_hebrew_stays_hebrew(learning: Learning) -> None:
     learning.say("אני אלרגי לבוטנים", fact("דני אלרגי לבוטנים", "אני אלרגי לבוטנים"))
     assert contents(status="active") == ["דני אלרגי לבוטנים"]
-    assert learning.requests[0].language == "he"
 
 
 def test_a_quote_may_have_other_spaces_and_invisible_marks(learning: Learning) -> None:

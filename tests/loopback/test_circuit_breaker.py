@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatMode
 from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.foundation.outside_services.breaker import TRIAL, service_changed
 from memoryproject.foundation.outside_services.deadline import deadline, time_left
 from memoryproject.foundation.outside_services.guards import SICK_AT, ServicePausedError
 from memoryproject.foundation.outside_services.models import (
@@ -23,11 +24,7 @@ from memoryproject.foundation.outside_services.models import (
     ServiceName,
     services_sick,
 )
-from memoryproject.foundation.outside_services.service_guard import (
-    TRIAL,
-    ServiceGuard,
-    service_changed,
-)
+from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 from tests.loopback.openai_behaviours import fails, slow
 from tests.loopback.openai_server import OpenAIServer
 from tests.processes.installation import free_port
