@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.history.expiry import sessions_archive, sessions_expire
+from sessions_app.history.clear_session import sessions_archive, sessions_expire
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession
 

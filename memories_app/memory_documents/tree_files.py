@@ -26,7 +26,7 @@ from memories_app.memory_document_format.strict_json import (
     Problem,
 )
 from memories_app.memory_documents.store import ARCHIVE, Kept, Key
-from memoryproject.foundation.process.private_folders import FOLDER_MODE, folder_make
+from memoryproject.foundation.process.storage import FOLDER_MODE, folder_make
 
 LOCK_SECONDS = 30.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -1,8 +1,10 @@
 """Public face of storing memories: what other packages may use."""
 
 from memories_app.store.change import (
+    MadeAhead,
     memory_get,
     memory_locked,
+    memory_patch,
     memory_pin,
     memory_reinstate,
     memory_set_times,
@@ -22,8 +24,6 @@ from memories_app.store.memory_fields import (
     scopes_lock,
     terms_set,
 )
-from memories_app.store.move_scope import facts_shared, memories_give, memories_move
-from memories_app.store.patch import MadeAhead, memory_patch
 from memories_app.store.propose import alike_key, proposal_add, proposal_reopen, replacement_propose
 from memories_app.store.remember import (
     CREATED,
@@ -45,7 +45,14 @@ from memories_app.store.retract import (
     tombstones_remove,
     with_older,
 )
-from memories_app.store.same_files import SameFile, same_files_record, same_files_restore
+from memories_app.store.same_files import (
+    SameFile,
+    facts_shared,
+    memories_give,
+    memories_move,
+    same_files_record,
+    same_files_restore,
+)
 from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
 
 __all__ = [

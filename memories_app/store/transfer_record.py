@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.facts.facade import NewMemory, problems_of
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
-from memoryproject.foundation.text.iso_times import is_storable, iso_utc
+from memoryproject.foundation.text.uuids import is_storable, iso_utc
 
 logger = logging.getLogger(__name__)
 

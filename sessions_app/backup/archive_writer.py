@@ -20,7 +20,7 @@ from django.db.models import Q
 
 from memories_app.documents.facade import IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.process.private_folders import folder_sync
+from memoryproject.foundation.process.storage import folder_sync
 from sessions_app.backup.archive import (
     BLOCK,
     MANIFEST,

@@ -10,7 +10,7 @@ from typing import IO
 
 from pyrage import DecryptError, IdentityError, RecipientError, decrypt_io, encrypt_io, x25519
 
-from memoryproject.foundation.process.private_folders import file_make
+from memoryproject.foundation.process.storage import file_make
 
 _FIRST_LINE = b"age-encryption.org/v1\n"
 _MAX_IDENTITY_SIZE = 64 * 1024

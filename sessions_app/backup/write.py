@@ -16,7 +16,7 @@ from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.process.private_folders import file_make
+from memoryproject.foundation.process.storage import file_make
 from sessions_app.backup.archive import (
     BLOCK,
     ArchiveAccess,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cards_app.rules.prompt_text import render_card
+from cards_app.rules.card_yaml import render_card
 from cards_app.selectors import cards_before
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN

@@ -16,6 +16,7 @@ from typing import Literal, overload
 from uuid import UUID
 
 from django.db import connection
+from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -23,10 +24,11 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     EXTERNAL_DOMAIN,
     GROUP_DOMAIN,
     PERSON_DOMAIN,
+    whatsapp_chat_normalise,
 )
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversations.session_lifecycle import activity_record
-from sessions_app.models import Chat, ChatAddress
+from sessions_app.models import Chat, ChatAddress, ChatSession
 from sessions_app.models.chats import Provider
 from sessions_app.signals import one_person_found
 
@@ -296,3 +298,44 @@ def _group_address(group_id: str) -> str:
 def _phone_of(address: str) -> str:
     number, _, domain = address.partition("@")
     return number if domain == "c.us" and number.isdigit() else ""
+
+
+def chat_at_or_new(whatsapp_chat: str, at: datetime | None = None) -> Chat:
+    """Return the chat of this id, in any spelling; create it, as of ``at``, if it is new.
+
+    Call it in a transaction. Raises WhatsAppChatError.
+    """
+    address = whatsapp_chat_normalise(whatsapp_chat)
+    provider = str(Provider.CONSOLE)
+    addresses_lock([address])
+    known = chat_find(address)
+    if known is not None:
+        # An id alone doesn't show which of a person's addresses is the current one.
+        return known
+    if address.endswith("@g.us"):
+        return chat_for_group(provider=provider, number_id="", group_id=address)
+    at = at or timezone.now()
+    return chat_for_party(provider=provider, number_id="", party=party_of(address), at=at)
+
+
+def chat_of_session(session_id: UUID) -> Chat | None:
+    """Return the chat of a session, locked; None if the session doesn't exist."""
+    there = ChatSession.objects.filter(pk=session_id)
+    while True:
+        chat_id = there.values_list("chat_id", flat=True).first()
+        if chat_id is None:
+            return None
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+        # A merge may have moved the session to another chat meanwhile.
+        if chat is not None and there.filter(chat=chat).exists():
+            return chat
+
+
+def party_of(whatsapp_chat: str) -> Party:
+    """Return the party behind an address in ``whatsapp_chat`` form."""
+    name, _, domain = whatsapp_chat.partition("@")
+    if domain == "c.us" and name.isdigit():
+        return Party(phone=name)
+    if domain == "bsuid":
+        return Party(bsuid=name)
+    return Party(other=whatsapp_chat)

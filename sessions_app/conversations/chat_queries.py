@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Reverse
+from django.core.management.base import CommandError
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Reverse
+from django.utils.translation import gettext as _
 
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     PERSON_DOMAIN,
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.models import Chat, ChatAddress
+from memoryproject.foundation.rest_kit.tokens import TokenError
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.models import Chat, ChatAddress, Message, Turn
+from sessions_app.models.chats import Provider
+from sessions_app.models.messages import Role
 
 # Fewer digits would find too many numbers.
 MIN_DIGITS = 4
@@ -186,3 +194,97 @@ def _chat_stored_at(whatsapp_chat: str) -> Chat | None:
 def chat_name(chat_id: UUID) -> str | None:
     """Return the name by which integrators know the chat; None if it is deleted."""
     return Chat.objects.filter(pk=chat_id).values_list("whatsapp_chat", flat=True).first()
+
+
+# Options of commands that name a chat.
+
+
+def chat_option(text: str, *, option: str) -> str:
+    """Return the stored form of a chat's id. Raises CommandError with exit code 2."""
+    try:
+        return whatsapp_chat_normalise(text)
+    except WhatsAppChatError as error:
+        raise CommandError(f"{option}: {error}", returncode=2) from error
+
+
+# Find or create the chats that a token is bound to.
+
+
+def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
+    """Return the ids of these chats.
+
+    Creates a new chat, so that a token can exist before the first message. Raises TokenError.
+    """
+    names = check_chats(whatsapp_chats)
+    with transaction.atomic():
+        return [chat_at_or_new(name).pk for name in names]
+
+
+def check_chats(names: Iterable[str]) -> list[str]:
+    """Return the stored forms of these ids, each once. Raises TokenError for another text."""
+    proper = set()
+    for name in names:
+        try:
+            proper.add(whatsapp_chat_normalise(name))
+        except WhatsAppChatError as error:
+            text = _("%(name)s is no chat: write it like 15550100123@c.us.")
+            raise TokenError(text % {"name": repr(name)}) from error
+    return sorted(proper)
+
+
+# Compute until when WhatsApp allows messages to a chat, after its person last wrote.
+
+
+# A person who writes is in the newest session, or in the one before that just ended.
+SESSIONS = 2
+# A person whose last message to this number is further back than this has left its conversation.
+LOOKED_AT = 1_000
+
+
+def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
+    """Return when the chat last wrote to the number that answers it.
+
+    In a group, anybody's message counts. The cost is the same for a million messages as for
+    ten.
+    """
+    in_session = Message.objects.filter(session=OuterRef(OuterRef("pk"))).order_by("-order_num")
+    messages = Message.objects.filter(
+        session=OuterRef("pk"),
+        order_num__gte=_lately(in_session, "order_num", looked_at),
+        role=Role.USER,
+        provider=chat.provider,
+        number_id=chat.number_id,
+    ).order_by("-order_num")
+    newest = chat.sessions.order_by("-last_active").annotate(
+        heard_at=Subquery(messages.values("timestamp")[:1])
+    )
+    times = list(newest.values_list("heard_at", flat=True)[:SESSIONS])
+    # If memory is off, only the turn shows it.
+    of_chat = Turn.objects.filter(chat=chat).order_by("-id")
+    turns = of_chat.filter(
+        id__gte=_lately(of_chat, "id", looked_at),
+        by_hand=False,
+        provider=chat.provider,
+        number_id=chat.number_id,
+    )
+    times += list(turns.values_list("asked_at", flat=True)[:1])
+    return max((at for at in times if at is not None), default=None)
+
+
+def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
+    """Return the number at which the newest rows begin."""
+    return Coalesce(Subquery(rows.values(number)[count - 1 : count]), 0)
+
+
+def has_window(provider: str) -> bool:
+    """Return whether the provider refuses what staff write once the window has closed.
+
+    Green API works as WhatsApp on a phone does, which writes at any time.
+    """
+    return provider != str(Provider.GREEN)
+
+
+def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:
+    """Return until when we may write; None if nobody has written yet."""
+    last = last_heard(chat)
+    return last + max_age if last is not None else None

@@ -23,7 +23,7 @@ from django.db.models import F, Q, Sum
 
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
-from sessions_app.models import Chat, ForgetEpoch
+from sessions_app.models import AssistantProfile, Chat, ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)
 # The owner's chats can see the memories of every chat. Forgettings share this lock. Only a write
@@ -275,3 +275,15 @@ def _place(name: str) -> tuple[bool, int]:
 def _key(name: str) -> int:
     digest = hashlib.blake2b(f"forgetting {name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+# Lock the assistant's profile for a change.
+
+
+def profile_locked() -> AssistantProfile:
+    """Return the one profile, locked until the caller's transaction ends.
+
+    Creates it if it doesn't exist.
+    """
+    AssistantProfile.objects.get_or_create(pk=1)
+    return AssistantProfile.objects.select_for_update().get(pk=1)

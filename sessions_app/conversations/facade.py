@@ -1,35 +1,28 @@
 """Public face of conversations: what other packages may use."""
 
-from sessions_app.conversations.bound_chats import (
-    chat_at_or_new,
-    check_chats,
-    party_of,
-    token_chats,
-)
 from sessions_app.conversations.chat_addresses import (
     address_change,
     addresses_lock,
+    chat_at_or_new,
     chat_find,
     chat_for_group,
     chat_for_party,
     chat_known,
+    chat_of_session,
+    party_of,
 )
-from sessions_app.conversations.chat_form import (
-    FORM,
-    ChatForm,
-    chat_form,
-    form_size,
-    own_metadata,
-    stored_tokens,
-    text_of_parts,
-)
-from sessions_app.conversations.chat_options import chat_option
 from sessions_app.conversations.chat_queries import (
     chat_at,
     chat_name,
+    chat_option,
+    check_chats,
     contacts_named,
+    has_window,
+    last_heard,
     number_searched,
     stored_names,
+    token_chats,
+    window_closes,
     with_address,
     with_name,
 )
@@ -56,9 +49,9 @@ from sessions_app.conversations.epochs import (
     forgetting_begin,
     forgetting_try,
     forgetting_wait,
+    profile_locked,
     unscoped_begin,
 )
-from sessions_app.conversations.exposure import exposure_of
 from sessions_app.conversations.history_queries import (
     History,
     conversation_walk,
@@ -69,14 +62,21 @@ from sessions_app.conversations.history_queries import (
     profile_current,
 )
 from sessions_app.conversations.message_store import (
+    FORM,
+    ChatForm,
     ConversationNotFoundError,
     DataValidationError,
     GenericMemoryError,
     NewMessage,
     SessionArchivedError,
+    chat_form,
+    form_size,
     has_text,
     message_retext,
     messages_add,
+    own_metadata,
+    stored_tokens,
+    text_of_parts,
     window_recompute,
 )
 from sessions_app.conversations.message_text import (
@@ -88,6 +88,8 @@ from sessions_app.conversations.message_text import (
     indexed_of,
     is_knowledge,
     parse_command,
+    row_by_token,
+    row_of,
     speaker_of,
     text_of,
     without_mention,
@@ -101,20 +103,19 @@ from sessions_app.conversations.preview_recorder import (
     ChangeKind,
     PreviewRecorder,
 )
-from sessions_app.conversations.profile_lock import profile_locked
 from sessions_app.conversations.redact_derived import (
     REDACT,
     chat_redact,
+    exposure_of,
     redactions_due,
     text_redact,
     texts_redact,
     unstored_forget,
 )
-from sessions_app.conversations.reply_window import has_window, last_heard, window_closes
-from sessions_app.conversations.same_message import row_by_token, row_of
 from sessions_app.conversations.session_lifecycle import (
     ANSWERING,
     SENDING,
+    SessionInChat,
     activity_recount,
     card_put_off,
     cards_outdate,
@@ -123,13 +124,14 @@ from sessions_app.conversations.session_lifecycle import (
     damaged_session_end,
     expires_at,
     session_end,
+    session_lock,
     session_open,
+    session_read,
     session_start,
     sessions_end,
     sessions_record,
     turn_failed,
 )
-from sessions_app.conversations.session_rows import SessionInChat, session_lock, session_read
 from sessions_app.conversations.system_texts import (
     counted,
     document_failure,
@@ -150,6 +152,7 @@ from sessions_app.conversations.timeline import (
 )
 
 __all__ = [
+    "chat_of_session",
     "ANSWERING",
     "BEGINNING",
     "FOUND",

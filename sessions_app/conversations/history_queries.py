@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db.models import Q, Subquery
 
-from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
 from cards_app.rules.session_data import Line
+from cards_app.rules.speakers import MIN_PASSAGE_LENGTH, shortened_lines
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import (
     HistoryMessage,

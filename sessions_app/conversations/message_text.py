@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
+
+from django.db.models import Model, QuerySet
 
 from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
 from memoryproject.foundation.text.terms import IndexedText, index_text
@@ -14,7 +16,7 @@ from sessions_app.conversations.plain_words import plain_command
 from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Message
 from sessions_app.models.chats import CLIENT
-from sessions_app.models.messages import ASKING, Role
+from sessions_app.models.messages import ASKING, Role, has_token_of
 
 
 class HistoryMessage(NamedTuple):
@@ -167,3 +169,29 @@ def is_knowledge(message: StoredText) -> bool:
     return bool(message.content.strip()) and not (
         {"command", "system_text"} & message.metadata.keys()
     )
+
+
+# Find the row of a message by the id under which an event names it.
+
+Row = TypeVar("Row", bound=Model)
+FIELD = "provider_message_id"
+
+
+def row_of(
+    rows: QuerySet[Row], message_id: str, *, chat_id: UUID | None, chat: str = "chat"
+) -> Row | None:
+    """Return the row with this id, otherwise the one in the chat whose id has the same token.
+
+    ``chat``: the path from a row to its chat.
+    """
+    found = rows.filter(**{FIELD: message_id}).first()
+    return found or row_by_token(rows, message_id, chat_id=chat_id, chat=chat)
+
+
+def row_by_token(
+    rows: QuerySet[Row], message_id: str, *, chat_id: UUID | None, chat: str = "chat"
+) -> Row | None:
+    """Return the first row in the chat whose id has the same token."""
+    if chat_id is None or not message_id.startswith("wamid."):
+        return None
+    return rows.filter(has_token_of(FIELD, message_id), **{chat: chat_id}).order_by("pk").first()

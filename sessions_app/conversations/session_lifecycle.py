@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
@@ -17,8 +20,16 @@ from cards_app.services.cards import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
-from memoryproject.foundation.text.iso_times import iso_utc
-from sessions_app.models import CardWork, Chat, ChatActivity, ChatSession, Message, Turn
+from memoryproject.foundation.text.uuids import iso_utc
+from sessions_app.models import (
+    CardWork,
+    Chat,
+    ChatActivity,
+    ChatAddress,
+    ChatSession,
+    Message,
+    Turn,
+)
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import Outcome, TurnState
@@ -305,3 +316,44 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
 
 def _text(key: UUID | None) -> str | None:
     return None if key is None else str(key)
+
+
+# Read and lock a session with its chat and the addresses that decide its role, in one query.
+
+
+@dataclass(frozen=True)
+class SessionInChat:
+    """A session with its chat; ``addresses``: the chat's, at present."""
+
+    session: ChatSession
+    addresses: Sequence[str]
+
+
+def session_read(
+    session_id: UUID, *, chat_ids: Collection[UUID] | None = None
+) -> SessionInChat | None:
+    """Return the session; None if there is none in these chats (None: in any chat)."""
+    return _first(_sessions(session_id, chat_ids))
+
+
+def session_lock(
+    session_id: UUID, *, chat_ids: Collection[UUID] | None = None
+) -> SessionInChat | None:
+    """Return the same as ``session_read``; the session is locked until the transaction ends."""
+    locked = _sessions(session_id, chat_ids).select_for_update(no_key=True, of=("self",))
+    # Where chats were merged while this waited for the lock, the row no longer fits the chat that
+    # was joined to it: the second read finds both.
+    return _first(locked) or _first(locked)
+
+
+def _sessions(session_id: UUID, chat_ids: Collection[UUID] | None) -> QuerySet[Any]:
+    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
+    sessions = ChatSession.objects.filter(pk=session_id).select_related("chat")
+    if chat_ids is not None:
+        sessions = sessions.filter(chat__in=chat_ids)
+    return sessions.annotate(current_addresses=ArraySubquery(current.values("address")))
+
+
+def _first(sessions: QuerySet[Any]) -> SessionInChat | None:
+    session = sessions.first()
+    return None if session is None else SessionInChat(session, session.current_addresses)

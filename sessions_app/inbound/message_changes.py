@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import (
+    InboundMessage,
     MessageEdited,
     MessageRevoked,
     Party,
@@ -337,3 +338,42 @@ def _react(message: Message, who: str, emoji: str) -> None:
 def _who(event: Reaction) -> str:
     addresses = event.party.addresses()
     return addresses[0] if addresses else "unknown"
+
+
+# Find the stored message that a new one quotes, or that it is itself.
+
+
+# A message is delivered again soon after it was.
+TWINS_WITHIN = timedelta(days=1)
+
+
+def quotes_our_message(event: InboundMessage, chat: Chat) -> bool:
+    """Return whether the message quotes one of ours."""
+    quoted = _quoted_by(event, chat)
+    return quoted is not None and quoted.role == Role.ASSISTANT
+
+
+def quoted_id(event: InboundMessage, chat: Chat) -> str | None:
+    """Return the id of the quoted message, as it is stored if it is."""
+    quoted = _quoted_by(event, chat)
+    return (quoted and quoted.provider_message_id) or event.reply_to_id
+
+
+def _quoted_by(event: InboundMessage, chat: Chat) -> Message | None:
+    if not event.reply_to_id:
+        return None
+    messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
+    return row_of(messages, event.reply_to_id, chat_id=chat.pk)
+
+
+def twin_of(event: InboundMessage, chat: Chat) -> str:
+    """Return the id of the same message, delivered before with the other identity in it, or ""."""
+    about = {"provider": event.provider, "number_id": event.number_id}
+    message = row_by_token(
+        Message.objects.filter(**about), event.provider_message_id, chat_id=chat.pk
+    )
+    # Where memory is off there is the turn alone.
+    turns = Turn.objects.filter(**about, session__isnull=True)
+    recent = turns.filter(created_at__gte=event.timestamp - TWINS_WITHIN)
+    twin = message or row_by_token(recent, event.provider_message_id, chat_id=chat.pk)
+    return (twin.provider_message_id or "") if twin else ""

@@ -29,8 +29,12 @@ from sessions_app.conversations.facade import (
     unstored_forget,
 )
 from sessions_app.history.facade import ChatMemoryService
-from sessions_app.inbound.message_changes import early_changes_apply
-from sessions_app.inbound.named_messages import quoted_id, quotes_our_message, twin_of
+from sessions_app.inbound.message_changes import (
+    early_changes_apply,
+    quoted_id,
+    quotes_our_message,
+    twin_of,
+)
 from sessions_app.limits.facade import (
     ANSWERED,
     Entry,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.models import SavedFilter
-from sessions_app.models.saved_filters import MAX_FILTER_NAME, MAX_FILTER_QUERY
+from sessions_app.models.review import MAX_FILTER_NAME, MAX_FILTER_QUERY
 
 # More would not fit over the list.
 MAX_OWN = 20

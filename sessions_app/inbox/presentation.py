@@ -8,8 +8,7 @@ from sessions_app.inbox.admin.inbox import (
     inbox_page,
     staff_choices,
 )
-from sessions_app.inbox.admin.inbox_csv import inbox_csv
-from sessions_app.inbox.admin.inbox_list import attention_shown
+from sessions_app.inbox.admin.inbox_list import attention_shown, inbox_csv
 from sessions_app.inbox.admin.inbox_live import inbox_fragment, inbox_pane
 from sessions_app.inbox.admin.note_form import NoteForm
 from sessions_app.inbox.admin.review_actions import review_urls

@@ -12,17 +12,13 @@ from django.db import IntegrityError, OperationalError, transaction
 from psycopg.errors import DeadlockDetected
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_normalise
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import (
     activity_recount,
-    addresses_lock,
     cards_request,
-    chat_find,
-    chat_for_group,
-    chat_for_party,
+    chat_at_or_new,
+    chat_of_session,
     indexed_of,
-    party_of,
     sessions_record,
     window_recompute,
 )
@@ -30,7 +26,6 @@ from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.parse_sessions import LegacyMessage
 from sessions_app.legacy_import.session_folder import is_uuid
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.models.chats import Provider
 from sessions_app.models.sessions import SessionStatus
 
 TRIES = 3
@@ -143,47 +138,17 @@ def token_limit(*, chat: Chat, rules: IntakeRules) -> int:
     return memory.limits.tokens_for(role)
 
 
-def chat_of_session(session_id: UUID) -> Chat | None:
-    """Return the chat of a session, locked; None if the session doesn't exist."""
-    there = ChatSession.objects.filter(pk=session_id)
-    while True:
-        chat_id = there.values_list("chat_id", flat=True).first()
-        if chat_id is None:
-            return None
-        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
-        # A merge may have moved the session to another chat meanwhile.
-        if chat is not None and there.filter(chat=chat).exists():
-            return chat
-
-
 def _chat_locked(incoming: Incoming) -> Chat:
     chat = chat_of_session(incoming.session_id)
     if chat is not None:
         return chat
     # The provider is unknown; the next message sets it.
-    found = chat_for_address(address=incoming.whatsapp_chat, at=incoming.last_active)
+    found = chat_at_or_new(incoming.whatsapp_chat, at=incoming.last_active)
     chat = Chat.objects.select_for_update(no_key=True).get(pk=found.pk)
     if incoming.client_name and not chat.client_name:
         chat.client_name = incoming.client_name
         chat.save(update_fields=["client_name", "updated_at"])
     return chat
-
-
-def chat_for_address(*, address: str, at: datetime) -> Chat:
-    """Return the chat of an address in ``whatsapp_chat`` form; create it if it is new.
-
-    Call it in a transaction. Raises WhatsAppChatError.
-    """
-    address = whatsapp_chat_normalise(address)
-    provider = str(Provider.CONSOLE)
-    addresses_lock([address])
-    known = chat_find(address)
-    if known is not None:
-        # An old session doesn't show which of a person's addresses is the current one.
-        return known
-    if address.endswith("@g.us"):
-        return chat_for_group(provider=provider, number_id="", group_id=address)
-    return chat_for_party(provider=provider, number_id="", party=party_of(address), at=at)
 
 
 def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) -> ChatSession:

@@ -8,13 +8,13 @@ reached are finished.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import (
@@ -44,7 +44,7 @@ from sessions_app.limits.intake import (
     access_of,
     hour_runs,
 )
-from sessions_app.models import Chat, ChatAccess, Turn, UsageDay
+from sessions_app.models import Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.turns import TurnState
@@ -276,3 +276,74 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
         code = BUDGET
     if code:
         raise LimitReachedError(code, until=limits.day_ends(now))
+
+
+# Move and drop the usage of chats.
+
+
+# Longer than a year, so that one can be compared with the one before.
+KEEP_DAYS = 400
+
+
+def usage_merge(*, old: Chat, young: Chat) -> None:
+    """Add the younger chat's usage to that of the older one, with which it becomes one."""
+    for used in UsageDay.objects.filter(chat=young):
+        there = UsageDay.objects.filter(chat=old, day=used.day)
+        added = there.update(
+            model_calls=F("model_calls") + used.model_calls,
+            prompt_tokens=F("prompt_tokens") + used.prompt_tokens,
+            completion_tokens=F("completion_tokens") + used.completion_tokens,
+            cost=F("cost") + used.cost,
+        )
+        if not added:
+            UsageDay.objects.filter(pk=used.pk).update(chat=old)
+        elif used.reached:
+            there.filter(reached="").update(reached=used.reached, reached_at=used.reached_at)
+
+
+def usage_drop(*, today: date, batch: int = 5_000) -> int:
+    """Delete the usage of days that are long past; return how many rows."""
+    old = UsageDay.objects.filter(day__lt=today - timedelta(days=KEEP_DAYS))
+    dropped = 0
+    while keys := list(old.values_list("pk", flat=True)[:batch]):
+        dropped += UsageDay.objects.filter(pk__in=keys).delete()[0]
+    return dropped
+
+
+# Find the chats that go ahead of strangers in the queue: the owner's, and those that are known.
+
+
+# A chat that was answered so long ago is known; strangers of a flood begin now.
+KNOWN_AFTER = timedelta(hours=3)
+# So many are taken at once; the next look finds the others.
+MAX_AHEAD = 20
+
+
+def is_known(chat_id: UUID, *, godfather: Collection[str], now: datetime) -> bool:
+    """Return whether the chat with a waiting turn is the owner's or known.
+
+    Known is a chat that staff allow, and one that had an answer some hours ago.
+    """
+    pending = Turn.objects.filter(_known(now - KNOWN_AFTER, godfather), state=TurnState.PENDING)
+    return pending.filter(chat=chat_id).exists()
+
+
+def known_chats_waiting(*, godfather: Collection[str], now: datetime) -> list[UUID]:
+    """Return the known chats whose next turn waits for a worker, the longest waiting first."""
+    running = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.RUNNING)
+    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
+    known = _known(now - KNOWN_AFTER, godfather)
+    waiting = Turn.objects.filter(ready, known, ~Exists(running), state=TurnState.PENDING)
+    chat_ids = waiting.order_by("id").values_list("chat_id", flat=True)[: MAX_AHEAD * 5]
+    return list(dict.fromkeys(chat_ids))[:MAX_AHEAD]
+
+
+def _known(before: datetime, godfather: Collection[str]) -> Q:
+    answered = Turn.objects.filter(
+        chat=OuterRef("chat"), state=TurnState.SENT, created_at__lt=before
+    )
+    allowed = ChatAccess.objects.filter(chat=OuterRef("chat"), standing=Standing.ALLOWED)
+    owners = ChatAddress.objects.filter(
+        chat=OuterRef("chat"), left_at=None, chat__is_group=False, address__in=sorted(godfather)
+    )
+    return Q(Exists(owners)) | Q(Exists(allowed)) | Q(Exists(answered))

@@ -6,9 +6,13 @@ from sessions_app.limits.answer_limits import (
     answer_check,
     can_be_blocked,
     day_notice_due,
+    is_known,
+    known_chats_waiting,
     model_refusal,
     notice_for,
     spent_on,
+    usage_drop,
+    usage_merge,
 )
 from sessions_app.limits.figures import (
     FILTERS,
@@ -36,8 +40,6 @@ from sessions_app.limits.intake import (
     entry_decide,
     word_for,
 )
-from sessions_app.limits.priority import is_known, known_chats_waiting
-from sessions_app.limits.usage_store import usage_drop, usage_merge
 
 __all__ = [
     "ANSWERED",

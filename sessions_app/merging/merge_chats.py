@@ -6,22 +6,40 @@ import logging
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from cards_app.services.cards import cards_move
 from memories_app.models import SourceDocument
 from memories_app.store.facade import facts_shared, memories_move
-from memoryproject.foundation.audit.audit_events import person_merge
+from memoryproject.foundation.audit.audit_events import (
+    Actor,
+    Event,
+    audit_key,
+    audit_record_many,
+    person_merge,
+    pseudonyms_for,
+)
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_move
 from memoryproject.foundation.rest_kit.tokens import tokens_move
-from sessions_app.conversations.facade import activity_recount, session_end
+from sessions_app.conversations.facade import (
+    Held,
+    Scopes,
+    activity_recount,
+    addresses_lock,
+    chat_scope,
+    forgetting_begin,
+    session_end,
+)
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbox.facade import later_assignment, review_move
 from sessions_app.limits.facade import access_join, access_merge, usage_merge
-from sessions_app.merging.contact_side import COUNTED, ContactSide, side_read, stamp_seen
+from sessions_app.merging.merge_record import record_begin, record_end
+from sessions_app.merging.portion import COUNTED, ContactSide, side_read, stamp_seen
 from sessions_app.models import (
     Chat,
     ChatAccess,
@@ -249,3 +267,73 @@ def _access(kept: ContactSide, gone: ContactSide) -> ChatAccess:
     if gone.access is not None:
         access_join(joined, gone.access)
     return joined
+
+
+# Merge two contacts because staff say that they are one person.
+
+
+def contacts_merge(
+    *,
+    one: UUID,
+    other: UUID,
+    name: str,
+    seen: str,
+    actor: Actor,
+    chat_memory: ChatMemoryService,
+) -> Chat:
+    """Merge two contacts into the older one and return it.
+
+    ``name``: one of the preview's names, "" for the name on WhatsApp. ``seen``: the preview's
+    stamp. Nobody answers from what was read before the merge, and no message comes in meanwhile.
+
+    Raises MergeError, and SeenChangedError if the preview would be another one now.
+    """
+    with transaction.atomic():
+        held = contacts_hold([one, other])
+        preview = merge_preview(*chats_locked(one, other), chat_memory=chat_memory)
+        if preview.seen != seen:
+            raise SeenChangedError(_("Something of these contacts changed meanwhile. Look again."))
+        if name and name not in preview.names:
+            raise MergeError(_("Neither of the two has this name."))
+        _audit(preview, actor)
+        record = record_begin(kept=preview.kept.chat, gone=preview.gone.chat, by=actor.name)
+        merged = chat_merge(preview.kept.chat, preview.gone.chat, by_staff=True)
+        merged.staff_name = "" if name == merged.client_name else name
+        merged.save(update_fields=["staff_name", "updated_at"])
+        record_end(record, merged)
+        # Who answers or learns from what it read of one of the two begins again.
+        held.count()
+    return merged
+
+
+def contacts_hold(chats: list[UUID]) -> Held:
+    """Lock the scopes and the addresses of these chats, in the order of locks."""
+    held = forgetting_begin(Scopes(names=frozenset(map(chat_scope, chats))))
+    known = ChatAddress.objects.filter(chat__in=chats).values_list("address", flat=True)
+    names = Chat.objects.filter(pk__in=chats).values_list("whatsapp_chat", flat=True)
+    addresses_lock([*known, *names])
+    return held
+
+
+def chats_locked(*keys: UUID) -> list[Chat]:
+    """Return these chats, locked. Raises MergeError if one doesn't exist (any more)."""
+    rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk")
+    found = {chat.pk: chat for chat in rows}
+    if len(found) < len(set(keys)):
+        raise MergeError(_("One of the contacts isn't there any more."))
+    return [found[key] for key in keys]
+
+
+def _audit(preview: MergePreview, actor: Actor) -> None:
+    """Record the merge in the trails of both, each with the pseudonym of the other."""
+    kept, gone = preview.kept.chat.pk, preview.gone.chat.pk
+    names = pseudonyms_for(key=audit_key(), chat_ids=[kept, gone])
+    counts = {
+        "sessions": preview.gone.counts["sessions"],
+        "messages": preview.gone.counts["messages"],
+    }
+    events = [
+        Event("chat.merge", actor, "chat", kept, details={"took": names[gone], **counts}),
+        Event("chat.merge", actor, "chat", gone, details={"into": names[kept], **counts}),
+    ]
+    audit_record_many(events=events)

@@ -23,10 +23,13 @@ from memoryproject.foundation.audit.audit_events import (
     pseudonyms_for,
 )
 from sessions_app.conversations.facade import activity_recount, cards_outdate
-from sessions_app.merging.contact_side import stamp_seen
-from sessions_app.merging.merge_chats import MergeError, SeenChangedError
-from sessions_app.merging.merge_contacts import chats_locked, contacts_hold
-from sessions_app.merging.portion import Portion, memories_in_force, portion_of
+from sessions_app.merging.merge_chats import (
+    MergeError,
+    SeenChangedError,
+    chats_locked,
+    contacts_hold,
+)
+from sessions_app.merging.portion import Portion, memories_in_force, portion_of, stamp_seen
 from sessions_app.merging.restore_sides import chat_bring_back, sides_restore
 from sessions_app.models import (
     Bookmark,

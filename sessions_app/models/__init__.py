@@ -5,7 +5,6 @@ from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
-from sessions_app.models.ratings import AnswerRating, AnswerResolved, RatingReason
 from sessions_app.models.receipts import (
     ForgetEpoch,
     ForgetItem,
@@ -21,15 +20,19 @@ from sessions_app.models.review import (
     Note,
     ReadMark,
     ReviewedMark,
+    SavedFilter,
     Snooze,
 )
-from sessions_app.models.saved_filters import SavedFilter
 from sessions_app.models.sessions import CardWork, ChatSession
 from sessions_app.models.stored_media import MediaFile
-from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
+from sessions_app.models.summaries import (
+    ExtractionWork,
+    SummarizationMetadata,
+    SummaryWork,
+    TranscriptBatch,
+)
 from sessions_app.models.takeover import CannedReply, ChatPause
-from sessions_app.models.transcripts import ExtractionWork, TranscriptBatch
-from sessions_app.models.trials import AnswerTrial
+from sessions_app.models.trials import AnswerRating, AnswerResolved, AnswerTrial, RatingReason
 from sessions_app.models.turns import Turn, TurnReplay
 
 __all__ = [

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
-from memoryproject.foundation.text.iso_times import iso_utc
+from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models.stored_media import MediaFile, MediaState
 
 # Files of messages are counted in ``swept`` under this name, next to the tables' rows.

@@ -19,8 +19,7 @@ from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from sessions_app.conversations.facade import profile_locked
 from sessions_app.models import AssistantProfile
-from sessions_app.profile.form import ProfileForm
-from sessions_app.profile.prompt_preview import KINDS, LANGUAGES, Preview, prompt_preview
+from sessions_app.profile.form import KINDS, LANGUAGES, Preview, ProfileForm, prompt_preview
 
 PAGE = "admin/sessions_app/assistantprofile/profile.html"
 PART = "admin/sessions_app/assistantprofile/preview.html"

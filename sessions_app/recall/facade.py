@@ -16,17 +16,15 @@ from sessions_app.recall.fact_times import (
     Viewer,
     name_in_label,
 )
-from sessions_app.recall.memory_queries import (
-    ShownMemory,
-    memories_for_bound,
-    memories_named,
-    memories_shown,
-)
 from sessions_app.recall.recall import hit_record, recall
 from sessions_app.recall.staff_search import (
     MAX_UNINDEXED_ROWS,
     RECENT,
+    ShownMemory,
     Snippet,
+    memories_for_bound,
+    memories_named,
+    memories_shown,
     messages_searched,
     messages_with,
     messages_with_parts,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from memoryproject.foundation.process.private_folders import file_make, folder_sync
+from memoryproject.foundation.process.storage import file_make, folder_sync
 from sessions_app.transcript_files.parse_transcript import messages_in
 from sessions_app.transcript_files.problems import FaultError
 from sessions_app.transcript_files.transcript_folder import (

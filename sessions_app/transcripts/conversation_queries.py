@@ -14,8 +14,12 @@ from django.db import Error, connection
 from django.db.models import BinaryField, F, Func, IntegerField, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 
-from sessions_app.conversations.facade import ConversationNotFoundError, chat_at
-from sessions_app.legacy_import.facade import chat_for_address, chat_of_session
+from sessions_app.conversations.facade import (
+    ConversationNotFoundError,
+    chat_at,
+    chat_at_or_new,
+    chat_of_session,
+)
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.transcript_files.continuity import Signs
@@ -82,7 +86,7 @@ class Target:
                 raise ConversationNotFoundError(self.session_id)
             sessions = ChatSession.objects.select_for_update(no_key=True)
             return Conversation(owner, sessions.get(pk=self.session_id))
-        found = chat_for_address(address=self.whatsapp_chat, at=now)
+        found = chat_at_or_new(self.whatsapp_chat, at=now)
         return Conversation(Chat.objects.select_for_update(no_key=True).get(pk=found.pk))
 
 

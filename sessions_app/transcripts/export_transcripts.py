@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
-from memoryproject.foundation.process.private_folders import file_make, folder_make
+from memoryproject.foundation.process.storage import file_make, folder_make
 from sessions_app.backup.facade import name_file
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoryproject.foundation.text.iso_times import iso_utc
+from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.transcript_files.problems import Problem
 from sessions_app.transcript_files.transcript_folder import (
     BatchFolder,

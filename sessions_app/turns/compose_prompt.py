@@ -44,8 +44,7 @@ from sessions_app.turns.prompt import (
     Recalled,
     recalled_text,
 )
-from sessions_app.turns.prompt_budget import build_prompt
-from sessions_app.turns.prompt_history import sendable
+from sessions_app.turns.prompt_budget import build_prompt, sendable
 from sessions_app.turns.turn_dependencies import Dependencies
 
 

@@ -8,7 +8,6 @@ from sessions_app.turns.compose_prompt import (
     recall_today,
 )
 from sessions_app.turns.documents import sent_document_name
-from sessions_app.turns.held_sends import ACCOUNTS, accounts_refused, held_send_now
 from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.pauses import (
     chat_locked,
@@ -25,12 +24,12 @@ from sessions_app.turns.prompt import (
     RECALLED_LABELS,
     PromptParts,
     Recalled,
+    fence_split,
     fenced_text,
     system_text,
     without_introduction,
 )
 from sessions_app.turns.prompt_budget import build_prompt
-from sessions_app.turns.prompt_fence import fence_split
 from sessions_app.turns.queue import (
     chat_answer,
     next_needs_model,
@@ -39,7 +38,13 @@ from sessions_app.turns.queue import (
 )
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.small_talk import recital
-from sessions_app.turns.statuses import own_send_confirm, status_apply
+from sessions_app.turns.statuses import (
+    ACCOUNTS,
+    accounts_refused,
+    held_send_now,
+    own_send_confirm,
+    status_apply,
+)
 from sessions_app.turns.turn_claims import (
     sends_resolve,
     turn_update_state,

@@ -36,8 +36,7 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
 )
 from sessions_app.turns.prompt import Prompt, PromptParts
-from sessions_app.turns.prompt_budget import build_prompt, least_tokens
-from sessions_app.turns.prompt_history import sendable
+from sessions_app.turns.prompt_budget import build_prompt, least_tokens, sendable
 from sessions_app.turns.turn_dependencies import Dependencies
 
 

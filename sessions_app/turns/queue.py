@@ -23,9 +23,9 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
-from sessions_app.turns.held_sends import send_followed_up
 from sessions_app.turns.open_questions import turn_followed_up
 from sessions_app.turns.pictures import KIND as PICTURE
+from sessions_app.turns.statuses import send_followed_up
 from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 

@@ -39,9 +39,14 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
-from sessions_app.turns.held_sends import postponed_error, too_late
 from sessions_app.turns.sent_files import file_send
-from sessions_app.turns.statuses import early_statuses_take, parts_locked, reply_refresh
+from sessions_app.turns.statuses import (
+    early_statuses_take,
+    parts_locked,
+    postponed_error,
+    reply_refresh,
+    too_late,
+)
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import UsageLimits
 from sessions_app.transcript_files.backups import Backups
-from sessions_app.turns.held_sends import StorageNotices
+from sessions_app.turns.statuses import StorageNotices
 
 # Without a model, the best text below the threshold is offered from this score on.
 NEAREST_SIMILARITY = 0.05

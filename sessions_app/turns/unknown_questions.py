@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.text.characters import fold
 from sessions_app.models import AnswerRating, MessageEmbedding, Turn
 from sessions_app.models.messages import ASKING
-from sessions_app.models.ratings import RatingReason
+from sessions_app.models.trials import RatingReason
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer_review import is_seen, is_unknown
 

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from sessions_app.conversations.session_rows import session_read
+from sessions_app.conversations.session_lifecycle import session_read
+from sessions_app.limits.answer_limits import is_known, known_chats_waiting
 from sessions_app.limits.facade import NOT_OWNERS
-from sessions_app.limits.priority import is_known, known_chats_waiting
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.turns.prompt_context import context_make
 from tests.api.calling import Api

@@ -21,7 +21,7 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.session_lifecycle import session_start
-from sessions_app.history.expiry import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import Chat, ChatSession
 from tests.audit.log import AuditLog
 from tests.staff.people import told

@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from cards_app.rules.card import extract_card
-from cards_app.rules.prompt_text import render_card
+from cards_app.rules.card_yaml import render_card
 from cards_app.rules.session_data import Line
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.history.expiry import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import ChatSession, Turn, TurnReplay
 from tests.cards.making import make_due
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World

@@ -28,7 +28,7 @@ from sessions_app.cards.make_cards import (
 )
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import cards_outdate, cards_sweep
-from sessions_app.history.expiry import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import CardWork, Chat, ChatSession, Message
 from tests.cards.making import make_due

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from django_q.models import Failure, Schedule, Success, Task
 
-from memoryproject.foundation.process.finished_jobs import finished_jobs_drop
+from memoryproject.foundation.process.tasks import finished_jobs_drop
 from sessions_app.schedules import PLANNED, schedules_install
 
 pytestmark = pytest.mark.django_db

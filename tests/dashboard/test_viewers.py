@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.conversation_views.viewers import LASTS_SECONDS
+from sessions_app.conversation_views.session_actions import LASTS_SECONDS
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from memories_app.documents.document_store import (
 )
 from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
-from memories_app.store.move_scope import memories_move
+from memories_app.store.same_files import memories_move
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError, ExtractedText

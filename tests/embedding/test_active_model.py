@@ -13,7 +13,7 @@ from django.core.checks import ERROR, WARNING
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from memories_app.embedding_models.active_model import model_first
+from memories_app.embedding_models.vectors import model_first
 from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.search.vector_search import index_state

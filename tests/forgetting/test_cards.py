@@ -11,7 +11,7 @@ from cards_app.models import MemoryCard
 from memories_app.models import Memory
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.history.expiry import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import ChatSession, ForgetReceipt, Message
 from tests.cards.making import make_due
 from tests.forgetting.dump import left_of

@@ -18,7 +18,7 @@ from django.utils import timezone
 from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.streamed_page import late_page
+from memoryproject.foundation.admin_kit.confirmation import late_page
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_for
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.text.phone_numbers import number_shown

@@ -33,7 +33,7 @@ from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.history.expiry import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Turn
 from tests.api.calling import Api
 from tests.doubles.hashing_embedder import HashingEmbedder

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.limits.priority import KNOWN_AFTER
+from sessions_app.limits.answer_limits import KNOWN_AFTER
 from sessions_app.models import Turn
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import queued_chat_answer

@@ -26,8 +26,8 @@ from memories_app.store.change import (
     memory_update,
 )
 from memories_app.store.memory_fields import content_hash
-from memories_app.store.move_scope import memories_move
 from memories_app.store.retract import memories_delete
+from memories_app.store.same_files import memories_move
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

@@ -10,15 +10,17 @@ import pytest
 from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
 from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
-from memories_app.review.decide_proposals import contents_stamp, proposal_accept, proposal_reverse
-from memories_app.review.pending import memory_approve_corrected
-from memories_app.review.resolve import (
+from memories_app.review.decide_proposals import (
     BOTH,
     OLDER,
+    contents_stamp,
     contradiction_resolve,
     memories_keep_both,
     memories_merge,
+    proposal_accept,
+    proposal_reverse,
 )
+from memories_app.review.pending import memory_approve_corrected
 from memories_app.review.similar_memories import similar_memories_find
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor

@@ -24,7 +24,7 @@ from memories_app.store.change import memory_pin, memory_update
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.text.iso_times import EARLIEST, LATEST
+from memoryproject.foundation.text.uuids import EARLIEST, LATEST
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 from sessions_app.models import Chat
 from tests import remembering

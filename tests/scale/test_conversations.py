@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.history.expiry import (
+from sessions_app.history.clear_session import (
     sessions_archive,
     sessions_due,
     sessions_expire,

@@ -26,7 +26,7 @@ from memoryproject.foundation.process.storage import is_caused_by_full_disk, is_
 from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
 from sessions_app.turns.dependencies import build_storage_notices
-from sessions_app.turns.held_sends import EVERY_SECONDS, StorageNotices
+from sessions_app.turns.statuses import EVERY_SECONDS, StorageNotices
 from tests.loopback.graph import GraphServer
 from tests.processes.waiting import wait_until
 from tests.sessions.invariants import check_all

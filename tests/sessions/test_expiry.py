@@ -14,7 +14,7 @@ from django.utils import timezone as django_timezone
 from django_q.models import Schedule
 
 from sessions_app.conversations.session_lifecycle import session_open
-from sessions_app.history.expiry import (
+from sessions_app.history.clear_session import (
     sessions_archive,
     sessions_due,
     sessions_expire,

@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_open, session_start
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.history.expiry import sessions_archive, sessions_expire
+from sessions_app.history.clear_session import sessions_archive, sessions_expire
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.legacy_import.import_folder import FolderImport

@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatR
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import AssistantProfile, Turn
-from sessions_app.turns.prompt_history import CUT_MARK
+from sessions_app.turns.prompt_budget import CUT_MARK
 from tests.doubles.own_context_limit import OwnContextLimit
 from tests.world import CLIENT, GODFATHER, World, message_from
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
-from sessions_app.conversations.reply_window import last_heard, window_closes
+from sessions_app.conversations.chat_queries import last_heard, window_closes
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn

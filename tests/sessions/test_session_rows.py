@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from sessions_app.conversations.conversation_message import ConversationMessage
-from sessions_app.conversations.session_rows import session_lock, session_read
+from sessions_app.conversations.session_lifecycle import session_lock, session_read
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
 from tests.threads import at_once, begin_blocked

@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.history.expiry import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.turns import TurnState

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.staff_site.models import Mark
-from sessions_app.conversations.exposure import exposure_of
+from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.admin.replay import replay_of

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
-from memories_app.embedding_models.active_model import model_first
+from memories_app.embedding_models.vectors import model_first
 from memories_app.models import (
     EmbeddingModel,
     Memory,

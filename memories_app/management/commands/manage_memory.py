@@ -27,8 +27,11 @@ from memories_app.memory_documents.store import Broken, Filter, MemoryDocumentSt
 from memories_app.memory_documents.transfer import documents_transfer
 from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.process.command_options import MEMORY_OFF, refuse_missing_values
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import (
+    MEMORY_OFF,
+    ProgressBar,
+    refuse_missing_values,
+)
 
 WRITING = ("save", "import")
 

@@ -25,14 +25,14 @@ from memories_app.review.admin.actions import approved, call_for_each, decides, 
 from memories_app.review.admin.memory_history import Places, memory_address
 from memories_app.review.admin.memory_rows import MemoryRows, memory_id_of
 from memories_app.review.admin.state_labels import type_label
-from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
-from memories_app.review.resolve import (
+from memories_app.review.decide_proposals import (
     BOTH,
     OLDER,
     contradiction_resolve,
     memories_keep_both,
     memories_merge,
 )
+from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.audit.audit_events import Actor, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error

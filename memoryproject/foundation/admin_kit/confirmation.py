@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
+from django.middleware.csrf import get_token
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.utils import timezone, translation
+from django.utils.safestring import mark_safe
+
+from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
 
 SHOWN = 100
 
@@ -46,3 +55,54 @@ def confirmation(
         "selected": ACTION_CHECKBOX_NAME,
     }
     return TemplateResponse(request, "admin/confirm_selected.html", context)
+
+
+# Pages that send their beginning at once and a slow part later, without a script.
+
+logger = logging.getLogger(__name__)
+FAILED = "admin/late_failed.html"
+
+
+def late_page(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    *,
+    late: Callable[[], tuple[str, dict[str, Any]]],
+    status: int = 200,
+) -> StreamingHttpResponse:
+    """Return a page whose ``{{ late }}`` part is sent when it is ready.
+
+    ``template`` shows ``{{ late }}`` where the slow part belongs. ``late`` computes it: it returns
+    the name of its own template and the values added to ``context``. Its elements are in
+    ``class="late"``, after one that says what is being loaded. If it fails, the page says so and is
+    complete nevertheless.
+    """
+    # The page is split at this text; nobody else can write it.
+    place = f"<!--{secrets.token_hex(16)}-->"
+    # A form in the late part needs the cookie, which is sent with the first part.
+    get_token(request)
+    shown = {**context, "late": mark_safe(place)}  # noqa: S308 a comment of hexadecimal digits
+    before, _, after = render_to_string(template, shown, request).partition(place)
+    language, zone = translation.get_language(), timezone.get_current_timezone()
+
+    def rendered() -> str:
+        # The middleware that sets these has finished when this runs.
+        with translation.override(language), timezone.override(zone):
+            try:
+                name, more = late()
+                return render_to_string(name, {**context, **more}, request)
+            except Exception as error:
+                logger.exception("A part of %s could not be made.", request.path)
+                full = is_caused_by_full_disk(error, settings.DATA_DIR)
+                why = translation.gettext(STORAGE_FULL) if full else ""
+                return render_to_string(FAILED, {"why": why}, request)
+
+    def parts() -> Iterator[str]:
+        yield before
+        yield rendered()
+        yield after
+
+    # A proxy that buffers the whole response would undo the early start.
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(parts(), status=status, headers=headers)

@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from memoryproject.foundation.process.private_folders import folder_sync
+from memoryproject.foundation.process.storage import folder_sync
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from django.db import models
 from django.utils.translation import gettext
 
 from memoryproject.foundation.errors.catalogue import CATALOGUE
-from memoryproject.foundation.text.storable import storable
+from memoryproject.foundation.text.characters import storable
 
 _BEGINNING = '{"code": '
 

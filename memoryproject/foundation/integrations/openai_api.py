@@ -26,7 +26,7 @@ from memoryproject.foundation.outside_services.guards import (
     Unguarded,
 )
 from memoryproject.foundation.process.tracing import call_span, current_span, note_status
-from memoryproject.foundation.text.storable import storable
+from memoryproject.foundation.text.characters import storable
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT = 5.0

@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.retry import (
     do_nothing,
 )
 from memoryproject.foundation.outside_services.guards import Guard
-from memoryproject.foundation.text.storable import storable
+from memoryproject.foundation.text.characters import storable
 
 if TYPE_CHECKING:
     import openai

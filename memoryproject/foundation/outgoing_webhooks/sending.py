@@ -31,7 +31,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.text.iso_times import iso_utc
+from memoryproject.foundation.text.uuids import iso_utc
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ, Task
 
 from memoryproject.foundation.process.lanes import BACKGROUND
-from memoryproject.foundation.process.private_folders import FILE_MODE, folder_make
+from memoryproject.foundation.process.storage import FILE_MODE, folder_make
 
 HEARTBEAT_SECONDS = 10
 # More than a pipe holds on Linux and macOS.

@@ -12,7 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memoryproject.foundation.text.iso_times import EARLIEST, LATEST, is_storable, iso_utc
+from memoryproject.foundation.text.uuids import EARLIEST, LATEST, is_storable, iso_utc
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffT
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversation_views.admin.conversation_page import conversation_page
-from sessions_app.conversation_views.viewers import viewer_seen
+from sessions_app.conversation_views.session_actions import viewer_seen
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import (
     chosen_chats,

@@ -25,9 +25,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from memoryproject.foundation.admin_kit.confirmation import late_page
 from memoryproject.foundation.admin_kit.display import shown_state
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.streamed_page import late_page
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder

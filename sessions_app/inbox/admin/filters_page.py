@@ -38,7 +38,7 @@ from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.limits.facade import FILTERS
 from sessions_app.models import Chat, SavedFilter
 from sessions_app.models.chats import Provider
-from sessions_app.models.saved_filters import MAX_FILTER_NAME
+from sessions_app.models.review import MAX_FILTER_NAME
 
 TEMPLATE = "admin/sessions_app/chat/filters.html"
 PAGE = "admin:sessions_app_chat_filters"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.admin.filters_page import (
     ACCESSES,
@@ -29,14 +31,14 @@ from sessions_app.inbox.admin.filters_page import (
 )
 from sessions_app.inbox.admin.inbox_list import list_context, listing_of
 from sessions_app.inbox.admin.inbox_live import list_record
-from sessions_app.inbox.admin.review_request import ReviewRequest
 from sessions_app.inbox.chat_list import Wanted
 from sessions_app.inbox.keep_filters import SHARE
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.inbox.snooze import chats_snooze, chats_unsnooze
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
-from sessions_app.models.saved_filters import MAX_FILTER_NAME
+from sessions_app.models.review import MAX_FILTER_NAME
+from sessions_app.presentation.chat_page import made_at
 from sessions_app.presentation.links import conversation_address
 from sessions_app.recall.facade import (
     RECENT,
@@ -222,3 +224,49 @@ def _until(review: ReviewRequest) -> datetime:
         raise ReviewError(" ".join(str(each) for each in form.errors["until"]))
     until: datetime = form.cleaned_data["until"]
     return until
+
+
+# The fields that a form about some chats posts.
+
+
+@dataclass(frozen=True)
+class ReviewRequest:
+    """A request of a staff member about some chats."""
+
+    request: HttpRequest
+    user: User
+    actor: Actor
+    chats: list[UUID]
+    value: str
+
+    @property
+    def chat(self) -> UUID:
+        return self.chats[0]
+
+    @property
+    def message(self) -> UUID | None:
+        return uuid_or_none(self.value or self.request.POST.get("message", ""))
+
+    def seen(self) -> dict[UUID, UUID]:
+        """Return the last message that was shown of each chat."""
+        found = {key: uuid_or_none(text) for key, text in self._of_each("seen").items()}
+        return {key: message for key, message in found.items() if message is not None}
+
+    def seen_at(self) -> datetime | None:
+        """Return the time when the page of the form was made."""
+        return made_at(self.request.POST.get("made", ""))
+
+    def was(self) -> dict[UUID, str]:
+        """Return the assignee that was shown for each chat."""
+        return self._of_each("was")
+
+    def _of_each(self, name: str) -> dict[UUID, str]:
+        posted = {key: self.request.POST.get(f"{name}-{key}") for key in self.chats}
+        return {key: value for key, value in posted.items() if value is not None}
+
+
+Do = Callable[[ReviewRequest], str]
+
+
+def is_key(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 10

@@ -20,9 +20,8 @@ from django.utils.translation import ngettext
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
-from sessions_app.inbox.admin.inbox import chosen_chats, snooze, unsnooze
+from sessions_app.inbox.admin.inbox import Do, ReviewRequest, chosen_chats, is_key, snooze, unsnooze
 from sessions_app.inbox.admin.note_form import NoteForm
-from sessions_app.inbox.admin.review_request import Do, ReviewRequest, is_key
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.models import Chat, Label, Message, Note
 from sessions_app.presentation.links import conversation_address

@@ -13,8 +13,11 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memoryproject.foundation.process.command_options import folder_given, refuse_missing_values
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import (
+    ProgressBar,
+    folder_given,
+    refuse_missing_values,
+)
 from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
 from sessions_app.transcript_files.problems import (
     FolderError,

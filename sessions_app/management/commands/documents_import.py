@@ -16,8 +16,7 @@ from memories_app.documents.facade import DocumentBusyError, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
-from memoryproject.foundation.process.command_options import MEMORY_OFF
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
 from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import embedder

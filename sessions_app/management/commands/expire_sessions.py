@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from sessions_app.history.expiry import sessions_due, sessions_overdue
+from sessions_app.history.clear_session import sessions_due, sessions_overdue
 from sessions_app.tasks import archive_sessions, expire_sessions
 
 

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memories_app.review.facade import memories_propose_merges
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.embedding.facade import embedder
 
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError
 
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.conversations.facade import chat_at, chat_option
 from sessions_app.memories.transfer import memories_export
 

@@ -15,8 +15,7 @@ from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.process.command_options import MEMORY_OFF
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.transfer import ImportReport, memories_import
 

@@ -29,7 +29,7 @@ from memories_app.search.facade import (
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.embedding import choice
 from sessions_app.embedding.maintenance import (
     VECTORS,

@@ -34,7 +34,7 @@ from memoryproject.foundation.integrations.media_storage.base import MediaStorag
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
 from sessions_app.backup.archive_writer import media_put_back
 from sessions_app.backup.dependencies import access_of, add_access_arguments

@@ -16,6 +16,7 @@ from django.utils import timezone
 from memoryproject.foundation.process.command_options import folder_given
 from sessions_app.conversations.facade import (
     cards_request,
+    chat_of_session,
     indexed_of,
     stored_tokens,
     window_recompute,
@@ -25,7 +26,7 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_folder import FolderImport
 from sessions_app.legacy_import.import_report import ImportReport, as_text
-from sessions_app.legacy_import.import_session import chat_of_session, token_limit
+from sessions_app.legacy_import.import_session import token_limit
 from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, session_uuid
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role

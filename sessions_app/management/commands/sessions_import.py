@@ -11,8 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
-from memoryproject.foundation.process.command_options import folder_given
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar, folder_given
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.legacy_import.import_folder import FolderImport

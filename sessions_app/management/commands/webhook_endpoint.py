@@ -24,7 +24,7 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
-from memoryproject.foundation.text.iso_times import iso_utc
+from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
     build_webhook_dependencies,

@@ -36,7 +36,7 @@ from sessions_app.turns.admin.state_labels import (
     trouble_means,
 )
 from sessions_app.turns.admin.turn_costs import cost_shown_of
-from sessions_app.turns.prompt_fence import fence_split
+from sessions_app.turns.prompt import fence_split
 
 UNANSWERED = (TurnState.PENDING, TurnState.RUNNING)
 # Shown unfolded: the question with the messages just before it.

@@ -27,10 +27,13 @@ from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import contact_address
 from sessions_app.presentation.row_search import parts_found
 from sessions_app.turns.admin import turn_costs
-from sessions_app.turns.admin.failure_pages import failure_paths
-from sessions_app.turns.admin.near_misses import near_misses
-from sessions_app.turns.admin.rating_pages import RatingPages, ReviewFilter, review_of
-from sessions_app.turns.admin.recall_now import recall_now
+from sessions_app.turns.admin.rating_pages import (
+    RatingPages,
+    ReviewFilter,
+    failure_paths,
+    review_of,
+)
+from sessions_app.turns.admin.recall_now import near_misses, recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, duration, turn_crumb

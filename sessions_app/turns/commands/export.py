@@ -14,7 +14,7 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.turns.commands.memories import visible_to
+from sessions_app.turns.commands.list_numbers import visible_to
 from sessions_app.turns.commands.replies import (
     is_owners,
     lines_of,

@@ -22,8 +22,7 @@ from sessions_app.forgetting.facade import (
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
-from sessions_app.turns.commands.list_numbers import list_shown, numbers_in
-from sessions_app.turns.commands.memories import visible_to
+from sessions_app.turns.commands.list_numbers import list_shown, numbers_in, visible_to
 from sessions_app.turns.commands.replies import (
     is_owners,
     lines_of,

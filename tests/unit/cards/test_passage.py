@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cards_app.rules.passage import shortened_lines
 from cards_app.rules.session_data import Line, one_line
+from cards_app.rules.speakers import shortened_lines
 from tests.unit.cards.test_summary import CHAIRS, PARTY
 from tests.unit.cards.texts import ANY_LINES, said
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 
 
 class Screen(io.StringIO):

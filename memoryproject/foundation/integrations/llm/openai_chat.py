@@ -25,7 +25,7 @@ from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, do_nothing
 from memoryproject.foundation.outside_services.guards import Guard
-from memoryproject.foundation.text.storable import storable
+from memoryproject.foundation.text.characters import storable
 
 # Read a chat completion: the only place where a model's answer enters.
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 from memoryproject.staff_site.demo.business import create_setup, create_staff_actions, without_jobs
 from memoryproject.staff_site.demo.recordings import recorded_chats
 from memoryproject.staff_site.demo.story import DAYS, Story

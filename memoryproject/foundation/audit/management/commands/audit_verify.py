@@ -17,7 +17,7 @@ from memoryproject.foundation.audit.findings import flaws
 from memoryproject.foundation.audit.pruning import audit_begin_anew, log_write
 from memoryproject.foundation.audit.verification import verification_note
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 
 
 class Command(BaseCommand):
