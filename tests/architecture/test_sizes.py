@@ -22,6 +22,9 @@ TABLES = frozenset(
 # A recall is searched and read here. In two modules the path of a recall would be longer than
 # test_reading_paths allows.
 LONGER = {"sessions_app/recall/recall_steps.py": 355}
+# The product as a whole, without migrations. These only go down: 66,000 lines in 650 files is the
+# aim.
+MAX_PRODUCT = {"lines": 77_000, "files": 750}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}
@@ -75,3 +78,8 @@ def test_no_module_has_more_than_three_hundred_lines_of_code() -> None:
         if name not in TABLES and length > LONGER.get(name, MAX_CODE)
     }
     assert faults == {}
+
+
+def test_the_product_stays_small() -> None:
+    counted = {"lines": sum(map(code_lines, sources())), "files": len(sources())}
+    assert {name: counted[name] for name in counted if counted[name] > MAX_PRODUCT[name]} == {}
