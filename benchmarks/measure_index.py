@@ -23,7 +23,7 @@ from own_database import machine, own_database
 # isort: split
 
 
-from memories_app.search.vector_search import nearest_by_index, nearest_exactly, nearest_keys
+from memories_app.vector_search import nearest_by_index, nearest_exactly, nearest_keys
 from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, fill, index
 
 SIZES = (10, 100, 1_000, 3_000, 10_000, 30_000)

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
-from memories_app.search.vector_search import index_drop, index_ensure
+from memories_app.vector_search import index_drop, index_ensure
 from memoryproject.foundation.audit.audit_events import audit_key, log_path
 from memoryproject.foundation.audit.chain import audit_seal
 

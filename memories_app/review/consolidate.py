@@ -22,8 +22,8 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.search.facade import is_current
 from memories_app.store.facade import proposal_add, scopes_lock
+from memories_app.visibility import is_current
 
 # The minimum share of common words for a proposal.
 MIN_SHARED = 0.6

@@ -23,8 +23,9 @@ from memories_app.models import (
     ProposalKind,
     ProposalState,
 )
-from memories_app.search.facade import any_of, is_current, nearest_keys
 from memories_app.store.facade import alike_key
+from memories_app.vector_search import any_of, nearest_keys
+from memories_app.visibility import is_current
 
 # The number of candidates by vector, and by words.
 LOOKED_AT = 20

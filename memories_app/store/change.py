@@ -31,10 +31,10 @@ from memories_app.facts.facade import (
     visibility_problems,
 )
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered

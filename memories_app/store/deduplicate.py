@@ -33,7 +33,6 @@ from memories_app.models import (
     MemoryStatus,
     RevisionReason,
 )
-from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, last_before
 from memories_app.store.memory_fields import (
     memory_event,
@@ -43,6 +42,7 @@ from memories_app.store.memory_fields import (
     validity_given,
 )
 from memories_app.store.propose import changes_store, renewals_propose, replacement_propose
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder

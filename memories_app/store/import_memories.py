@@ -19,10 +19,10 @@ from memories_app.models import (
     MemorySource,
     MemoryStatus,
 )
-from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memories_audit
 from memories_app.store.memory_fields import memory_row, scopes_lock
 from memories_app.store.transfer_record import Record
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder

@@ -21,7 +21,8 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.search.facade import is_current, nearest_keys
+from memories_app.vector_search import nearest_keys
+from memories_app.visibility import is_current
 from memoryproject.foundation.integrations.embedders.base import Calibration
 
 

@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import NewMemory, fact_key, likeness_of, problems_of
 from memories_app.models import Memory, MemorySource
-from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
 from memories_app.store.memory_fields import validity_given
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_awaited

@@ -26,7 +26,6 @@ from memories_app.models import (
     SourceDocument,
     Visibility,
 )
-from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import revisions_add
 from memories_app.store.memory_fields import (
     memories_moved,
@@ -34,6 +33,7 @@ from memories_app.store.memory_fields import (
     passages_forgotten,
     scopes_lock,
 )
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM
 
 # By the time of its creation a passage is listed. Older records lack the last one.

@@ -16,7 +16,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 from memories_app.models import MemoryStatus
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.admin_kit.list_csv import plain_value
 from memoryproject.foundation.text.phone_numbers import number_shown

@@ -18,7 +18,7 @@ from django.db.models import Prefetch, QuerySet
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, SourceDocument
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.forgetting.facade import receipts_of

@@ -22,7 +22,7 @@ from django.db import Error, connection
 from django.db.models import F, Q, Sum
 
 from memories_app.models import Visibility
-from memories_app.search.facade import scope_of
+from memories_app.visibility import scope_of
 from sessions_app.models import AssistantProfile, Chat, ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)

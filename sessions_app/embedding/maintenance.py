@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from memories_app.embedding_models.facade import memories_embed, vectors_delete, vectors_waiting
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memories_app.search.facade import index_drop, index_ensure
+from memories_app.vector_search import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.embedding.message_vectors import messages_waiting, sessions_embed

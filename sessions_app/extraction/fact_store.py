@@ -14,8 +14,8 @@ from django.utils import timezone
 from cards_app.rules.redact import redact
 from memories_app.facts.facade import NewMemory, likeness_of
 from memories_app.models import Visibility
-from memories_app.search.facade import scope_of
 from memories_app.store.facade import EXTRACTION, memories_remember
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.characters import fold

@@ -24,8 +24,8 @@ from memories_app.models import (
     MergeProposal,
     SourceDocument,
 )
-from memories_app.search.facade import scope_of
 from memories_app.store.facade import memories_delete, scopes_lock, tombstones_add
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.webhook_events import (

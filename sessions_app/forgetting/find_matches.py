@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.time_limit import time_limit

@@ -20,7 +20,7 @@ from django_q.models import OrmQ, Task
 
 from memories_app.memory_documents.facade import document_rows_left
 from memories_app.models import Memory, MemoryDocument, MemoryDocumentVersion
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,

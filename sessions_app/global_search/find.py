@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models import Memory, MemoryStatus
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.time_limit import TooSlowError, time_limit

@@ -185,7 +185,7 @@ class MessageEmbedding(models.Model):
     """A message's vector for one model.
 
     Searched within one chat only: exactly, or where the chat is large by an index of each model
-    (``memories_app.search.vector_search``).
+    (``memories_app.vector_search``).
     """
 
     message = models.ForeignKey(

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet, TextField, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from memories_app.ranking.facade import Texts, Vector, fetch_by_ids, held_terms, vector_literal
+from memories_app.ranking import Texts, Vector, fetch_by_ids, held_terms, vector_literal
 from memoryproject.foundation.retrieval.message_features import speaker_named
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.models.messages import Role

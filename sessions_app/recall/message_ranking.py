@@ -15,15 +15,8 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, NullIf
 
 from memories_app.models import Memory, ProposalKind, ProposalMemory, ProposalState
-from memories_app.ranking.facade import (
-    Candidates,
-    Question,
-    Sample,
-    Texts,
-    joined,
-    rank,
-)
-from memories_app.search.facade import contents_then
+from memories_app.ranking import Candidates, Question, Sample, Texts, joined, rank
+from memories_app.visibility import contents_then
 from memoryproject.foundation.retrieval.message_features import (
     SAME_QUESTION,
     Lines,

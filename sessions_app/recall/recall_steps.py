@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.ranking.facade import (
+from memories_app.ranking import (
     Question,
     Sample,
     Texts,
@@ -31,7 +31,7 @@ from memories_app.ranking.facade import (
     rank,
     sample_read,
 )
-from memories_app.search.facade import EVERY_SCOPE, memories_visible, scopes_visible
+from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
 from memoryproject.foundation.retrieval.subqueries import (

@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
 
 from memories_app.models import Memory, Visibility
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokenizer import tokenize

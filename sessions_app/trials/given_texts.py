@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_visible
+from memories_app.visibility import memories_visible
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.retrieval.fragments import MARK

@@ -12,8 +12,8 @@ import numpy as np
 from django.db import connection
 
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search.vector_search import index_ensure
-from memories_app.search.visibility import memories_visible
+from memories_app.vector_search import index_ensure
+from memories_app.visibility import memories_visible
 
 MODEL = "made-up"
 A_CLUSTER = 500

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from memories_app.models import EmbeddingModel
-from memories_app.search.vector_search import index_drop
+from memories_app.vector_search import index_drop
 from sessions_app.embedding.choice import embedder
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 

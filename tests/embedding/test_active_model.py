@@ -16,8 +16,8 @@ from django.db import IntegrityError, transaction
 from memories_app.embedding_models.vectors import model_first
 from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
+from memories_app.vector_search import index_state
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder

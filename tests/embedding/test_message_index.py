@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import EmbeddingModel
-from memories_app.ranking.candidates import EXACTLY
-from memories_app.search.facade import index_state
+from memories_app.ranking import EXACTLY
+from memories_app.vector_search import index_state
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from sessions_app.embedding.maintenance import embeddings_tend, indexes_ensure, model_clear
 from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding

@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from memories_app import vector_search
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search import vector_search
-from memories_app.search.vector_search import (
+from memories_app.vector_search import (
     cast_of,
     index_drop,
     index_ensure,

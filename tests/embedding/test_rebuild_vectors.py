@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from memories_app.models import EmbeddingModel, MemoryEmbedding
-from memories_app.search.vector_search import index_name
+from memories_app.vector_search import index_name
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, OLD, ask, run

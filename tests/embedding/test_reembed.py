@@ -18,8 +18,8 @@ from django.utils import timezone
 from memories_app.embedding_models.vectors import memories_lacking
 from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
+from memories_app.vector_search import index_state
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import DELAYS, RetryingEmbedder

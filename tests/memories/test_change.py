@@ -18,7 +18,6 @@ from memories_app.errors import (
 )
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.review.pending import memory_approve, memory_reject
-from memories_app.search.visibility import memories_for_staff, memories_in_order, memories_visible
 from memories_app.store.change import (
     memory_expire_at,
     memory_pin,
@@ -28,6 +27,7 @@ from memories_app.store.change import (
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.retract import memories_delete
 from memories_app.store.same_files import memories_move
+from memories_app.visibility import memories_for_staff, memories_in_order, memories_visible
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

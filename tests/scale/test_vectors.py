@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memories_app.search.vector_search import index_drop, index_name
+from memories_app.vector_search import index_drop, index_name
 from memoryproject.foundation.integrations.embedders.model2vec_embedder import Model2VecEmbedder
 from tests.embedding.clusters import MODEL, Clusters, Filled, empty, fill, index
 from tests.embedding.models import WORDS, make_model

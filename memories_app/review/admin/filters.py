@@ -25,7 +25,7 @@ from memories_app.models import (
     ProposalState,
 )
 from memories_app.review.admin.state_labels import source_label, type_label
-from memories_app.search.facade import is_current, memories_visible, tags_in_use, values_in_use
+from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 

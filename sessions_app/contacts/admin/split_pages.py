@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from memories_app.models import MemoryStatus
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.admin.contact_page import MERGE, contact_name

@@ -24,7 +24,7 @@ from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext as _
 
 from cards_app.models import MemoryCard
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.text.uuids import uuid_or_none

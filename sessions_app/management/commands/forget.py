@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from psycopg import sql
 
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.conversations.facade import chat_at, chat_option

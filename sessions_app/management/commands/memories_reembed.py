@@ -19,7 +19,7 @@ from pgvector.django import CosineDistance
 
 from memories_app.embedding_models.facade import memories_lacking, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory, MemoryEmbedding
-from memories_app.search.facade import (
+from memories_app.vector_search import (
     Vector,
     cast_of,
     index_drop,

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memories_app.search.facade import is_current
+from memories_app.visibility import is_current
 from memoryproject.foundation.rest_kit.bodies import read_json
 from memoryproject.foundation.rest_kit.filters import (
     ChoiceFilter,

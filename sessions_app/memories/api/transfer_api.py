@@ -15,7 +15,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.search.facade import memories_for_staff
+from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict

@@ -9,7 +9,7 @@ from django.db.models import Count, Min, Q
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
-from memories_app.search.facade import memories_for_staff, memories_in_order
+from memories_app.visibility import memories_for_staff, memories_in_order
 from memoryproject.foundation.audit.audit_events import audit_record
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from memories_app.facts.facade import fact_key
 from memories_app.models import Memory, Visibility
-from memories_app.search.facade import memories_in_order
+from memories_app.visibility import memories_in_order
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import is_informative, query_terms, with_words
 from sessions_app.conversations.facade import is_common, text_for

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories_app.models import Memory
-from memories_app.search.facade import memories_in_order, memories_visible
+from memories_app.visibility import memories_in_order, memories_visible
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
 from sessions_app.models.chats import SPEAKER
