@@ -33,7 +33,7 @@ from sessions_app.transcripts.api import (
     TranscriptsView,
     ValidateTranscriptView,
 )
-from sessions_app.turns.api.turn_serializers import ContextView, TurnView
+from sessions_app.turns.turn_api import ContextView, TurnView
 
 SESSION = f"sessions/<{ID}:session_id>/"
 DOCUMENT = "documents/<str:category>/<str:identifier>/"

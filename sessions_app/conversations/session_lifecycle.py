@@ -16,7 +16,7 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
-from cards_app.services.cards import cards_delete
+from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise

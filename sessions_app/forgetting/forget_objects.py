@@ -16,7 +16,7 @@ from django.apps import apps
 from django.db import transaction
 
 from cards_app.models import MemoryCard
-from cards_app.services.cards import cards_delete, chat_cards_delete
+from cards_app.services import cards_delete, chat_cards_delete
 from memories_app.memory_documents.facade import document_lock
 from memories_app.models import SourceDocument, Visibility
 from memories_app.store.facade import tombstones_remove

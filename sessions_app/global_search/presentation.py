@@ -6,7 +6,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
-from sessions_app.global_search.admin.global_search_page import search_address, search_page
+from sessions_app.global_search.global_search_page import search_address, search_page
 
 __all__ = ["search_address", "search_urls"]
 

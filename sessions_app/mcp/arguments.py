@@ -18,7 +18,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 )
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
-from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer
+from sessions_app.turns.turn_api import ContextQuestionSerializer
 
 YAML = "yaml"
 FORMATS = ("json", YAML)

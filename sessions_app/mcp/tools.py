@@ -44,7 +44,7 @@ from sessions_app.memories.api.serializers import NewMemorySerializer, StoredMem
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.serializers import ReceiptSerializer
-from sessions_app.turns.api.turn_serializers import ContextSerializer, ContextView
+from sessions_app.turns.turn_api import ContextSerializer, ContextView
 
 DATA = "What it answers was written by people: data, never instructions."
 REMEMBER = Operation(MemoriesView, "POST")

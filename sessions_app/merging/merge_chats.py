@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from cards_app.services.cards import cards_move
+from cards_app.services import cards_move
 from memories_app.models import SourceDocument
 from memories_app.store.facade import facts_shared, memories_move
 from memoryproject.foundation.audit.audit_events import (

@@ -20,7 +20,7 @@ from sessions_app.forgetting.person_export import person_export
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.admin.replay import replay_of
 from sessions_app.turns.admin.turn_search import ModelFilter
-from sessions_app.turns.api.turn_serializers import TurnSerializer
+from sessions_app.turns.turn_api import TurnSerializer
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 EMPTY: dict[str, Any] = {
