@@ -454,11 +454,11 @@ LOGGING: dict[str, Any] = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "memoryproject.foundation.process.json_lines.ContentlessFormatter",
+            "()": "memoryproject.foundation.process.logfile.ContentlessFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
         "json": {
-            "()": "memoryproject.foundation.process.json_lines.ContentlessJsonFormatter",
+            "()": "memoryproject.foundation.process.logfile.ContentlessJsonFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s",
             "datefmt": "%Y-%m-%dT%H:%M:%S%z",
             "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
@@ -472,7 +472,7 @@ LOGGING: dict[str, Any] = {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: "/readyz" not in record.getMessage(),
         },
-        "refusals": {"()": "memoryproject.foundation.process.json_lines.RefusalsInOneLine"},
+        "refusals": {"()": "memoryproject.foundation.process.logfile.RefusalsInOneLine"},
     },
     "handlers": {
         "console": {
@@ -482,7 +482,7 @@ LOGGING: dict[str, Any] = {
             "level": "WARNING",
         },
         "file": {
-            "class": "memoryproject.foundation.process.json_lines.PrivateFileHandler",
+            "class": "memoryproject.foundation.process.logfile.PrivateFileHandler",
             "filename": str(LOG_DIR / "memory.log"),
             "filters": ["context", "refusals"],
             "delay": True,

@@ -137,19 +137,24 @@ def message_store(
 
 def replay_store(turn: Turn, draft: Draft) -> None:
     """Store the replay record, in the place of that of an earlier answer to this turn."""
-    replay = TurnReplay(
-        turn=turn,
-        prompt=draft.prompt,
-        recalled=draft.recalled,
-        shown=[str(key) for key in draft.listed.values() if key],
-        left_out=draft.left_out,
-        summary_id=draft.summary_id,
-        model=draft.model,
-        prompt_tokens=draft.prompt_tokens,
-        completion_tokens=draft.completion_tokens,
-        timings=draft.timings,
+    record = {
+        "prompt": draft.prompt,
+        "recalled": draft.recalled,
+        "shown": [str(key) for key in draft.listed.values() if key],
+        "left_out": draft.left_out,
+        "summary_id": draft.summary_id,
+        "model": draft.model,
+        "prompt_tokens": draft.prompt_tokens,
+        "completion_tokens": draft.completion_tokens,
+        "timings": draft.timings,
+    }
+    # One statement, whether there is an earlier one or not.
+    TurnReplay.objects.bulk_create(
+        [TurnReplay(turn=turn, **record)],
+        update_conflicts=True,
+        unique_fields=["turn"],
+        update_fields=[name.removesuffix("_id") for name in record],
     )
-    replay.save()
 
 
 # An answer that is made but not stored yet, with its replay record.

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.process.json_lines import ContentlessFormatter, PrivateFileHandler
+from memoryproject.foundation.process.logfile import ContentlessFormatter, PrivateFileHandler
 from sessions_app.models import Message
 from tests.world import CLIENT, World
 

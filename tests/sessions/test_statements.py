@@ -21,7 +21,7 @@ from tests.world import CLIENT, World, message_from
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MAX_TO_TAKE_IN = 14
-MAX_TO_ANSWER = 46
+MAX_TO_ANSWER = 53
 # With the job that it leaves.
 MAX_OF_A_WEBHOOK = 16
 MAX_OF_A_REPEATED_WEBHOOK = 3

@@ -14,8 +14,8 @@ from django.test import Client
 
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.process.json_lines import ContentlessJsonFormatter
 from memoryproject.foundation.process.log_context import ContextFilter, log_context
+from memoryproject.foundation.process.logfile import ContentlessJsonFormatter
 from memoryproject.settings import LOGGING
 from sessions_app.models import Turn
 from tests.world import CLIENT, World

@@ -1,4 +1,4 @@
-"""The log as JSON: one object a line, for collectors."""
+"""The log: as lines of text in a file, or as JSON for collectors, one object a line."""
 
 from __future__ import annotations
 
