@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -146,6 +146,7 @@ class AnySequence(TestCase):
         delete=st.booleans(),
         steps=st.lists(STEPS, max_size=25),
     )
+    @example(limit=1, every=1, delete=False, steps=[("add", [0]), ("summarize", None)])
     def test_any_sequence_of_steps_keeps_the_invariants(
         self, limit: int, every: int, delete: bool, steps: list[tuple[str, Any]]
     ) -> None:
