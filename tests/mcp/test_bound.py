@@ -29,7 +29,8 @@ def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
     """What is asked of ``place``; ``named``: the chat that is named with it."""
     chat: dict[str, Any] = {} if named is None else {"whatsapp_chat": named.whatsapp_chat}
     every: dict[str, dict[str, Any]] = {
-        "remember": {"content": f"the code is {(named or place).word}", **chat},
+        # Never a stranger's word in a chat of the token's own, where later calls would show it.
+        "remember": {"content": f"the code is {named.word if named else 'here'}", **chat},
         "recall": {"query": QUESTION, "min_similarity": 0, "top_k": 100, **chat},
         "forget": {"memory_id": str(place.memory_id)},
         "get_context": chat or {"session_id": str(place.session_id)},
