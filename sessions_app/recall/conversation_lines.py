@@ -21,7 +21,7 @@ from memories_app.ranking import Texts, Vector, fetch_by_ids, held_terms, vector
 from memoryproject.foundation.retrieval.message_features import speaker_named
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.models.messages import Role
-from sessions_app.recall.fact_times import LeftOut
+from sessions_app.recall.hits import LeftOut
 
 # A longer silence, in seconds, begins a new run of messages.
 SILENCE = 6 * 3_600

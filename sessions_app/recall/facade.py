@@ -1,6 +1,6 @@
 """Public face of recall: what other packages may use."""
 
-from sessions_app.recall.fact_times import (
+from sessions_app.recall.hits import (
     CLIENT_NAME,
     CLIENTS_MEMORY,
     MAX_NEIGHBOUR_LENGTH,

@@ -37,7 +37,7 @@ from sessions_app.models import Chat
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING
 from sessions_app.recall.conversation_lines import Line, lines_around, runs_of
-from sessions_app.recall.fact_times import FactTimes, Hit, Viewer, memory_about
+from sessions_app.recall.hits import FactTimes, Hit, Viewer, memory_about
 
 # Limit of lines that are ranked with their context.
 SEEDS = 40

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Q
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.recall.fact_times import MEMORIES, MESSAGES, Hit, LeftOut, RecallResult, Viewer
+from sessions_app.recall.hits import MEMORIES, MESSAGES, Hit, LeftOut, RecallResult, Viewer
 
 
 def recall(

@@ -48,7 +48,7 @@ from sessions_app.recall.conversation_lines import (
     business_now,
     messages_searched,
 )
-from sessions_app.recall.fact_times import (
+from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
     MESSAGES,

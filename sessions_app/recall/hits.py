@@ -1,4 +1,4 @@
-"""Facts in time: which recalled memories hold, and which of two that disagree stands first."""
+"""Who recalls, what is returned, and which of two facts that disagree stands first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,66 @@ from uuid import UUID
 
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.phone_numbers import number_shown
+
+MAX_NEIGHBOUR_LENGTH = 200
+
+MEMORIES = "memories"
+MESSAGES = "messages"
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The viewer of a recall.
+
+    ``chat_id`` None and role "staff": all memories, no messages.
+    """
+
+    user_role: str
+    chat_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A recalled text.
+
+    ``similarity`` is the raw cosine, None if the embedder doesn't cover the text. ``score`` is
+    the fused relevance in [0, 1]. The metadata of a memory that the owner recalls names the client
+    whose it is, as CLIENT_NAME. A message's metadata holds its position and, shortened, the
+    messages "before" and "after" it.
+    """
+
+    source: str
+    id: UUID
+    content: str
+    score: float
+    similarity: float | None
+    created_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RecallResult:
+    """The hits, best first. ``degraded``: a part of memory could not be searched."""
+
+    hits: list[Hit]
+    degraded: bool = False
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The messages of a chat that were said before a prompt's, and that the prompt doesn't hold.
+
+    They are those of sessions older than ``session_id`` (``later`` are the others), and those of
+    this session up to the place ``until``; but not ``first_id``.
+    """
+
+    session_id: UUID
+    until: int
+    first_id: UUID
+    later: Sequence[UUID]
+
+
+# Facts in time: which recalled memories hold, and which of two that disagree stands first.
 
 # In the metadata of a memory: times as ISO texts, and the ids of newer ones that may replace it.
 SAID_AT, VALID_FROM, VALID_UNTIL, SAID_BY = "said_at", "valid_from", "valid_until", "said_by"
@@ -88,66 +148,6 @@ def _without_newer(hit: Hit) -> Hit:
     """Return a hit as it is recorded: ``newer`` says whether one stands before it."""
     kept = {name: value for name, value in hit.metadata.items() if name != NEWER}
     return replace(hit, metadata={**kept, NEWER: True} if hit.metadata.get(NEWER) else kept)
-
-
-# Who recalls, and what is returned.
-
-MAX_NEIGHBOUR_LENGTH = 200
-
-MEMORIES = "memories"
-MESSAGES = "messages"
-
-
-@dataclass(frozen=True)
-class Viewer:
-    """The viewer of a recall.
-
-    ``chat_id`` None and role "staff": all memories, no messages.
-    """
-
-    user_role: str
-    chat_id: UUID | None = None
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A recalled text.
-
-    ``similarity`` is the raw cosine, None if the embedder doesn't cover the text. ``score`` is
-    the fused relevance in [0, 1]. The metadata of a memory that the owner recalls names the client
-    whose it is, as CLIENT_NAME. A message's metadata holds its position and, shortened, the
-    messages "before" and "after" it.
-    """
-
-    source: str
-    id: UUID
-    content: str
-    score: float
-    similarity: float | None
-    created_at: datetime
-    metadata: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RecallResult:
-    """The hits, best first. ``degraded``: a part of memory could not be searched."""
-
-    hits: list[Hit]
-    degraded: bool = False
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """The messages of a chat that were said before a prompt's, and that the prompt doesn't hold.
-
-    They are those of sessions older than ``session_id`` (``later`` are the others), and those of
-    this session up to the place ``until``; but not ``first_id``.
-    """
-
-    session_id: UUID
-    until: int
-    first_id: UUID
-    later: Sequence[UUID]
 
 
 # Name the client whose memory the owner is shown: in records, and in labels of prompts. Pure.
