@@ -85,19 +85,23 @@ def test_a_job_is_held_while_its_worker_lives_and_given_out_again_when_it_dies(
     """No sweep knows this job: nothing but the queue itself gives it out again."""
     started, over = tmp_path / "started", tmp_path / "over"
     script = f"echo $PPID >> {started}; while [ ! -e {over} ]; do sleep 0.1; done"
-    live.installation.manage(
+    printed = live.installation.manage(
         "shell",
         "-c",
+        "from django_q.models import OrmQ\n"
         "from memoryproject.foundation.process.lanes import enqueue\n"
-        f"enqueue('subprocess.call', ['sh', '-c', {script!r}])",
+        f"enqueue('subprocess.call', ['sh', '-c', {script!r}])\n"
+        "print(*(job.pk for job in OrmQ.objects.all() if job.func() == 'subprocess.call'))",
     )
+    job = int(printed.split()[-1])
 
     def workers() -> list[int]:
         """Those that have begun the job, one after the other."""
         return [int(pid) for pid in started.read_text().split()] if started.exists() else []
 
     def locked() -> list[datetime]:
-        found = live.database.rows("SELECT lock FROM django_q_ormq WHERE lock > now()")
+        held = f"SELECT lock FROM django_q_ormq WHERE lock > now() AND id = {job}"
+        found = live.database.rows(held)
         return [row["lock"] for row in found]
 
     try:
