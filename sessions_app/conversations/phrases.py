@@ -127,14 +127,7 @@ def languages() -> dict[str, dict[str, Any]]:
     # English first: it stands for words that several languages share.
     for path in sorted(FOLDER.glob("*.json"), key=lambda path: (path.stem != "en", path.stem)):
         data = json.loads(path.read_text(encoding="utf-8"))
-        for name in (
-            "fact_words",
-            "not_memories",
-            "attached_not",
-            "mine",
-            "details",
-            "forget_last_words",
-        ):
+        for name in WORD_LISTS:
             given = data.get(name, ())
             ends = {each for each in given if each.startswith("*")}
             whole = {word.text for each in given if each not in ends for word in words_of(each)}
