@@ -1,4 +1,4 @@
-"""Settings of gunicorn in a deployment; `make run` gives the same on the command line.
+"""Settings of gunicorn in a deployment, and of `make run`.
 
 WEB_PROCESSES and WEB_THREADS in the environment: see docs/deploy.md.
 """
@@ -18,6 +18,6 @@ keepalive = 75
 limit_request_line = 8190
 # The processes share what was loaded once.
 preload_app = True
-# The heartbeats of the processes, in memory.
-worker_tmp_dir = "/dev/shm"
+# The heartbeats of the processes, in memory where the system has such a folder.
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
 control_socket_disable = True

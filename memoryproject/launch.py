@@ -19,7 +19,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, lambda number, _frame: os._exit(SIGNALLED + number))
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -43,14 +42,12 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Prepared:
     """The result of the preparation.
 
-    ``socket_dir``: the folder of the front door's sockets, to be removed at the end; empty where it
-    is part of DATA_DIR. ``data_dir``: the folder of the embedded PostgreSQL; empty without one.
+    ``data_dir``: the folder of the embedded PostgreSQL; empty without one.
     """
 
     supervisor_conf: str
     port: int
     log_dir: str
-    socket_dir: str = ""
     data_dir: str = ""
 
 
@@ -91,8 +88,6 @@ def main() -> int:
     try:
         return supervise(prepared, lock, child)
     finally:
-        if prepared.socket_dir:
-            shutil.rmtree(prepared.socket_dir, ignore_errors=True)
         for share in shares:
             release_database(Path(prepared.data_dir), share)
 

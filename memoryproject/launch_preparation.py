@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import signal
 import socket
 import sys
@@ -26,13 +25,7 @@ from django.core.management import CommandError, call_command
 
 from memoryproject.foundation.embedded_postgres import embedded_postgres
 from memoryproject.launch import BASE_DIR, Prepared
-from memoryproject.programs import (
-    FrontDoor,
-    FrontDoorError,
-    all_programs,
-    socket_folder,
-    supervisor_conf,
-)
+from memoryproject.programs import all_programs, supervisor_conf
 
 ENV_FILE = """\
 # Written once by `make run`; it is yours to edit. The environment wins over this file.
@@ -64,7 +57,7 @@ def main(launcher: socket.socket) -> int:
         django.setup()
         lock = prepare()
         send(launcher, write_configuration(), lock)
-    except (CommandError, django.db.DatabaseError, FrontDoorError) as error:
+    except (CommandError, django.db.DatabaseError) as error:
         print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0
@@ -111,7 +104,7 @@ def prepare() -> int:
 def lock_data_dir(data_dir: Path) -> int:
     """Return a descriptor that keeps other runs away as long as a process has it open.
 
-    They would take the front door's sockets from this one. Raises CommandError.
+    Two runs would answer the same messages from one configuration. Raises CommandError.
     """
     folder = data_dir / "run"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -142,37 +135,24 @@ def refuse_taken_port(port: int) -> None:
 
 
 def write_configuration() -> Prepared:
-    """Write supervisor's configuration. Raises FrontDoorError."""
+    """Write supervisor's configuration."""
     from django.conf import settings  # noqa: PLC0415 configured by now
 
     run_dir = settings.DATA_DIR / "run"
-    sockets = socket_folder(run_dir)
-    front_door = FrontDoor(
-        port=settings.PORT,
-        run_dir=run_dir,
-        socket_dir=sockets,
-        behind_proxies=settings.TRUSTED_PROXIES > 0,
-    )
     conf = run_dir / "supervisord.conf"
-    try:
-        conf.write_text(
-            supervisor_conf(
-                all_programs(front_door),
-                run_dir=run_dir,
-                log_dir=settings.LOG_DIR,
-                directory=BASE_DIR,
-            )
+    conf.write_text(
+        supervisor_conf(
+            all_programs(settings.PORT),
+            run_dir=run_dir,
+            log_dir=settings.LOG_DIR,
+            directory=BASE_DIR,
         )
-        conf.chmod(0o600)
-    except BaseException:
-        if sockets != run_dir:
-            shutil.rmtree(sockets, ignore_errors=True)
-        raise
+    )
+    conf.chmod(0o600)
     return Prepared(
         supervisor_conf=str(conf),
         port=settings.PORT,
         log_dir=str(settings.LOG_DIR),
-        socket_dir="" if sockets == run_dir else str(sockets),
         data_dir="" if settings.DATABASE_URL else str(settings.DATA_DIR),
     )
 

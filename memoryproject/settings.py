@@ -82,6 +82,7 @@ MAX_REPLY_TOKENS = env.integer("MAX_REPLY_TOKENS", 1_000, maximum=1_000_000)
 LONGTERM_ENABLED = env.boolean("LONGTERM_ENABLED", True)
 RECALL_TOP_K = env.integer("RECALL_TOP_K", 5, minimum=1, maximum=100)
 RECALL_MIN_SIMILARITY = env.fraction("RECALL_MIN_SIMILARITY", 0.7)
+ANSWER_THREADS = env.integer("ANSWER_THREADS", 16, minimum=1, maximum=64)
 TURN_DEBOUNCE_SECONDS = env.integer("TURN_DEBOUNCE_SECONDS", 0, maximum=60)
 MAX_ANSWER_AGE_HOURS = env.integer("MAX_ANSWER_AGE_HOURS", 24, minimum=1)
 UNCONFIRMED_AFTER_MINUTES = env.integer("UNCONFIRMED_AFTER_MINUTES", 15, minimum=1)
@@ -236,25 +237,20 @@ Q_BROKER = env.url("Q_BROKER", schemes=("redis", "rediss"))
 Q_CLUSTER: dict[str, Any] = {
     "name": "memory",
     "label": _("Background work"),
-    # The lanes (see foundation/process/lanes.py): this one answers, the others are below.
+    # Schedules, and all work that nobody waits for. Answers are made by `manage.py answer`.
     "workers": 4,
-    # A worker takes the next job itself: one that waits for it could be done by another host.
+    # What waits in a worker's hands could be done by another host.
     "queue_limit": 4,
-    "poll": 0.1,
+    "poll": 0.5,
     "bulk": 1,
-    # Longer than any answer, summary or document takes.
+    # Longer than any summary or document takes. A job that isn't done by then is given out again.
     "timeout": 600,
-    # Unused, but django-q2 wants more than the timeout: see HOLD in foundation/process/brokers.py.
     "retry": 660,
-    "ALT_CLUSTERS": {
-        "commands": {"workers": 2, "queue_limit": 2},
-        "schedules": {"workers": 2, "queue_limit": 2, "poll": 0.5},
-        "background": {"workers": 2, "queue_limit": 2, "poll": 0.5},
-    },
     "max_attempts": 3,
     "ack_failures": True,
-    # Finished jobs are pruned by a schedule: see foundation/process/finished_jobs.py.
-    "save_limit": 0,
+    # Of each kind of finished job the last ones stay.
+    "save_limit": 20,
+    "save_limit_per": "func",
     "catch_up": False,
     "guard_cycle": 1,
     **(

@@ -23,10 +23,8 @@ class SessionsAppConfig(AppConfig):
 
     def ready(self) -> None:
         from memories_app.embedding_models.facade import vectors_due  # noqa: PLC0415 imports models
-        from memoryproject.foundation.process.lanes import workers_changed  # noqa: PLC0415 apps must be loaded first
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
 
-        workers_changed.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
         one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
         vectors_due.connect(_let_vectors_be_made, dispatch_uid="let_vectors_be_made")
@@ -49,28 +47,13 @@ def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
 
 
 def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
-    from memoryproject.foundation.process.lanes import enqueue  # noqa: PLC0415 apps must be loaded first
+    from memoryproject.foundation.process.jobs import enqueue  # noqa: PLC0415 apps must be loaded first
 
     name = f"webhooks to endpoint {endpoint_id}"
     enqueue("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
 
 
 def _let_vectors_be_made(**_: Any) -> None:
-    from memoryproject.foundation.process.lanes import with_commit  # noqa: PLC0415 apps must be loaded first
     from sessions_app.embedding.dependencies import enqueue_memory_vectors  # noqa: PLC0415 imports models
 
-    with_commit(enqueue_memory_vectors)
-
-
-def _sweep_at_start(**_: Any) -> None:
-    """Sweep when workers start: one may replace a killed one.
-
-    The work of that worker is retried now instead of at the next scheduled sweep.
-    """
-    from sessions_app.tasks import sweep_cards, sweep_work  # noqa: PLC0415 imports models
-
-    try:
-        sweep_work()
-        sweep_cards()
-    except Exception:
-        logger.exception("The sweep at the workers' start failed; the scheduled one follows.")
+    enqueue_memory_vectors()

@@ -29,25 +29,14 @@ from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
 from sessions_app.summaries.facade import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
 from sessions_app.trials.facade import trials_abandoned
-from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
-from sessions_app.turns.facade import (
-    pauses_end,
-    questions_resume,
-    sends_resolve,
-    turns_abandoned,
-)
+from sessions_app.turns.facade import answer_soon
 
 # A job makes new vectors by then, or begins to.
 VECTORS_SOON = timedelta(seconds=15)
 
 
 def leased_kinds() -> Iterator[LeasedKind]:
-    """Return the kinds of work that the settings enable."""
-    yield LeasedKind("turns", turns_abandoned, enqueue_chat, _turns_resolve)
-    if settings.CHAT_MEMORY_STRATEGY != "none":
-        yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)
-        if settings.DELETE_SUMMARIZED_MESSAGES:
-            yield LeasedKind("excerpts", excerpts_waiting, enqueue_again)
+    """Return the kinds of work that the settings enable, besides summaries."""
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
@@ -61,6 +50,14 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 
+def summaries_due() -> Iterator[LeasedKind]:
+    """Return the kinds of summaries that the settings enable."""
+    if settings.CHAT_MEMORY_STRATEGY != "none":
+        yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)
+        if settings.DELETE_SUMMARIZED_MESSAGES:
+            yield LeasedKind("excerpts", excerpts_waiting, enqueue_again)
+
+
 def _memories_waiting(now: datetime) -> list[str]:
     """Return one key, whatever their number, if memories wait whose job ended or was lost."""
     return ["memories"] if vectors_waiting(now - VECTORS_SOON) else []
@@ -71,18 +68,12 @@ def unconfirmed_after() -> timedelta:
     return timedelta(minutes=settings.UNCONFIRMED_AFTER_MINUTES)
 
 
-def _turns_resolve(now: datetime) -> None:
-    pauses_end(now=now)
-    sends_resolve(now=now, unconfirmed_after=unconfirmed_after())
-    questions_resume(enqueue=enqueue_chat, max_age=max_answer_age(), now=now)
-
-
 def _delivery_retry(delivery_id: int) -> bool:
     """Process it here and now: it takes no longer than to queue it."""
     return delivery_retry(
         delivery_id=delivery_id,
         rules=build_intake_rules(),
-        enqueue=enqueue_chat,
+        enqueue=answer_soon,
         now=timezone.now(),
     )
 

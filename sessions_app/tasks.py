@@ -36,7 +36,7 @@ from sessions_app.media.dependencies import (
     ordered_media_remove,
 )
 from sessions_app.media.facade import media_fetch
-from sessions_app.sweeps import leased_kinds, unconfirmed_after
+from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
     transcript_retention,
@@ -47,42 +47,15 @@ from sessions_app.trials.facade import trial_run
 from sessions_app.turns.dependencies import (
     build_file_dependencies,
     build_turn_dependencies,
-    enqueue_answers,
-    enqueue_chat,
     max_answer_age,
 )
 from sessions_app.turns.facade import (
-    chat_answer,
-    next_needs_model,
+    answer_soon,
     pauses_end,
     questions_resume,
-    queued_chat_answer,
     turns_sweep,
 )
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
-
-
-def answer_chat(chat_id: str) -> int:
-    """Answer the waiting messages of a chat."""
-    return queued_chat_answer(
-        chat_id=UUID(chat_id),
-        dependencies=build_turn_dependencies(),
-        debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
-    )
-
-
-def answer_commands(chat_id: str) -> int:
-    """Answer the waiting messages of a chat up to the first that needs a model."""
-    chat = UUID(chat_id)
-    answered = chat_answer(
-        chat_id=chat,
-        dependencies=build_turn_dependencies(),
-        may_ask_model=False,
-        embed=enqueue_vectors,
-    )
-    if next_needs_model(chat):
-        enqueue_answers(chat)
-    return answered
 
 
 def run_trial(trial_id: str) -> str:
@@ -99,16 +72,19 @@ def sweep_work() -> dict[str, int]:
     return leases_sweep(list(leased_kinds()))
 
 
-def sweep_turns() -> dict[str, int]:
-    """Sweep only the turns.
+def summarize_sessions() -> dict[str, int]:
+    """Queue the summaries that are due and that no worker makes; return a count by kind."""
+    return leases_sweep(list(summaries_due()))
 
-    Queue the chats that dead workers left, resume the assistant where a pause is over, and let the
-    questions be answered that an outage has kept open.
+
+def sweep_turns() -> dict[str, int]:
+    """Release the turns that dead workers left, resume the assistant where a pause is over, and let
+    the questions be answered that an outage has kept open.
     """
     now = timezone.now()
     pauses_end(now=now)
-    questions_resume(enqueue=enqueue_chat, max_age=max_answer_age(), now=now)
-    return turns_sweep(enqueue=enqueue_chat, unconfirmed_after=unconfirmed_after())
+    questions_resume(enqueue=answer_soon, max_age=max_answer_age(), now=now)
+    return turns_sweep(unconfirmed_after=unconfirmed_after(), now=now)
 
 
 def summarize_session(session_id: str) -> int:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db.models import Exists, Min, OuterRef
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django_q.models import OrmQ
 
@@ -31,7 +31,7 @@ from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.server_state import (
     BrokerGoneError,
     is_redis,
-    lanes_missing,
+    programs_missing,
     schedules_late,
 )
 from sessions_app.limits.facade import spent_on
@@ -126,19 +126,18 @@ def _answers(now: datetime) -> Iterator[Condition]:
 
 
 def _jobs(now: datetime) -> Iterator[Condition]:
-    """Jobs that no worker takes, and lanes without workers. Redis doesn't tell when a job came."""
+    """Programs that don't run, and jobs that no worker takes. Redis doesn't tell when one came."""
     try:
-        missing = lanes_missing()
+        missing = programs_missing()
     except BrokerGoneError:
         yield Condition("broker", ErrorText("alert_broker"))
         return
-    for lane in missing:
-        yield Condition(f"lane:{lane}", ErrorText("alert_lane", lane=lane))
+    for name in missing:
+        yield Condition(f"program:{name}", ErrorText("alert_program", name=name))
     if is_redis():
         return
-    waiting = OrmQ.objects.filter(lock__lt=now - JOB_DELAY).values("key")
-    for row in waiting.annotate(since=Min("lock")).order_by("key"):
-        yield Condition(f"queue:{row['key']}", ErrorText("alert_queue", lane=row["key"]))
+    if OrmQ.objects.filter(lock__lt=now - JOB_DELAY).exists():
+        yield Condition("queue", ErrorText("alert_queue"))
 
 
 def _schedules(now: datetime) -> Iterator[Condition]:

@@ -14,16 +14,21 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, Error, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, override
 from django_q.brokers import Broker, get_broker
+from django_q.conf import Conf
 from django_q.models import Schedule
 from django_q.status import Stat
+from django_q.tasks import async_task
 
-from memoryproject.foundation.process import lanes
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
+from sessions_app.turns.facade import heartbeats
 
 WAIT_SECONDS = 2.0
+# The commands of the programs that work.
+ANSWER, QCLUSTER = "answer", "qcluster"
 # The states in which a cluster takes jobs.
 WORKING = ("Idle", "Working")
 # The workers check for due schedules twice a minute.
@@ -39,19 +44,19 @@ def is_redis() -> bool:
     return bool(settings.Q_BROKER)
 
 
-def broker_quick(lane: str = lanes.ANSWERS) -> Broker:
-    """Return the configured broker of a lane; a Redis with a connection that times out soon."""
-    return _redis_broker(lane) if is_redis() else get_broker(lane)
+def broker_quick() -> Broker:
+    """Return the configured broker; a Redis with a connection that times out soon."""
+    return _redis_broker() if is_redis() else get_broker()
 
 
-def _redis_broker(lane: str) -> Broker:
+def _redis_broker() -> Broker:
     from redis import Redis  # noqa: PLC0415
     from redis.backoff import NoBackoff  # noqa: PLC0415
     from redis.retry import Retry  # noqa: PLC0415
 
     from memoryproject.foundation.process.redis_broker import RedisBroker  # noqa: PLC0415 slow
 
-    broker = RedisBroker(lane)
+    broker = RedisBroker(Conf.CLUSTER_NAME)
     broker.connection = Redis.from_url(
         settings.Q_BROKER,
         socket_connect_timeout=WAIT_SECONDS,
@@ -73,12 +78,9 @@ def _broker_errors() -> tuple[type[Exception], ...]:
 
 
 def queue_depth() -> int:
-    """Return the number of jobs of all lanes that no worker has taken yet.
-
-    Raises BrokerGoneError.
-    """
+    """Return the number of jobs that no worker has taken yet. Raises BrokerGoneError."""
     try:
-        return sum(int(broker_quick(lane).queue_size()) for lane in lanes.LANES)
+        return int(broker_quick().queue_size())
     except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None
 
@@ -107,10 +109,10 @@ def takes_jobs(cluster: Stat) -> bool:
     return state_of(cluster) in WORKING
 
 
-def enqueue(function: str, *args: Any, lane: str = lanes.BACKGROUND, **options: Any) -> str:
-    """Put a job into a lane's queue and return its id. Raises BrokerGoneError."""
+def enqueue(function: str, *args: Any, **options: Any) -> str:
+    """Put a job into the queue and return its id. Raises BrokerGoneError."""
     try:
-        return lanes.enqueue(function, *args, lane=lane, broker=broker_quick(lane), **options)
+        return str(async_task(function, *args, broker=broker_quick(), **options))
     except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None
 
@@ -120,10 +122,10 @@ def clusters_working() -> list[Stat]:
     return [cluster for cluster in clusters() if takes_jobs(cluster)]
 
 
-def lanes_missing() -> list[str]:
-    """Return the lanes that have no workers. Raises BrokerGoneError."""
-    alive = {lanes.lane_of(each.cluster_id) for each in clusters_working()}
-    return [lane for lane in lanes.LANES if lane not in alive]
+def programs_missing() -> list[str]:
+    """Return the commands of the programs that work and don't run. Raises BrokerGoneError."""
+    runs = {ANSWER: heartbeats(timezone.now()), QCLUSTER: clusters_working()}
+    return [name for name, alive in runs.items() if not alive]
 
 
 def schedules_late(now: datetime, by: timedelta = LATE) -> list[Schedule]:
@@ -199,13 +201,8 @@ def _storage() -> Part:
 
 def _workers() -> Part:
     try:
-        missing = lanes_missing()
+        missing = programs_missing()
     except BrokerGoneError:
         return Part("workers", False, _("The broker doesn't answer: see Q_BROKER."))
-    if not missing:
-        return Part("workers", True)
-    hint = _("Run `python manage.py qcluster`.")
-    if len(missing) < len(lanes.LANES):
-        without = _("No workers run for: %(lanes)s.") % {"lanes": ", ".join(missing)}
-        hint = f"{without} {hint}"
-    return Part("workers", False, hint)
+    hints = (_("Run `python manage.py %(name)s`.") % {"name": name} for name in missing)
+    return Part("workers", not missing, " ".join(hints))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memoryproject.foundation.process.lanes import enqueue
+from memoryproject.foundation.process.jobs import enqueue
 
 
 def enqueue_vectors(session_id: UUID, before: int | None = None) -> None:

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from memories_app.store.facade import is_forgotten
 from memoryproject.foundation.integrations.configured import configured_chat_model
-from memoryproject.foundation.process.lanes import enqueue
+from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.extract import Extractor
 from sessions_app.limits.dependencies import build_usage_limits

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 
 from memoryproject.foundation.process.built_once import built_once
-from memoryproject.foundation.process.lanes import enqueue, with_commit
+from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.dependencies import build_usage_limits
@@ -27,14 +27,10 @@ def build_intake_rules() -> IntakeRules:
         group_policy=settings.GROUP_POLICY,
         limits=build_usage_limits(),
         fetch_media=media_request,
-        redact=_redact_with_commit,
+        redact=enqueue_redaction,
     )
 
 
 def enqueue_redaction(chat_id: UUID) -> None:
     """Enqueue a chat in which texts are still to be redacted."""
     enqueue("sessions_app.tasks.redact_chat", str(chat_id), task_name=f"redact {chat_id}")
-
-
-def _redact_with_commit(chat_id: UUID) -> None:
-    with_commit(lambda: enqueue_redaction(chat_id))

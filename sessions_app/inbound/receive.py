@@ -78,7 +78,6 @@ class Outcome:
     chat: Chat | None = None
     message_id: UUID | None = None
     answer_due: bool = False
-    asks_model: bool = False
     has_to_redact: bool = False
     subject_id: str = ""
 
@@ -88,14 +87,12 @@ def events_receive(
     received: Sequence[Event],
     rules: IntakeRules,
     enqueue: Enqueue,
-    enqueue_asking: Enqueue | None = None,
     gate: ChatGate | None = None,
     now: datetime | None = None,
 ) -> None:
     """Store every event in its own transaction; enqueue the chats that now wait for an answer.
 
-    ``enqueue`` is called in the event's transaction. ``enqueue_asking`` is called in its place
-    where the new turn is known to ask a model.
+    ``enqueue`` is called in the event's transaction.
 
     An event that can't be processed is kept as it came, with the reason, and doesn't stop the
     others. Raises OperationalError or InterfaceError when the database is out of reach or full, so
@@ -109,10 +106,9 @@ def events_receive(
         addresses = addresses_of(event)
         if not busy.isdisjoint(addresses):
             continue
-        queues = (enqueue, enqueue_asking or enqueue)
         try:
             with gate.passed(addresses) if gate else nullcontext():
-                _receive_with_retry(event, rules, queues, gate, now or timezone.now())
+                _receive_with_retry(event, rules, enqueue, gate, now or timezone.now())
         except OperationalError as error:
             if gate is None or not waited_for_a_lock(error):
                 raise
@@ -129,13 +125,13 @@ def events_receive(
 def _receive_with_retry(
     event: Event,
     rules: IntakeRules,
-    queues: tuple[Enqueue, Enqueue],
+    enqueue: Enqueue,
     gate: ChatGate | None,
     now: datetime,
 ) -> None:
     for _ in range(TRIES - 1):
         try:
-            return _receive_one(event, rules, queues, gate, now)
+            return _receive_one(event, rules, enqueue, gate, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
             continue
@@ -143,12 +139,12 @@ def _receive_with_retry(
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
     try:
-        return _receive_one(event, rules, queues, gate, now)
+        return _receive_one(event, rules, enqueue, gate, now)
     except IntegrityError:
         # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
         if not _damaged_session_ended(event, now):
             raise
-    return _receive_one(event, rules, queues, gate, now)
+    return _receive_one(event, rules, enqueue, gate, now)
 
 
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
@@ -161,7 +157,7 @@ def _damaged_session_ended(event: Event, now: datetime) -> bool:
 def _receive_one(
     event: Event,
     rules: IntakeRules,
-    queues: tuple[Enqueue, Enqueue],
+    enqueue: Enqueue,
     gate: ChatGate | None,
     now: datetime,
 ) -> None:
@@ -170,7 +166,7 @@ def _receive_one(
         if delivery is not None:
             outcome = process(event, delivery, rules, now)
             if outcome.answer_due and outcome.chat:
-                queues[outcome.asks_model](outcome.chat.pk)
+                enqueue(outcome.chat.pk)
 
 
 def _delivery_add(event: Event, *, longest_wait: float) -> InboundDelivery | None:
@@ -232,7 +228,6 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
             taken.chat,
             taken.message_id,
             taken.answer_due,
-            taken.asks_model,
             subject_id=taken.known_as,
         )
     if isinstance(event, events.StatusUpdate):

@@ -15,6 +15,7 @@ from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
+from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app.conversations.facade import (
     Command,
     NewMessage,
@@ -57,7 +58,6 @@ from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.facade import turn_needs_model
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -99,7 +99,6 @@ class Taken:
     message_id: UUID | None = None
     answer_due: bool = False
     turn: Turn | None = None
-    asks_model: bool = False
     known_as: str = ""
 
 
@@ -177,19 +176,7 @@ def message_take(
         # once is part of the new conversation.
         session_end(session=session, at=now, actor=incoming.actor)
         session_start(chat=chat, now=now, actor=incoming.actor)
-    return _answer_due("stored", incoming, turn, message.message_id)
-
-
-def _answer_due(
-    text: str, incoming: _Incoming, turn: Turn, message_id: UUID | None = None
-) -> Taken:
-    asks = turn_needs_model(
-        state=turn.state,
-        context=turn.context,
-        text=incoming.event.text,
-        in_group=incoming.chat.is_group,
-    )
-    return Taken(text, incoming.chat, message_id, answer_due=True, turn=turn, asks_model=asks)
+    return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
 
 
 def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
@@ -265,6 +252,9 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
     context: dict[str, Any] = {"kind": event.kind, **incoming.speaker}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
+    if around := current_span():
+        # The answer, which another program makes, is a part of this trace.
+        context[TRACEPARENT] = around.traceparent
     if event.media and "message" not in stored:
         context["media"] = event.media.as_dict()
     return turn_create(
@@ -352,7 +342,8 @@ def _take_without_memory(incoming: _Incoming, entry: Entry, *, due: bool) -> Tak
         delivery.raw = None
     if turn.state != TurnState.PENDING:
         return Taken(_outcome(turn), chat, turn=turn)
-    return _answer_due("memory is off, answered from the message alone", incoming, turn)
+    text = "memory is off, answered from the message alone"
+    return Taken(text, chat, answer_due=True, turn=turn)
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:

@@ -310,37 +310,17 @@ def usage_drop(*, today: date, batch: int = 5_000) -> int:
     return dropped
 
 
-# Find the chats that go ahead of strangers in the queue: the owner's, and those that are known.
-
-
 # A chat that was answered so long ago is known; strangers of a flood begin now.
 KNOWN_AFTER = timedelta(hours=3)
-# So many are taken at once; the next look finds the others.
-MAX_AHEAD = 20
 
 
-def is_known(chat_id: UUID, *, godfather: Collection[str], now: datetime) -> bool:
-    """Return whether the chat with a waiting turn is the owner's or known.
+def known_chat(*, godfather: Collection[str], now: datetime) -> Q:
+    """Return the condition on a turn that its chat goes ahead of strangers.
 
-    Known is a chat that staff allow, and one that had an answer some hours ago.
+    It is the owner's, or known: a chat that staff allow, and one that had an answer some hours ago.
     """
-    pending = Turn.objects.filter(_known(now - KNOWN_AFTER, godfather), state=TurnState.PENDING)
-    return pending.filter(chat=chat_id).exists()
-
-
-def known_chats_waiting(*, godfather: Collection[str], now: datetime) -> list[UUID]:
-    """Return the known chats whose next turn waits for a worker, the longest waiting first."""
-    running = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.RUNNING)
-    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
-    known = _known(now - KNOWN_AFTER, godfather)
-    waiting = Turn.objects.filter(ready, known, ~Exists(running), state=TurnState.PENDING)
-    chat_ids = waiting.order_by("id").values_list("chat_id", flat=True)[: MAX_AHEAD * 5]
-    return list(dict.fromkeys(chat_ids))[:MAX_AHEAD]
-
-
-def _known(before: datetime, godfather: Collection[str]) -> Q:
     answered = Turn.objects.filter(
-        chat=OuterRef("chat"), state=TurnState.SENT, created_at__lt=before
+        chat=OuterRef("chat"), state=TurnState.SENT, created_at__lt=now - KNOWN_AFTER
     )
     allowed = ChatAccess.objects.filter(chat=OuterRef("chat"), standing=Standing.ALLOWED)
     owners = ChatAddress.objects.filter(

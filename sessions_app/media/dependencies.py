@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.media_storage.base import MediaStorag
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.process.lanes import enqueue, with_commit
+from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.media.fetch import MediaDependencies, MediaQuota
 from sessions_app.media.media_store import (
     media_detach,
@@ -63,7 +63,7 @@ def media_request(message: Message, refused: str = "") -> None:
         return
     row = media_row_create(message, refused)
     if row is not None and not refused:
-        with_commit(partial(enqueue_media, row.pk))
+        enqueue_media(row.pk)
 
 
 def media_forget(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memoryproject.foundation.process.lanes import enqueue
+from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.summaries.summary_claims import summary_request
 
 

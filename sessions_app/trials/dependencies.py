@@ -8,7 +8,7 @@ from django.conf import settings
 
 from memoryproject.foundation.integrations.configured import configured_chat_model
 from memoryproject.foundation.integrations.llm.base import ChatModel
-from memoryproject.foundation.process.lanes import enqueue
+from memoryproject.foundation.process.jobs import enqueue
 
 OFFLINE = "offline"
 OPENAIS_OWN = "api.openai.com"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import lru_cache
-from uuid import UUID
 
 from django.conf import settings
 
@@ -20,14 +20,15 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
-from memoryproject.foundation.process.lanes import ANSWERS, COMMANDS, enqueue, with_commit
 from memoryproject.foundation.process.shared_times import SharedTimes
+from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.transcript_files.dependencies import build_transcript_backups
-from sessions_app.turns.queue import next_needs_model
+from sessions_app.turns.answering import Answerer
+from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.statuses import StorageNotices
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies, FileDependencies
 
@@ -69,7 +70,7 @@ def build_turn_dependencies() -> Dependencies:
         learn=enqueue_learning if is_learning_enabled() else None,
         limits=build_usage_limits(),
         media=configured_media_storage(),
-        enqueue=enqueue_chat,
+        enqueue=answer_soon,
     )
 
 
@@ -95,32 +96,13 @@ def build_storage_notices() -> StorageNotices:
     return StorageNotices(configured_providers(), executor, notified)
 
 
-def enqueue_chat(chat_id: UUID) -> None:
-    """Enqueue the chat so that a worker answers its waiting turns.
-
-    A turn that needs no model doesn't queue behind those that wait for one.
-    """
-    if next_needs_model(chat_id):
-        enqueue_answers(chat_id)
-    else:
-        name = f"command {chat_id}"
-        enqueue("sessions_app.tasks.answer_commands", str(chat_id), lane=COMMANDS, task_name=name)
-
-
-def enqueue_with_commit(chat_id: UUID) -> None:
-    """Enqueue the chat with the open transaction."""
-    with_commit(lambda: enqueue_chat(chat_id))
-
-
-def enqueue_asking_with_commit(chat_id: UUID) -> None:
-    """Enqueue the chat with the open transaction, which stores a turn that asks a model.
-
-    What the chat's oldest turn needs isn't looked up: that one has been enqueued itself.
-    """
-    with_commit(lambda: enqueue_answers(chat_id))
-
-
-def enqueue_answers(chat_id: UUID) -> None:
-    """Enqueue the chat for the workers that may ask the chat model."""
-    name = f"answer {chat_id}"
-    enqueue("sessions_app.tasks.answer_chat", str(chat_id), lane=ANSWERS, task_name=name)
+def build_answerer(*, threads: int, tend: Callable[[], object]) -> Answerer:
+    """Build the program that answers."""
+    return Answerer(
+        threads=threads,
+        godfather=build_chat_memory().godfather,
+        dependencies=build_turn_dependencies,
+        embed=enqueue_vectors,
+        tend=tend,
+        debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
+    )

@@ -1,6 +1,7 @@
 """Public face of answering: what other packages may use."""
 
 from sessions_app.turns.answer_review import to_review_ids
+from sessions_app.turns.answering import Heartbeat, heartbeats
 from sessions_app.turns.compose_prompt import (
     hit_label,
     hit_text,
@@ -31,10 +32,9 @@ from sessions_app.turns.prompt import (
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.queue import (
+    answer_soon,
     chat_answer,
     next_needs_model,
-    queued_chat_answer,
-    turn_needs_model,
 )
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.small_talk import recital
@@ -48,7 +48,6 @@ from sessions_app.turns.statuses import (
 from sessions_app.turns.turn_claims import (
     sends_resolve,
     turn_update_state,
-    turns_abandoned,
     turns_sweep,
 )
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -56,11 +55,13 @@ from sessions_app.turns.turn_dependencies import Dependencies
 __all__ = [
     "ACCOUNTS",
     "Dependencies",
+    "Heartbeat",
     "PromptParts",
     "RECALLED_LABELS",
     "Recalled",
     "accounts_refused",
     "build_prompt",
+    "answer_soon",
     "chat_answer",
     "chat_locked",
     "chat_pause",
@@ -68,6 +69,7 @@ __all__ = [
     "fence_split",
     "fenced_text",
     "held_send_now",
+    "heartbeats",
     "hit_label",
     "hit_text",
     "last_held",
@@ -84,16 +86,13 @@ __all__ = [
     "profile_for_prompt",
     "recital",
     "questions_resume",
-    "queued_chat_answer",
     "recall_today",
     "sends_resolve",
     "sent_document_name",
     "status_apply",
     "system_text",
     "to_review_ids",
-    "turn_needs_model",
     "turn_update_state",
-    "turns_abandoned",
     "turns_sweep",
     "without_introduction",
 ]

@@ -1,23 +1,24 @@
-"""Answer the turns that wait in a chat, one after the other."""
+"""Answer the turns that wait in a chat, one after the other, and find the chat to answer next."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.log_context import log_context
-from memoryproject.foundation.process.tracing import span
+from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.conversations.facade import parse_command
 from sessions_app.embedding.facade import messages_embed
-from sessions_app.limits.facade import is_known, known_chats_waiting
+from sessions_app.limits.facade import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
@@ -26,35 +27,57 @@ from sessions_app.turns.answer import turn_run
 from sessions_app.turns.open_questions import turn_followed_up
 from sessions_app.turns.pictures import KIND as PICTURE
 from sessions_app.turns.statuses import send_followed_up
-from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_waiting
+from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_ready, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
+# PostgreSQL's channel that tells of turns to answer.
+CHANNEL = "turns"
+
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 
-def queued_chat_answer(
-    *, chat_id: UUID, dependencies: Dependencies, debounce: timedelta = timedelta(0)
-) -> int:
-    """Answer the chat as the queue's workers do: the owner and known chats before strangers.
+# So many of the turns that may need no model are looked at for one that needs none.
+QUICK_LOOK = 20
+# What a turn without a model is like in SQL; ``next_needs_model`` decides. A command begins with a
+# slash, perhaps behind marks of the direction of writing.
+_QUICK_TEXT = r"^[^[:alnum:]]*(/|$)"
+MAY_NEED_NO_MODEL = (
+    Q(state=TurnState.REPLIED)
+    | Q(context__has_key="notice")
+    | Q(message__content__regex=_QUICK_TEXT)
+    | Q(message=None, unstored_text__regex=_QUICK_TEXT)
+)
 
-    A worker at a stranger's chat looks before each answer for known chats that wait, and answers
-    those first. Returns how many turns of this chat were worked on.
+
+def answer_soon(_chat_id: UUID) -> None:
+    """Wake the programs that answer, once the open transaction is committed.
+
+    Nothing depends on it: they also look for themselves.
     """
+    with connection.cursor() as cursor:
+        cursor.execute(f"NOTIFY {CHANNEL}")
 
-    def answer_known() -> None:
-        now = timezone.now()
-        godfather = dependencies.chat_memory.godfather
-        ahead = known_chats_waiting(godfather=godfather, now=now)
-        # Hardly ever does one wait; only then it matters whether this chat is known itself.
-        if ahead and chat_id not in ahead and not is_known(chat_id, godfather=godfather, now=now):
-            for known in ahead:
-                chat_answer(chat_id=known, dependencies=dependencies, debounce=debounce)
 
-    return chat_answer(
-        chat_id=chat_id, dependencies=dependencies, debounce=debounce, before_each=answer_known
-    )
+def next_chat(
+    *, godfather: Collection[str], besides: Collection[UUID], now: datetime
+) -> UUID | None:
+    """Return the chat to answer next: the owner and known chats go before strangers.
+
+    ``besides``: chats that are left out.
+    """
+    ready = turns_ready(now).exclude(chat__in=besides)
+    known = ready.filter(known_chat(godfather=godfather, now=now))
+    chats = (turns.values_list("chat_id", flat=True).first() for turns in (known, ready))
+    return next(filter(None, chats), None)
+
+
+def next_quick_chat(*, besides: Collection[UUID], now: datetime) -> UUID | None:
+    """Return the chat that waits longest with a turn that needs no model."""
+    ready = turns_ready(now).exclude(chat__in=besides).filter(MAY_NEED_NO_MODEL)
+    chats = list(ready.values_list("chat_id", flat=True)[:QUICK_LOOK])
+    return next((chat for chat in chats if not next_needs_model(chat)), None)
 
 
 def chat_answer(
@@ -64,22 +87,19 @@ def chat_answer(
     debounce: timedelta = timedelta(0),
     may_ask_model: bool = True,
     embed: Callable[[UUID], object] | None = None,
-    before_each: Callable[[], None] | None = None,
+    most: int | None = None,
 ) -> int:
-    """Answer every turn that waits in the chat; return how many were worked on.
+    """Answer the turns that wait in the chat, at most ``most``; return how many were worked on.
 
     A worker that finds another worker in the chat leaves immediately. The other worker looks for
     more work before it leaves, so no turn is left behind. Without ``may_ask_model`` the worker
     leaves at the first turn that needs a model.
 
     ``embed`` makes the vectors of a session's messages; by default the worker does, at the end.
-    ``before_each`` is called before a turn is claimed.
     """
     worked = 0
     sessions: set[UUID | None] = set()
-    while may_ask_model or not next_needs_model(chat_id):
-        if before_each is not None:
-            before_each()
+    while worked != most and (may_ask_model or not next_needs_model(chat_id)):
         lease = turn_claim(chat_id=chat_id)
         if lease is None:
             break
@@ -90,7 +110,11 @@ def chat_answer(
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
-        with log_context(chat=chat_id, turn=lease.row.turn_id), span("turn"):
+        parent = lease.row.context.get(TRACEPARENT, "")
+        with (
+            log_context(chat=chat_id, turn=lease.row.turn_id),
+            span("turn", Kind.JOB, parent=parent),
+        ):
             turn_run(lease=lease, dependencies=dependencies)
         send_followed_up(turn=lease.row, enqueue=dependencies.enqueue)
         turn_followed_up(
@@ -121,11 +145,6 @@ def next_needs_model(chat_id: UUID) -> bool:
         return False
     state, context, content, unstored, in_group = turn
     text = unstored if content is None else content
-    return turn_needs_model(state=state, context=context, text=text, in_group=in_group)
-
-
-def turn_needs_model(*, state: str, context: Mapping[str, Any], text: str, in_group: bool) -> bool:
-    """Return whether a turn in this state may ask a model, or read a file."""
     is_text = bool(text.strip()) and parse_command(text, in_group=in_group) is None
     is_open = state in OPEN_STATES and "notice" not in context
     # A model may see the picture without a text.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from django.db.models import (
 )
 from django.utils import timezone
 
-from memoryproject.foundation.leases import RELEASED, Lease, LeasedKind
+from memoryproject.foundation.leases import RELEASED, Lease
 from sessions_app.conversations.facade import SENDING, turn_failed, unstored_forget
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.chats import Provider
@@ -145,32 +145,40 @@ def turns_waiting(chat_id: UUID) -> QuerySet[Turn]:
     return waiting.order_by(BEGUN_FIRST, "id")
 
 
-def turns_abandoned(now: datetime) -> list[UUID]:
-    """Return the chats that have a turn to answer now and no worker."""
-    waiting = Turn.objects.filter(state__in=WAITING_STATES)
-    ready = waiting.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
-    next_turns = waiting.order_by("chat_id", BEGUN_FIRST, "id").distinct("chat_id")
-    found = next_turns.filter(chat_id__in=ready.values("chat_id"))
-    leased = found.only("chat_id", "lease_token", "lease_owner", "lease_until")
-    return [turn.chat_id for turn in leased.abandoned(now)]
+def turns_ready(now: datetime) -> QuerySet[Turn]:
+    """Return the turns of the chats that nobody is at work in, the oldest first.
+
+    A chat whose next turn is to wait, or whose lease a living worker may still have, is left out.
+    """
+    of_chat = Turn.objects.filter(chat=OuterRef("chat"))
+    leased = Q(lease_token__isnull=False, lease_until__gt=now)
+    waits = of_chat.filter(leased | Q(not_before__gt=now), state__in=WAITING_STATES)
+    is_sending = of_chat.filter(leased, state=TurnState.SENDING)
+    ready = Turn.objects.filter(~Exists(waits), ~Exists(is_sending), state__in=WAITING_STATES)
+    return ready.order_by("id")
 
 
-def turns_sweep(
-    *,
-    enqueue: Callable[[UUID], None],
-    unconfirmed_after: timedelta,
-    now: datetime | None = None,
-) -> dict[str, int]:
-    """Resolve the sends of dead workers, and enqueue the chats whose next turn has no worker.
+def leases_of_dead_release(now: datetime) -> int:
+    """Release the turns whose worker died on this machine; return how many.
+
+    Those of another machine are free when their lease ends.
+    """
+    leased = Turn.objects.filter(state__in=WAITING_STATES, lease_token__isnull=False)
+    rows = leased.only("lease_token", "lease_owner", "lease_until").abandoned(now)
+    tokens = [turn.lease_token for turn in rows]
+    return leased.filter(lease_token__in=tokens).update(**RELEASED) if tokens else 0
+
+
+def turns_sweep(*, unconfirmed_after: timedelta, now: datetime | None = None) -> dict[str, int]:
+    """Resolve the sends of dead workers, and release the turns that they had.
 
     It is safe to run at any time, also several times in parallel.
 
-    Returns how many chats were enqueued and how many turns are unconfirmed now.
+    Returns how many turns may be answered again (enqueued), and how many are unconfirmed now.
     """
     now = now or timezone.now()
     unconfirmed = sends_resolve(now=now, unconfirmed_after=unconfirmed_after)
-    swept = LeasedKind("turns", turns_abandoned, enqueue).sweep(now)
-    return {"enqueued": swept, "unconfirmed": unconfirmed}
+    return {"enqueued": leases_of_dead_release(now), "unconfirmed": unconfirmed}
 
 
 def sends_resolve(*, now: datetime, unconfirmed_after: timedelta) -> int:

@@ -6,9 +6,9 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 from django_q.models import OrmQ
-
 from memoryproject.foundation.process.lane_processes import future_times_repair
-from memoryproject.foundation.process.lanes import enqueue
+
+from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.models import Chat
 
 # Some jobs are put into the queue after a commit.

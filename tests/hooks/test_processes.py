@@ -85,7 +85,7 @@ def test_a_worker_that_is_killed_while_it_posts_is_replaced_and_the_id_stays(
     (row,) = hooked.database.rows("SELECT lease_owner FROM hooks_webhookendpoint")
     kill([psutil.Process(int(row["lease_owner"].split(":")[1]))])
     receiver.open.set()
-    wait_until(lambda: states(hooked) == ["delivered"], "its successor posts it")
+    hooked.wait_with_sweeps(lambda: states(hooked) == ["delivered"], "its successor posts it")
     assert receiver.reached == 2
     assert len(set(receiver.ids())) == 1
     assert len(receiver.events(secret)) == 2
@@ -103,5 +103,5 @@ def test_with_all_workers_dead_it_is_kept_until_they_are_back(
     hooked.installation.manage("shell", "-v", "0", "-c", call)
     assert states(hooked) == ["pending"]
     hooked.installation.start_workers()
-    wait_until(lambda: states(hooked) == ["delivered"], "the workers are back")
+    hooked.wait_with_sweeps(lambda: states(hooked) == ["delivered"], "the workers are back")
     assert len(receiver.events(secret)) == 1

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
-from tests.processes.installation import Installation
+from tests.processes.installation import WORKING, Installation
 from tests.processes.stage import Stage, stage
 
 SHOWN_OF_OUTPUT = 20_000
@@ -31,7 +30,7 @@ def everything(installation: Installation) -> None:
 
 @pytest.fixture(scope="package")
 def shared_stage() -> Iterator[Stage]:
-    """Ends with the last test of this package: its workers ask for work ten times a second."""
+    """Ends with the last test of this package: its programs look for work all the time."""
     with stage(run=everything) as started:
         yield started
 
@@ -40,9 +39,8 @@ def shared_stage() -> Iterator[Stage]:
 def live(shared_stage: Stage) -> Stage:
     """The shared stage with everything up, whatever the test before did to it."""
     installation = shared_stage.installation
-    if installation.web is None or not is_alive(installation.web):
-        installation.start_web()
-    if installation.workers is None or not is_alive(installation.workers):
-        installation.start_workers()
+    installation.restart_dead()
+    for name in {"web", *WORKING} - installation.programs.keys():
+        installation.start_program(name)
     installation.wait_until_ready()
     return shared_stage

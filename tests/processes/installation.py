@@ -26,26 +26,15 @@ from memoryproject.foundation.embedded_postgres.processes import (
     stop_postmaster,
 )
 from memoryproject.foundation.embedded_postgres.server import FileLock
-from memoryproject.programs import (
-    WEB_PROCESSES,
-    WEB_THREADS,
-    WEBHOOK_PROCESSES,
-    WEBHOOK_THREADS,
-    FrontDoor,
-    Program,
-    all_programs,
-    gunicorn_options,
-    socket_folder,
-)
+from memoryproject.programs import GUNICORN_CONF
 from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
 
 COMMAND_SECONDS = 120
+WORKING = ("answer", "qcluster")
 # Below those that Linux and macOS give to whoever asks for any.
 PORTS = (15_000, 32_000)
-# The workers of all lanes.
-WORKERS = 10
 # Where a run of the tests shares what it made.
 SHARED_FOLDER = "TESTS_SHARED_FOLDER"
 PREPARE = """
@@ -70,11 +59,10 @@ class Installation:
             "DATA_DIR": str(self.data_dir),
             "LOG_DIR": str(folder / "logs"),
             "PORT": str(self.port),
+            "WEB_BIND": f"127.0.0.1:{self.port}",
         }
-        self.web: psutil.Process | None = None
-        self.workers: psutil.Process | None = None
+        # By their names: web, answer, qcluster, launcher; with a front door webhooks and caddy.
         self.programs: dict[str, psutil.Process] = {}
-        self._programs: dict[str, Program] = {}
         self._commands: CommandServer | None = None
 
     @property
@@ -116,8 +104,8 @@ class Installation:
 
     def start(self) -> None:
         """Web server and workers, up when this returns."""
-        self.start_web()
-        self.start_workers()
+        for name in ("web", "answer", "qcluster"):
+            self.start_program(name)
         self.wait_until_ready()
 
     def launch(self) -> psutil.Process:
@@ -141,50 +129,26 @@ class Installation:
             check=False,
         )
 
-    def start_web(self) -> None:
-        """One web server for everything, without the front door."""
-        address = f"127.0.0.1:{self.port}"
-        self.web = self._start(*self._gunicorn(address, WEB_PROCESSES, WEB_THREADS))
-
-    def start_front_door(self, *, behind_proxies: bool = False) -> None:
-        """The web servers, as a deployment has them, and the front door; no workers."""
-        sockets = socket_folder(self.folder)
-        front_door = FrontDoor(
-            port=self.port,
-            run_dir=self.folder,
-            socket_dir=sockets,
-            behind_proxies=behind_proxies,
-        )
-        (front,) = (each for each in all_programs(front_door) if each.name == "front")
-        web = self._gunicorn(front_door.web_address, WEB_PROCESSES, WEB_THREADS)
-        webhooks = self._gunicorn(front_door.webhooks_address, WEBHOOK_PROCESSES, WEBHOOK_THREADS)
-        for_webhooks = {"DJANGO_SETTINGS_MODULE": "memoryproject.webhook_settings"}
-        self._programs = {
-            "front": front,
-            "web": Program("web", web),
-            "webhooks": Program("webhooks", webhooks, environment=for_webhooks),
-        }
-        for name in ("webhooks", "web", "front"):
-            self.start_program(name)
-        wait_until(lambda: self.answer("/healthz") == httpx.codes.OK, "webhooks are served")
-        wait_until(lambda: self.answer("/api/schema/") == httpx.codes.OK, "the API is served")
-
-    def start_program(self, name: str) -> None:
-        """Start one program that ``start_front_door`` started and that doesn't run."""
-        program = self._programs[name]
-        self.programs[name] = self._start(*program.command, **program.environment)
-
-    def _gunicorn(self, address: str, processes: int, threads: int) -> list[str]:
-        options = gunicorn_options("web", address, processes, threads, worker_folder=self.folder)
-        return [sys.executable, "-m", "gunicorn", *options]
+    def start_program(self, name: str) -> psutil.Process:
+        """Start web, answer or qcluster."""
+        if name == "web":
+            started = self._start(sys.executable, "-m", "gunicorn", "--config", str(GUNICORN_CONF))
+        else:
+            started = self.start_command(name)
+        self.programs[name] = started
+        return started
 
     def start_workers(self) -> None:
-        self.workers = self.start_lanes()
+        """Start the two programs that work."""
+        for name in WORKING:
+            self.start_program(name)
 
-    def start_lanes(self, *names: str) -> psutil.Process:
-        """Start the workers of these lanes, by default of all; whoever calls ends them."""
-        chosen = [f"--name={name}" for name in names]
-        return self._start(sys.executable, "manage.py", "qcluster", *chosen)
+    def restart_dead(self) -> None:
+        """Start again what has ended of itself, as a process manager does."""
+        for name, program in self.programs.items():
+            if not is_alive(program):
+                program.wait()
+                self.start_program(name)
 
     def _start(self, *command: str, **environment: str) -> psutil.Process:
         """Start a program. Web servers and workers, which are started again and again, are forked
@@ -202,7 +166,7 @@ class Installation:
             )
 
     def wait_until_ready(self) -> None:
-        """Until /readyz is 200, which the cluster's own heartbeat is part of."""
+        """Until /readyz is 200, which the programs' own heartbeats are part of."""
         wait_until(lambda: self.answer("/readyz") == httpx.codes.OK, "the server is ready")
 
     def answer(self, path: str) -> int:
@@ -212,32 +176,23 @@ class Installation:
         except httpx.HTTPError:
             return 0
 
-    def all_workers(self) -> list[psutil.Process]:
-        """The workers, once all are there: those that were killed are on their way back."""
-        workers = self.workers
-        assert workers is not None
-
-        def whole() -> list[psutil.Process]:
-            living = [each for leader in workers.children() for each in children(leader)]
-            return living if len(living) == WORKERS else []
-
-        return wait_until(whole, "all workers are there")
-
     def kill_workers(self) -> None:
-        """kill -9 of the whole cluster."""
-        assert self.workers is not None
-        kill(family(self.workers))
-        self.workers.wait()
+        """kill -9 of the two programs that work, with their processes."""
+        self._kill(*WORKING)
 
     def kill_web(self) -> None:
-        """kill -9 of the web server with its workers."""
-        assert self.web is not None
-        kill(family(self.web))
-        self.web.wait()
+        """kill -9 of the web server with its processes."""
+        self._kill("web")
+
+    def _kill(self, *names: str) -> None:
+        killed = [self.programs.pop(name) for name in names]
+        kill([member for program in killed for member in family(program)])
+        for program in killed:
+            program.wait()
 
     def kill_everything(self) -> None:
-        """kill -9 of web server, workers and PostgreSQL, as a power cut would."""
-        started = [process for process in (self.web, self.workers) if process is not None]
+        """kill -9 of all programs and PostgreSQL, as a power cut would."""
+        started = list(self.programs.values())
         postmaster = postmaster_of(Places(self.data_dir))
         assert postmaster is not None
         kill([member for process in (*started, postmaster) for member in family(process)])
@@ -245,11 +200,10 @@ class Installation:
             process.wait()
 
     def stop_processes(self) -> None:
-        """End web server and workers, whatever state they are in."""
-        for process in (self.workers, self.web, *self.programs.values()):
-            if process is not None:
-                kill(family(process))
-                process.wait()
+        """End all programs, whatever state they are in."""
+        for process in self.programs.values():
+            kill(family(process))
+            process.wait()
         # Last: it is the parent of those.
         if self._commands is not None:
             self._commands.stop()

@@ -19,6 +19,7 @@ from tests.processes.waiting import wait_until
 ACCESS_TOKEN = "access-token-of-tests"
 GREEN_TOKEN = "green-token-of-tests"
 GODFATHER = "15550199999"
+SWEEP = "from sessions_app.tasks import sweep_work; sweep_work()"
 
 
 @dataclass(frozen=True)
@@ -33,24 +34,43 @@ class Stage:
     openai: HoldingOpenAIServer
 
     def wait_for_answers(self, phone: str, count: int) -> list[str]:
-        """The texts sent to a phone, once there are so many and no turn of its chat is open."""
-        wait_until(lambda: len(self.graph.texts_to(phone)) >= count, f"{count} answers")
+        """The texts sent to a phone, once there are so many and no turn of its chat is open.
+
+        Meanwhile a program that was killed is started again, as a process manager would.
+        """
+
+        def are_there() -> bool:
+            self.installation.restart_dead()
+            return len(self.graph.texts_to(phone)) >= count
+
+        wait_until(are_there, f"{count} answers")
         self.wait_until_over(phone)
         return self.graph.texts_to(phone)
 
     def wait_until_over(self, phone: str) -> None:
         wait_until(lambda: self.database.is_over(f"{phone}@c.us"), "all its turns are over")
 
+    def wait_with_sweeps(self, condition: Callable[[], Any], what: str) -> None:
+        """Wait for what a killed worker was about to do: jobs that were lost are found by the sweep
+        of each minute, which comes sooner here. Killed programs are started again."""
+
+        def is_so() -> bool:
+            self.installation.restart_dead()
+            if not condition():
+                self.installation.manage("shell", "-v", "0", "-c", SWEEP)
+            return bool(condition())
+
+        wait_until(is_so, what, longest_pause=2.0)
+
     def sweep(self, *, unconfirmed_after_seconds: float) -> None:
-        """What the clock does once a minute, with another patience."""
+        """What a program that answers does every ten seconds, with another patience."""
         self.installation.manage(
             "shell",
             "-c",
             "from datetime import timedelta\n"
-            "from sessions_app.turns.dependencies import enqueue_chat\n"
             "from sessions_app.turns.turn_claims import turns_sweep\n"
             f"patience = timedelta(seconds={unconfirmed_after_seconds})\n"
-            "turns_sweep(enqueue=enqueue_chat, unconfirmed_after=patience)",
+            "turns_sweep(unconfirmed_after=patience)",
         )
 
 

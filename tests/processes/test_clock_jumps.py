@@ -13,7 +13,7 @@ from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
-WORKERS = 4
+THREADS = 4
 # A clock that goes back by an hour makes every stored time an hour later, seen from it. What
 # processes remember, they remember by a clock that never jumps. Audit events can't be changed.
 MOVE = """
@@ -45,7 +45,7 @@ def jump(live: Stage, seconds: int) -> None:
 @pytest.fixture(scope="module")
 def scheduled() -> Iterator[Stage]:
     """A stage of its own, with schedules: no other test's times are to move."""
-    with stage(run=everything) as started:
+    with stage(run=everything, ANSWER_THREADS=str(THREADS)) as started:
         started.installation.manage("install_schedules")
         yield started
 
@@ -57,10 +57,10 @@ def test_answers_go_on_and_none_is_sent_twice(scheduled: Stage, seconds: int) ->
     live.post.say(known, "before it")
     live.wait_for_answers(known, 1)
     hold = live.openai.hold_chat("during it")
-    busy = [new_phone() for _ in range(WORKERS)]
+    busy = [new_phone() for _ in range(THREADS)]
     for phone in busy:
         live.post.say(phone, "during it")
-    wait_until(lambda: hold.reached >= WORKERS, "every worker waits for the model")
+    wait_until(lambda: hold.reached >= THREADS, "every thread waits for the model")
     live.post.say(queued, "queued before it")
     live.post.say(known, "queued behind others")
 

@@ -155,13 +155,12 @@ def test_killed_while_its_vectors_are_made(live: Stage) -> None:
 
 
 def reading_worker(live: Stage) -> tuple[psutil.Process, psutil.Process] | None:
-    """The worker that reads a document now, and its child that does.
+    """The process that reads a document now, and its child that does.
 
     One look at the system's processes: with one for each worker the child may be over before.
     """
-    workers = live.installation.workers
-    assert workers is not None
-    for child in family(workers):
+    programs = live.installation.programs.values()
+    for child in (each for program in programs for each in family(program)):
         with suppress(psutil.NoSuchProcess):
             if CHILD in child.cmdline():
                 return present(child.parent()), child

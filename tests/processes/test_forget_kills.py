@@ -38,7 +38,6 @@ actor = Actor("staff", name="dana")
 for _ in range(2):
     run_confirm(run_id="{run}", actor=actor, enqueue=enqueue_forgetting)
 """
-SWEEP = "from sessions_app.tasks import sweep_work; sweep_work()"
 WAITING = """
 SELECT 1 AS yes FROM pg_stat_activity
 WHERE wait_event_type = 'Lock' AND state = 'active' AND query ILIKE '%%memories_app_memory%%'
@@ -70,8 +69,7 @@ def kill_worker_of(live: Stage, run: str) -> None:
 
 
 def finished(live: Stage, run: str) -> dict[str, Any]:
-    shell(live, SWEEP)
-    wait_until(lambda: run_of(live, run)["state"] == "done", "the run is over")
+    live.wait_with_sweeps(lambda: run_of(live, run)["state"] == "done", "the run is over")
     return run_of(live, run)
 
 

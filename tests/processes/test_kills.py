@@ -1,18 +1,16 @@
 """kill -9 anywhere: afterwards each message has exactly one answer, or is known as unconfirmed.
 
-The stage has no schedules, so all that is taken up again is taken up because a worker that
-was killed is replaced.
+The stage has no schedules, so all that is taken up again is taken up by the program that answers,
+which is started again here as a process manager would.
 """
 
 from __future__ import annotations
-
-from functools import partial
 
 import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres.processes import is_alive
-from tests.processes.installation import kill
+from tests.processes.installation import family, kill
 from tests.processes.posting import cloud_value, new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -21,10 +19,11 @@ pytestmark = pytest.mark.processes
 
 
 def kill_worker_in(live: Stage, phone: str) -> None:
-    """kill -9 of the worker that holds the lease of a chat's turn."""
+    """kill -9 of the program that holds the lease of a chat's turn; then it is started again."""
     turns = live.database.turns(f"{phone}@c.us")
     owner = next(turn["lease_owner"] for turn in turns if turn["lease_token"])
     kill([psutil.Process(int(owner.split(":")[1]))])
+    live.installation.restart_dead()
 
 
 def post_status(live: Stage, answer: str, status: str) -> None:
@@ -154,63 +153,41 @@ def test_killed_inside_the_send_and_never_confirmed(live: Stage) -> None:
     assert live.database.states(f"{phone}@c.us") == ["sent", "sent"]
 
 
-def test_each_idle_worker_can_be_killed(live: Stage) -> None:
-    """One of each lane is asking for jobs then, the others wait for their turn."""
+def test_killed_when_its_answer_has_just_gone_out(live: Stage) -> None:
     phone = new_phone()
-    for number, member in enumerate(live.installation.all_workers(), start=1):
-        kill([member])
-        live.post.say(phone, f"after kill {number}")
-        wanted = [f"answer to: after kill {each}" for each in range(1, number + 1)]
-        assert live.wait_for_answers(phone, number) == wanted
-
-
-def test_workers_killed_when_their_job_ends_are_replaced(live: Stage) -> None:
-    """They are then storing the result of their job."""
-    phone = new_phone()
-    for number in range(1, 7):
-        hold = live.openai.hold_chat(f"its end {number}")
+    for number in range(1, 4):
         live.post.say(phone, f"its end {number}")
-        wait_until(partial(getattr, hold, "reached"), "the model is asked")
-        # A worker that was killed after the answer may have left its lease on an earlier turn.
-        owner = live.database.turns(f"{phone}@c.us")[-1]["lease_owner"]
-        worker = psutil.Process(int(owner.split(":")[1]))
-        hold.release()
         wanted = [f"answer to: its end {each}" for each in range(1, number + 1)]
+        wait_until(lambda: live.graph.texts_to(phone), "an answer is out")
+        kill([live.installation.programs["answer"]])
+        live.installation.restart_dead()
         assert live.wait_for_answers(phone, number) == wanted
-        kill([worker])
-    assert live.installation.all_workers()
 
 
-@pytest.mark.parametrize("killed", ["first process", "leader"])
-def test_orphans_finish_their_job_and_end(live: Stage, killed: str) -> None:
-    phone, other = new_phone(), new_phone()
-    text = f"orphaned by the {killed}"
-    orphans = live.installation.all_workers()
-    hold = live.openai.hold_chat(text)
-    live.post.say(phone, text)
-    wait_until(lambda: hold.reached, "the model is asked")
+@pytest.mark.parametrize("place", range(8))
+def test_a_cluster_whose_process_was_killed_ends_and_works_again(live: Stage, place: int) -> None:
+    """One of its processes may take a lock with it: the first, the guard, a worker or another."""
+    cluster = live.installation.programs["qcluster"]
+    members = wait_until(lambda: whole(cluster), "the cluster has all its processes")
 
-    first = live.installation.workers
-    assert first is not None
-    (leader,) = first.children()
-    kill([first if killed == "first process" else leader])
-    (owner,) = (turn["lease_owner"] for turn in live.database.turns(f"{phone}@c.us"))
-    wait_until(
-        lambda: [str(each.pid) for each in orphans if is_alive(each)] == [owner.split(":")[1]],
-        "all but the one at work have ended",
+    kill([members[place]])
+    wait_until(lambda: not any(map(is_alive, members)), "all of it has ended")
+    live.installation.restart_dead()
+
+    live.installation.manage(
+        "shell",
+        "-c",
+        "from memoryproject.foundation.process.jobs import enqueue\n"
+        f"enqueue('builtins.str', 'after kill {place}', task_name='after kill {place}')",
     )
-    if killed == "first process":
-        first.wait()
-        live.installation.start_workers()
-    live.post.say(other, "to the next ones")
-    assert live.wait_for_answers(other, 1) == ["answer to: to the next ones"]
-    assert live.graph.texts_to(phone) == [], "the next ones came while the orphan was at work"
-    hold.release()
+    done = "SELECT 1 FROM django_q_task WHERE name = %s AND success"
+    wait_until(lambda: live.database.rows(done, f"after kill {place}"), "jobs are done")
 
-    assert live.wait_for_answers(phone, 1) == [f"answer to: {text}"]
-    wait_until(
-        lambda: not any(map(is_alive, (leader, *orphans))), "the orphans and their leader are gone"
-    )
+
+def whole(cluster: psutil.Process) -> list[psutil.Process]:
+    """The first process, the guard, four workers, monitor and pusher."""
+    found = family(cluster)
+    return found if len(found) == 8 else []
 
 
 def test_the_whole_cluster_is_killed_and_started_again(live: Stage) -> None:

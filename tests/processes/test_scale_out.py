@@ -1,6 +1,7 @@
 """Two groups of web servers and workers on one PostgreSQL, with Redis as the broker.
 
-The second group reaches the database through PgBouncer.
+The second group reaches the database through PgBouncer, whose transaction mode passes no
+notification on.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ memory = host={host} port={port} dbname={database} user={user} password={passwor
 listen_addr = 127.0.0.1
 listen_port = {listen}
 auth_type = any
-pool_mode = session
+pool_mode = transaction
 max_client_conn = 200
 default_pool_size = 60
 unix_socket_dir =

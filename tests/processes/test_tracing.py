@@ -16,7 +16,7 @@ from tests.loopback.httpd import Fault
 from tests.loopback.openai_behaviours import fails
 from tests.processes import plain_http
 from tests.processes.conftest import everything
-from tests.processes.installation import Installation, free_port
+from tests.processes.installation import free_port
 from tests.processes.posting import APP_SECRET, NUMBER_ID, WEBHOOK_TOKEN, new_phone
 from tests.processes.stage import ACCESS_TOKEN, GREEN_TOKEN, Stage, stage
 from tests.processes.waiting import wait_until
@@ -42,17 +42,10 @@ def collector() -> Iterator[Collector]:
         yield started
 
 
-def after_the_sweep(installation: Installation) -> None:
-    """Start everything. Once no more than the workers are there, the sweep at their start is over:
-    it enqueues what waits for an answer outside of the trace of the webhook."""
-    everything(installation)
-    installation.all_workers()
-
-
 @pytest.fixture(scope="module")
 def traced(collector: Collector) -> Iterator[Stage]:
     with stage(
-        run=after_the_sweep,
+        run=everything,
         OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
         OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}",
         OTEL_BSP_SCHEDULE_DELAY="100",
@@ -66,11 +59,10 @@ def wait_for(collector: Collector, name: str, **ids: object) -> Received:
     return found
 
 
-def wait_for_job(collector: Collector, traced: Stage, phone: str) -> Received:
-    """The span of the job that answered a phone's only message. It ends after all of its parts."""
+def wait_for_turn(collector: Collector, traced: Stage, phone: str) -> Received:
+    """The span of the turn of a phone's only message. It ends after all of its parts."""
     turn, *_apology = traced.database.turns(f"{phone}@c.us")
-    span = wait_for(collector, "turn", turn=turn["turn_id"])
-    return wait_for(collector, "job answer_chat", job=span.attributes["memory.job"])
+    return wait_for(collector, "turn", turn=turn["turn_id"])
 
 
 def test_one_webhook_is_one_trace_from_the_request_to_the_send(
@@ -79,43 +71,41 @@ def test_one_webhook_is_one_trace_from_the_request_to_the_send(
     phone = new_phone()
     traced.post.say(phone, "How are you?")
     traced.wait_for_answers(phone, 1)
-    job = wait_for_job(collector, traced, phone)
+    answered = wait_for_turn(collector, traced, phone)
     (turn,) = traced.database.turns(f"{phone}@c.us")
     parts = {span.name: span for span in collector.spans(turn=turn["turn_id"])}
 
     assert set(parts) == {"turn", "recall", "prompt", "model", "send"}
     for span in parts.values():
         assert span.attributes["memory.chat"] == str(turn["chat_id"])
-        assert span.trace == job.trace
+        assert span.trace == answered.trace
     (sent,) = [
         span
         for span in collector.spans("POST")
         if span.parent == parts["send"].id and span.attributes["http.response.status_code"] == 200
     ]
     path = collector.path_to(sent)
-    assert [span.name for span in path] == [WEBHOOK, "job answer_chat", "turn", "send", "POST"]
-    assert [span.kind for span in path] == ["SERVER", "CONSUMER", "INTERNAL", "INTERNAL", "CLIENT"]
+    assert [span.name for span in path] == [WEBHOOK, "turn", "send", "POST"]
+    assert [span.kind for span in path] == ["SERVER", "CONSUMER", "INTERNAL", "CLIENT"]
     assert not any(span.has_failed for span in path)
     assert sent.attributes["server.address"] == "127.0.0.1"
     assert sent.attributes["server.port"] == int(traced.graph.url.rpartition(":")[2])
-    request, job_again = path[:2]
-    assert job_again == job
+    request = path[0]
     assert request.attributes["http.route"] == "/webhooks/whatsapp/cloud/"
     assert re.fullmatch("[0-9a-f]{32}", str(request.attributes["memory.request"]))
-    assert job.attributes["memory.job.function"] == "sessions_app.tasks.answer_chat"
-    # Two processes sent it, each by its own thread, which began after the fork.
-    assert request.process["service.instance.id"] != job.process["service.instance.id"]
-    assert request.process["service.name"] == job.process["service.name"] == "whatsapp-memory"
+    # Two processes sent it, each by its own thread.
+    assert request.process["service.instance.id"] != answered.process["service.instance.id"]
+    assert request.process["service.name"] == answered.process["service.name"] == "whatsapp-memory"
 
 
 def test_the_processes_that_fork_have_no_thread(traced: Stage, collector: Collector) -> None:
     phone = new_phone()
     traced.post.say(phone, "Is there a thread?")
     traced.wait_for_answers(phone, 1)
-    wait_for_job(collector, traced, phone)
+    wait_for_turn(collector, traced, phone)
 
-    forking = [traced.installation.web, traced.installation.workers]
-    assert [process and process.num_threads() for process in forking] == [1, 1]
+    forking = [traced.installation.programs[name] for name in ("web", "qcluster")]
+    assert [process.num_threads() for process in forking] == [1, 1]
 
 
 def test_a_request_has_the_id_of_the_proxy(traced: Stage, collector: Collector) -> None:
@@ -161,12 +151,12 @@ def test_nothing_that_people_write_and_no_secret_is_sent(
     traced.installation.manage(
         "shell",
         "-c",
-        "from memoryproject.foundation.process.lanes import enqueue\n"
+        "from memoryproject.foundation.process.jobs import enqueue\n"
         "enqueue('builtins.int', 'brittle 4711005', task_name='fudge 4711006')",
     )
 
     for phone in (plain, failing, refused):
-        wait_for_job(collector, traced, phone)
+        wait_for_turn(collector, traced, phone)
     job = wait_until(lambda: collector.spans("job int"), "the job that fails")[0]
     assert job.has_failed
     assert job.attributes["error.type"] == "_OTHER"
@@ -182,7 +172,7 @@ def test_spans_hold_only_the_known_attributes(traced: Stage, collector: Collecto
     phone = new_phone()
     traced.post.say(phone, "What do you send?")
     traced.wait_for_answers(phone, 1)
-    wait_for_job(collector, traced, phone)
+    wait_for_turn(collector, traced, phone)
 
     for span in collector.spans():
         assert span.attributes.keys() <= {*get_args(Attribute), *IDS}, span
@@ -225,7 +215,7 @@ def test_a_server_that_stops_sends_the_rest() -> None:
     with (
         Collector() as collector,
         stage(
-            run=after_the_sweep,
+            run=everything,
             OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
             OTEL_BSP_SCHEDULE_DELAY=NEVER,
         ) as ending,
@@ -234,13 +224,13 @@ def test_a_server_that_stops_sends_the_rest() -> None:
         ending.post.say(phone, "/help")
         ending.wait_for_answers(phone, 1)
         (turn,) = ending.database.turns(f"{phone}@c.us")
-        for process in (ending.installation.web, ending.installation.workers):
-            assert process is not None
+        for name in ("web", "answer"):
+            process = ending.installation.programs.pop(name)
             process.send_signal(signal.SIGTERM)
             process.wait(60)
 
         path = collector.path_to(wait_for(collector, "turn", turn=turn["turn_id"]))
-        assert [span.name for span in path] == [WEBHOOK, "job answer_commands", "turn"]
+        assert [span.name for span in path] == [WEBHOOK, "turn"]
 
 
 def test_a_collector_that_is_down_delays_no_answer_and_its_address_is_not_logged() -> None:

@@ -19,7 +19,7 @@ from memoryproject.foundation.admin_kit.list_csv import PARAMETER
 from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from memoryproject.foundation.bulk_rows import rows_add
-from memoryproject.foundation.process.lanes import SCHEDULES, enqueue
+from memoryproject.foundation.process.jobs import enqueue
 
 LENGTH = 32
 
@@ -249,7 +249,7 @@ def schedule_seal() -> None:
     once a minute while it is down. Runs after a commit: an error here affects no transaction.
     """
     if _mark_taken():
-        enqueue(TASK, lane=SCHEDULES, task_name="seal audit events", save=False)
+        enqueue(TASK, task_name="seal audit events", save=False)
 
 
 def _mark_taken() -> bool:

@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.chain import waiting
 from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead, AuditVerification
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.process.lanes import enqueue
+from memoryproject.foundation.process.jobs import enqueue
 
 logger = logging.getLogger(__name__)
 

@@ -82,8 +82,8 @@ ALERTS = {
         "Operations."
     ),
     "alert_broker": _("The broker of background jobs doesn't answer: see Q_BROKER."),
-    "alert_lane": _("No workers run for %(lane)s. Start them: manage.py qcluster."),
-    "alert_queue": _("Jobs of %(lane)s have waited for more than 10 minutes. See Operations."),
+    "alert_program": _("A program doesn't run. Start it: manage.py %(name)s."),
+    "alert_queue": _("Jobs have waited for more than 10 minutes. See Operations."),
     "alert_schedule": _("The schedule “%(name)s” is more than 10 minutes late."),
     "alert_audit": _("The audit log was found to be changed: see its last verification."),
     "alert_budget": _(

@@ -13,14 +13,13 @@ from django_q.signals import post_execute_in_worker, pre_enqueue, pre_execute
 
 from memoryproject.foundation.process.tracing import (
     OTHER,
+    TRACEPARENT,
     Attribute,
     Kind,
     current_span,
     span,
 )
 
-# The key of a job's package.
-TRACEPARENT = "traceparent"
 MAX_QUERY_LENGTH = 2_000
 OPERATIONS = frozenset(
     {"DELETE", "INSERT", "RELEASE", "ROLLBACK", "SAVEPOINT", "SELECT", "UPDATE", "WITH"}

@@ -34,6 +34,8 @@ Attributes: TypeAlias = Mapping[Attribute, str | int]
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 OTHER = "_OTHER"
+# The name under which a job's package and a turn keep the span that they belong to.
+TRACEPARENT = "traceparent"
 SERVER_ERROR = 500
 CLIENT_ERROR = 400
 

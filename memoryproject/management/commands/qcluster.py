@@ -1,39 +1,63 @@
-"""Run the background workers."""
+"""Run django-q2's cluster, and end it as a whole where one of its processes dies."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from functools import partial
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from importlib import import_module
 from typing import Any
 
-from django.core.management.base import BaseCommand
+import psutil
+from django_q.conf import Conf
+from django_q.management.commands import qcluster
 
 from memoryproject.checks import SETTINGS
-from memoryproject.foundation.process.lanes import LANES
+from memoryproject.programs import end_with_parent
+
+LOOK_SECONDS = 1.0
 
 
-class Command(BaseCommand):
-    help = (
-        "Run the background workers until Ctrl-C: all lanes, or those of --name. Each lane has "
-        "a queue and workers of its own."
-    )
+class Command(qcluster.Command):  # type: ignore[misc]
+    """django-q2's own command.
+
+    Its processes share locks on their queues. One that is killed may take a lock with it, and then
+    the cluster seems to work but does no job. So all of it is ended, for the process manager to
+    start it again. What its workers had in hand is found by the sweep.
+    """
+
     # Checking all would load the staff's pages and the API, which no worker needs.
     requires_system_checks = (SETTINGS,)
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "-n",
-            "--name",
-            action="append",
-            choices=LANES,
-            help="Run this lane only; may be given several times.",
-        )
-
     def handle(self, *args: Any, **options: Any) -> None:
-        from memoryproject.foundation.process.forked_programs import ForkedPrograms  # noqa: PLC0415 slow
-        from memoryproject.foundation.process.lane_processes import lead  # noqa: PLC0415 slow
-        from memoryproject.preloading import preload_workers, prepare_fork  # noqa: PLC0415 slow
+        # On Linux none of them outlives the one that started it.
+        os.register_at_fork(after_in_child=lambda: end_with_parent(signal.SIGKILL))
+        # Loaded before the fork, it is in memory once.
+        import_module("sessions_app.tasks")
+        super().handle(*args, **options)
+        if not options["run_once"]:
+            self._watch()
 
-        preload_workers()
-        prepare_fork()
-        ForkedPrograms({"workers": partial(lead, options["name"] or LANES)}).run()
+    def _watch(self) -> None:
+        """Return when the cluster has stopped; end this process where a part of it was killed.
+
+        A signal to stop is handled in this thread, and until then nothing ends by itself.
+        """
+        (sentinel,) = multiprocessing.active_children()
+        started: list[psutil.Process] = []
+        while sentinel.is_alive():
+            if len(started) < Conf.WORKERS + 2:
+                # Workers, monitor and pusher.
+                started = psutil.Process(sentinel.pid).children()
+            elif not all(each.is_running() for each in started):
+                self.stderr.write("A process of the cluster was killed: all of it is ended.")
+                sentinel.kill()
+                for each in started:
+                    if each.is_running():
+                        each.kill()
+                sys.exit(1)
+            time.sleep(LOOK_SECONDS)
+        if sentinel.exitcode:
+            sys.exit(1)

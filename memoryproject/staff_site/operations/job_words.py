@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 KINDS: dict[str, _StrPromise] = {
-    "sessions_app.tasks.answer_chat": gettext_lazy("Answer a chat"),
-    "sessions_app.tasks.answer_commands": gettext_lazy("Answer commands in a chat"),
     "sessions_app.tasks.run_trial": gettext_lazy("Try an answer again"),
     "sessions_app.tasks.sweep_work": gettext_lazy("Retry stuck work"),
+    "sessions_app.tasks.summarize_sessions": gettext_lazy("Sum up sessions that are due"),
     "sessions_app.tasks.summarize_session": gettext_lazy("Sum up a session"),
     "sessions_app.tasks.learn_from_chat": gettext_lazy("Learn from a chat"),
     "sessions_app.tasks.redact_chat": gettext_lazy("Remove deleted texts from replays"),
@@ -43,9 +42,6 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.send_webhooks": gettext_lazy("Send webhooks"),
     "sessions_app.tasks.drop_webhook_deliveries": gettext_lazy("Remove the old log of webhooks"),
     "sessions_app.tasks.run_forgetting": gettext_lazy("Carry out an erasure"),
-    "memoryproject.foundation.process.tasks.drop_finished_jobs": gettext_lazy(
-        "Remove the record of jobs that are done"
-    ),
     "memoryproject.staff_site.tasks.recount": gettext_lazy("Count for the dashboard"),
     "memoryproject.staff_site.tasks.check_alerts": gettext_lazy("Look for what needs attention"),
     "memoryproject.foundation.audit.tasks.verify": gettext_lazy("Verify the audit log"),

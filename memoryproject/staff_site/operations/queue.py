@@ -14,13 +14,6 @@ from django_q.signing import SignedPackage
 from django_q.status import Stat
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.process.lanes import (
-    ANSWERS,
-    BACKGROUND,
-    COMMANDS,
-    SCHEDULES,
-    lane_of,
-)
 from memoryproject.staff_site.operations.dead_turns import OPEN
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 from memoryproject.staff_site.server_state import (
@@ -35,6 +28,7 @@ from memoryproject.staff_site.server_state import (
 )
 from sessions_app.models import Turn
 from sessions_app.schedules import PLANNED
+from sessions_app.turns.facade import Heartbeat, answer_soon, heartbeats
 
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
 MAX_UNPACKED = 200
@@ -47,13 +41,6 @@ WORKER_STATES = {
     "Idle": gettext_lazy("idle"),
     "Stopping": gettext_lazy("stopping"),
     "Stopped": gettext_lazy("stopped"),
-}
-
-LANE_TITLES = {
-    ANSWERS: gettext_lazy("Answers"),
-    COMMANDS: gettext_lazy("Commands"),
-    SCHEDULES: gettext_lazy("Schedules"),
-    BACKGROUND: gettext_lazy("Background work"),
 }
 
 
@@ -70,12 +57,10 @@ class Kind:
 class Cluster:
     """A group of worker processes, from its last heartbeat.
 
-    ``lane``: the title of its kind of work. ``status``: its state, in words. ``working``: it takes
-    jobs.
+    ``status``: its state, in words. ``working``: it takes jobs.
     """
 
     stat: Stat
-    lane: str
     status: str
     working: bool
 
@@ -86,7 +71,8 @@ class QueueState:
 
     ``depth``: the number of waiting jobs, None if the broker can't be reached. ``waiting`` and
     ``running`` are by kind, and empty with Redis, which doesn't report them; ``unpacked``: the
-    number of waiting jobs that were read. ``stalled``: jobs wait and no worker runs.
+    number of waiting jobs that were read. ``answering``: the programs that
+    answer. ``stalled``: one of the two programs doesn't run.
     """
 
     depth: int | None
@@ -95,12 +81,13 @@ class QueueState:
     running: list[Kind]
     unpacked: int
     oldest: datetime | None
+    answering: list[Heartbeat]
     clusters: list[Cluster]
     finished: list[Kind]
 
     @property
     def stalled(self) -> bool:
-        return not any(cluster.working for cluster in self.clusters)
+        return not self.answering or not any(cluster.working for cluster in self.clusters)
 
 
 def queue_state(*, now: datetime | None = None) -> QueueState:
@@ -125,7 +112,8 @@ def queue_state(*, now: datetime | None = None) -> QueueState:
         running=_by_kind(running),
         unpacked=len(waiting),
         oldest=min((since for _kind, since in waiting), default=None),
-        clusters=sorted(working, key=lambda each: (each.stat.host, each.lane)),
+        answering=heartbeats(now),
+        clusters=sorted(working, key=lambda each: each.stat.host),
         finished=_finished(),
     )
 
@@ -179,9 +167,8 @@ def _finished() -> list[Kind]:
 
 
 def _cluster(stat: Stat) -> Cluster:
-    state, lane = state_of(stat), lane_of(stat.cluster_id) or ""
-    title, status = LANE_TITLES.get(lane, lane), WORKER_STATES.get(state, state)
-    return Cluster(stat, str(title), str(status), takes_jobs(stat))
+    state = state_of(stat)
+    return Cluster(stat, str(WORKER_STATES.get(state, state)), takes_jobs(stat))
 
 
 # Scheduled jobs: what each schedule does, when it ran, and whether it is late.
@@ -260,8 +247,7 @@ def job_retry(*, key: str, actor: Actor) -> bool:
         return False
     options = {"hook": task.hook, "group": task.group, "task_name": task.name}
     given = {name: value for name, value in options.items() if value}
-    lane = task.cluster or BACKGROUND
-    enqueue(task.func, *(task.args or ()), lane=lane, q_options=given, **(task.kwargs or {}))
+    enqueue(task.func, *(task.args or ()), q_options=given, **(task.kwargs or {}))
     return True
 
 
@@ -300,7 +286,7 @@ def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
             details={"task": schedule.func},
         )
         group = {"group": schedule.name or str(schedule.pk)}
-        task_id = enqueue(schedule.func, lane=schedule.cluster or BACKGROUND, q_options=group)
+        task_id = enqueue(schedule.func, q_options=group)
         # The job's id is known only now. The row is already locked by us, so this doesn't wait.
         Schedule.objects.filter(pk=schedule.pk).update(task=task_id)
     return schedule
@@ -310,10 +296,7 @@ def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
 
 
 def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
-    """Enqueue a stuck turn. Return False if it is over or a worker has it.
-
-    Raises BrokerGoneError; the sweep retries the turn every minute.
-    """
+    """Let a stuck turn be answered. Return False if it is over or a worker has it."""
     if turn.state not in OPEN or turn.is_held(timezone.now()):
         return False
     # The queue comes last, as in queue_actions: an action that can't be recorded isn't done.
@@ -326,6 +309,5 @@ def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
             details={"state": turn.state},
             chat_id=turn.chat_id,
         )
-        task, name = "sessions_app.tasks.answer_chat", f"answer {turn.chat_id}"
-        enqueue(task, str(turn.chat_id), lane=ANSWERS, task_name=name)
+        answer_soon(turn.chat_id)
     return True

@@ -81,6 +81,7 @@ MEMORY: Meanings = {
     "LONGTERM_ENABLED": _("Recall and /remember."),
     "RECALL_TOP_K": _("How many memories are recalled at most."),
     "RECALL_MIN_SIMILARITY": _("The least score, from 0 to 1, of what is recalled."),
+    "ANSWER_THREADS": _("How many answers each program that answers makes at once."),
     "TURN_DEBOUNCE_SECONDS": _("How long a burst of messages is waited for. 0: not at all."),
     "MAX_ANSWER_AGE_HOURS": _("Older messages are shown as missed, not answered."),
     "UNCONFIRMED_AFTER_MINUTES": _(

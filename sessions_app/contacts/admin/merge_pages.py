@@ -31,7 +31,7 @@ from sessions_app.merging.facade import (
 from sessions_app.models import Chat
 from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import contact_address
-from sessions_app.turns.dependencies import enqueue_with_commit
+from sessions_app.turns.facade import answer_soon
 
 FIND = "admin/contacts/merge_find.html"
 PREVIEW = "admin/contacts/merge.html"
@@ -115,7 +115,7 @@ def _merge(request: HttpRequest, chat: Chat, other: Chat) -> HttpResponse:
         chat_memory=build_chat_memory(),
     )
     # Answers that a worker had begun in the contact that is gone wait in the merged one.
-    enqueue_with_commit(merged.pk)
+    answer_soon(merged.pk)
     messages.success(request, _("The two contacts are one now."))
     return redirect(contact_address(merged.pk))
 

@@ -33,7 +33,7 @@ from sessions_app.merging.facade import (
 from sessions_app.models import Chat, ContactMerge
 from sessions_app.presentation.chat_page import chat_or_404
 from sessions_app.presentation.links import contact_address
-from sessions_app.turns.dependencies import enqueue_with_commit
+from sessions_app.turns.facade import answer_soon
 
 CHOOSE = "admin/contacts/split_choose.html"
 PREVIEW = "admin/contacts/split.html"
@@ -108,7 +108,7 @@ def _previewed(
 def _done(request: HttpRequest, chat: Chat, gone: Chat) -> HttpResponse:
     for key in (chat.pk, gone.pk):
         # Answers that a worker had begun wait where they belong now.
-        enqueue_with_commit(key)
+        answer_soon(key)
     messages.success(request, _("These are two contacts now."))
     return redirect(contact_address(gone.pk))
 

@@ -28,11 +28,8 @@ from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
-from sessions_app.turns.dependencies import (
-    build_storage_notices,
-    enqueue_asking_with_commit,
-    enqueue_with_commit,
-)
+from sessions_app.turns.dependencies import build_storage_notices
+from sessions_app.turns.facade import answer_soon
 
 logger = logging.getLogger(__name__)
 
@@ -85,8 +82,7 @@ def receive(events: Sequence[Event]) -> HttpResponse:
         events_receive(
             received=events,
             rules=build_intake_rules(),
-            enqueue=enqueue_with_commit,
-            enqueue_asking=enqueue_asking_with_commit,
+            enqueue=answer_soon,
             gate=GATE,
         )
     except ChatBusyError as error:

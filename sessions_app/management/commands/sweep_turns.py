@@ -13,8 +13,8 @@ from sessions_app.tasks import sweep_turns
 
 class Command(BaseCommand):
     help = (
-        "Enqueue chats whose turns wait with nobody at work, and mark sends that were never "
-        "confirmed. Runs each minute by schedule; safe to run at any time."
+        "Release the turns that dead programs left, and mark sends that were never confirmed. "
+        "`answer` does this every ten seconds; safe to run at any time."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -26,5 +26,5 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(counts))
         else:
             self.stdout.write(
-                f"{counts['enqueued']} chats enqueued, {counts['unconfirmed']} answers unconfirmed."
+                f"{counts['enqueued']} turns released, {counts['unconfirmed']} answers unconfirmed."
             )

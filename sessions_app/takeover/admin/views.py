@@ -55,8 +55,8 @@ from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.dependencies import default_number
 from sessions_app.takeover.staff_reply import MAX_LENGTH, HandReply, StaffReply, Writer, chat_reply
 from sessions_app.takeover.staff_template import chat_template
-from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
-from sessions_app.turns.facade import chat_pause, chat_resume
+from sessions_app.turns.dependencies import max_answer_age
+from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
 
 
 def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
@@ -132,7 +132,7 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         chat_id=chat.pk,
         actor=staff_actor(request),
         now=timezone.now(),
-        enqueue=enqueue_chat,
+        enqueue=answer_soon,
         max_age=max_answer_age(),
         answer_last=answer_last,
     )
@@ -242,7 +242,7 @@ def _writer(request: HttpRequest) -> Writer:
         author_id=request.user.pk or 0,
         actor=staff_actor(request),
         rules=build_intake_rules(),
-        enqueue=enqueue_chat,
+        enqueue=answer_soon,
         now=timezone.now(),
     )
 

@@ -42,7 +42,7 @@ from sessions_app.turns.answer_review import (
     review_reasons,
     to_review_ids,
 )
-from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.statuses import held_send_now
 
 RATE = "sessions_app.review_chat"
@@ -297,7 +297,7 @@ def held_send(request: HttpRequest) -> HttpResponse:
     """Send now what is held because a provider refused our account."""
     if not request.user.has_perms(RERUN):
         raise PermissionDenied
-    sent = held_send_now(actor=staff_actor(request), enqueue=enqueue_chat)
+    sent = held_send_now(actor=staff_actor(request), enqueue=answer_soon)
     if sent:
         text = ngettext("%(n)d answer is sent now.", "%(n)d answers are sent now.", sent)
         messages.success(request, text % {"n": sent})

@@ -20,7 +20,8 @@ from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.admin.replay import answer_of, question_of
 from sessions_app.turns.admin.state_labels import turn_crumb
-from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
+from sessions_app.turns.dependencies import max_answer_age
+from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.rerun import (
     SEND,
     BlockedError,
@@ -55,7 +56,7 @@ def run_again(request: HttpRequest, turn_id: int) -> bool:
             turn_id=turn_id,
             actor=staff_actor(request),
             max_age=max_answer_age(),
-            enqueue=enqueue_chat,
+            enqueue=answer_soon,
             now=timezone.now(),
         )
     except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
@@ -138,7 +139,7 @@ def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
             turn_id=turn.pk,
             actor=staff_actor(request),
             max_age=max_answer_age(),
-            enqueue=enqueue_chat,
+            enqueue=answer_soon,
             now=timezone.now(),
             seen=_seen(request),
         )

@@ -1,0 +1,70 @@
+"""Answer the messages that wait."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from argparse import ArgumentParser
+from types import FrameType
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from memoryproject.checks import SETTINGS
+from memoryproject.foundation.audit.tasks import note_settings
+from sessions_app.schedules import future_times_repair
+from sessions_app.tasks import sweep_turns
+from sessions_app.turns.dependencies import build_answerer
+
+logger = logging.getLogger(__name__)
+
+# Threads wait for the database many times. After each statement a thread waits until another one
+# gives up the interpreter, by default for 5 ms.
+SWITCH_SECONDS = 0.0005
+
+
+class Command(BaseCommand):
+    help = (
+        "Answer messages in threads until Ctrl-C. Any number of these programs run at once, on any "
+        "number of machines."
+    )
+    # Checking all would load the staff's pages and the API.
+    requires_system_checks = (SETTINGS,)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--threads",
+            type=int,
+            default=settings.ANSWER_THREADS,
+            help="How many answers are made at once (default: ANSWER_THREADS).",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
+        answerer = build_answerer(threads=options["threads"], tend=tend)
+
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            answerer.stop()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        threading.Thread(target=record_settings, daemon=True).start()
+        answerer.run()
+
+
+def tend() -> None:
+    """Take up what dead programs left, and what a clock that was set back would delay."""
+    future_times_repair(timezone.now())
+    sweep_turns()
+
+
+def record_settings() -> None:
+    """Record changed settings. This program starts with every server."""
+    try:
+        note_settings()
+    except Exception:
+        logger.exception("Whether settings changed could not be recorded.")

@@ -1,0 +1,118 @@
+"""The program `answer`: what a hanging model and a restart of the database hold up."""
+
+from __future__ import annotations
+
+import signal
+
+import httpx
+import pytest
+
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.places import Places
+from memoryproject.foundation.embedded_postgres.processes import (
+    is_alive,
+    postmaster_of,
+    stop_postmaster,
+)
+from tests.processes import plain_http
+from tests.processes.conftest import everything
+from tests.processes.posting import new_phone
+from tests.processes.stage import Stage, stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+THREADS = 4
+# More than there are threads.
+CHATS = 7
+APOLOGY = "Sorry, I can't answer right now."
+
+
+def test_a_hanging_model_holds_up_no_command_and_no_answer_for_long() -> None:
+    settings = {"MODEL_TIMEOUT_SECONDS": "3", "ANSWER_DEADLINE_SECONDS": "5"}
+    with stage(run=everything, ANSWER_THREADS=str(THREADS), **settings) as hanging:
+        hold = hanging.openai.hold_chat("hanging question")
+        phones = [new_phone() for _ in range(CHATS)]
+        for phone in phones:
+            hanging.post.say(phone, "hanging question")
+        wait_until(lambda: hold.reached >= THREADS, "every thread waits for the model")
+        quick = new_phone()
+        hanging.post.say(quick, "/help")
+
+        (help_text,) = hanging.wait_for_answers(quick, 1)
+        assert "/remember" in help_text
+        assert not all(hanging.graph.texts_to(phone) for phone in phones)
+        for phone in phones:
+            (answer,) = hanging.wait_for_answers(phone, 1)
+            assert answer.startswith(APOLOGY)
+        # Five timeouts are enough: the other chats didn't wait for theirs.
+        assert hold.reached < 2 * CHATS
+        ready = plain_http.get(f"{hanging.installation.url}/readyz", timeout=10)
+        assert ready.status_code == httpx.codes.OK
+        assert "chat_model" in ready.json()["services"]
+        hold.release()
+
+
+def test_a_question_waits_behind_no_command_of_its_chat(live: Stage) -> None:
+    phone = new_phone()
+    for text in ("/help", "and a question", "/help", "another one"):
+        live.post.say(phone, text)
+    answers = live.wait_for_answers(phone, 4)
+    assert [answer.startswith("answer to:") for answer in answers] == [False, True, False, True]
+    assert answers[1::2] == ["answer to: and a question", "answer to: another one"]
+
+
+def test_two_programs_answer_each_message_once_and_in_order(live: Stage) -> None:
+    other = live.installation.start_command("answer", "--threads", "3")
+    phones = [new_phone() for _ in range(6)]
+    texts = [f"message {number}" for number in range(4)]
+    for text in texts:
+        for phone in phones:
+            live.post.say(phone, text)
+    for phone in phones:
+        wanted = [f"answer to: {text}" for text in texts]
+        assert live.wait_for_answers(phone, len(texts)) == wanted
+    other.terminate()
+    other.wait()
+
+
+def test_told_to_stop_it_finishes_what_it_has(live: Stage) -> None:
+    phone, later = new_phone(), new_phone()
+    hold = live.openai.hold_chat("before Ctrl-C")
+    live.post.say(phone, "before Ctrl-C")
+    wait_until(lambda: hold.reached, "the model is asked")
+    answer = live.installation.programs.pop("answer")
+
+    answer.send_signal(signal.SIGINT)
+    wait_until(lambda: answer.num_threads() <= 3, "only the thread that answers is left")
+    live.post.say(later, "said meanwhile")
+    hold.release()
+    answer.wait()
+
+    assert live.wait_for_answers(phone, 1) == ["answer to: before Ctrl-C"]
+    assert live.graph.texts_to(later) == []
+    live.installation.start_program("answer")
+    assert live.wait_for_answers(later, 1) == ["answer to: said meanwhile"]
+
+
+def test_a_restart_of_the_database_delays_an_answer_only_shortly(live: Stage) -> None:
+    """No schedule runs here: nothing but the program itself takes the answer up again."""
+    phone = new_phone()
+    hold = live.openai.hold_chat("during the restart")
+    live.post.say(phone, "during the restart")
+    wait_until(lambda: hold.reached, "the answer is being made")
+
+    places = Places(live.installation.data_dir)
+    postmaster = postmaster_of(places)
+    assert postmaster is not None
+    stop_postmaster(postmaster, places.log)
+    hold.release()
+    server = EmbeddedPostgres(live.installation.data_dir)
+    server.ensure_running()
+    try:
+        assert live.wait_for_answers(phone, 1) == ["answer to: during the restart"]
+        live.post.say(phone, "and afterwards")
+        assert live.wait_for_answers(phone, 2)[1] == "answer to: and afterwards"
+        assert is_alive(live.installation.programs["answer"])
+    finally:
+        server.release()

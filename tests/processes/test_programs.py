@@ -1,0 +1,145 @@
+"""The programs of `make run`: each of their processes may be killed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from functools import partial
+
+import httpx
+import psutil
+import pytest
+
+from memoryproject.foundation.embedded_postgres.processes import is_alive
+from tests.processes.installation import Installation, family, free_port, kill
+from tests.processes.posting import new_phone
+from tests.processes.stage import Stage, stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+WORKER_NICENESS = 10
+# Each program with all its processes: web has a master and two; qcluster its first process, the
+# guard, four workers, monitor and pusher.
+PROCESSES = {"web": 3, "answer": 1, "qcluster": 8}
+
+
+def with_tables(installation: Installation) -> None:
+    installation.prepare()
+    installation.launch()
+
+
+@pytest.fixture(scope="module")
+def launched() -> Iterator[Stage]:
+    # How a first start makes its tables is seen in test_launch.py.
+    with stage(run=with_tables) as started:
+        yield started
+
+
+def programs_of(launched: Stage) -> dict[str, psutil.Process]:
+    """The first process of each program, once all of its processes are there."""
+
+    def whole() -> dict[str, psutil.Process]:
+        found = {}
+        for supervisor in launched.installation.programs["launcher"].children():
+            for program in supervisor.children():
+                name = next((name for name in PROCESSES if named(program, name)), "")
+                if name and len(family(program)) == PROCESSES[name]:
+                    found[name] = program
+        return found if found.keys() == PROCESSES.keys() else {}
+
+    return wait_until(whole, "all processes are there")
+
+
+def named(process: psutil.Process, name: str) -> bool:
+    """Whether this is the program: django-q2 and gunicorn name themselves where they can."""
+    try:
+        words = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return ("gunicorn" if name == "web" else name) in words
+
+
+def are_gone(processes: list[psutil.Process]) -> bool:
+    return not any(map(is_alive, processes))
+
+
+def assert_serves(launched: Stage, text: str) -> None:
+    launched.installation.wait_until_ready()
+    phone = new_phone()
+    launched.post.say(phone, text)
+    assert launched.wait_for_answers(phone, 1) == [f"answer to: {text}"]
+    wait_until(
+        lambda: launched.installation.answer("/admin/login/") == httpx.codes.OK, "pages are served"
+    )
+
+
+def test_only_the_programs_that_work_give_way_to_others(launched: Stage) -> None:
+    programs = programs_of(launched)
+    web = programs["web"].nice()
+    for name, program in programs.items():
+        gives_way = 0 if name == "web" else WORKER_NICENESS
+        assert {each.nice() for each in family(program)} == {web + gives_way}, name
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_each_process_of_a_program_is_killed(launched: Stage, name: str) -> None:
+    for place in range(PROCESSES[name]):
+        program = programs_of(launched)[name]
+        killed = family(program)[place]
+        left = [] if name == "web" and place else family(program)
+        kill([killed])
+        wait_until(partial(are_gone, [killed, *left]), "what was left of it has ended")
+        assert_serves(launched, f"after the kill of {name} {place}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_the_process_manager_is_killed(launched: Stage) -> None:
+    """The launcher starts it again, once nothing of the old one is left."""
+    launcher = launched.installation.programs["launcher"]
+    programs_of(launched)
+    (supervisor,) = launcher.children()
+    orphans = family(supervisor)
+
+    kill([supervisor])
+
+    wait_until(partial(are_gone, orphans), "what was left of it has ended")
+    assert_serves(launched, "after the kill of the process manager")
+    assert supervisor not in launcher.children()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_all_ends_with_the_launcher(launched: Stage) -> None:
+    """Nobody could stop the others by Ctrl-C."""
+    launcher = launched.installation.programs["launcher"]
+    programs_of(launched)
+    orphans = family(launcher)
+
+    kill([launcher])
+    launcher.wait()
+
+    wait_until(partial(are_gone, orphans), "all have ended")
+    launched.installation.launch()
+    assert_serves(launched, "after the kill of the launcher")
+
+
+def test_a_second_start_with_the_same_data_is_refused(launched: Stage) -> None:
+    launcher = launched.installation.programs["launcher"]
+    programs_of(launched)
+
+    refused = launched.installation.launch_in_vain(PORT=str(free_port()))
+
+    assert refused.returncode == 1
+    assert f"Another run (process {launcher.pid}) uses" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert_serves(launched, "after the second start")
+
+
+def test_sigterm_ends_a_program_in_order(launched: Stage) -> None:
+    """Supervisor starts it again here, because it didn't ask for the end."""
+    for name, program in programs_of(launched).items():
+        members = family(program)
+        program.send_signal(signal.SIGTERM)
+        wait_until(partial(are_gone, members), f"all of {name} has ended")
+    assert_serves(launched, "after an orderly end")
