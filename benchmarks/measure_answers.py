@@ -32,16 +32,11 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import override_settings
-from django_q.brokers import get_broker
-from django_q.models import OrmQ
-from django_q.worker import worker
 
 from benchmarks.load_traffic import FIRST_PHONE, QUESTIONS
 from memoryproject.foundation.integrations.loopback.providers import body_bytes, signed_headers
-from memoryproject.foundation.process.job_queue import STOP, JobResults, JobSource, JobTimer
-from memoryproject.foundation.process.lane_processes import use_lane
-from memoryproject.foundation.process.lanes import ANSWERS
 from sessions_app.models import Turn
+from sessions_app.turns.dependencies import build_answerer
 from tests.loopback.graph import GraphServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.processes.posting import NUMBER_ID, cloud_text
@@ -55,13 +50,6 @@ PACKAGES = ("cards_app/", "memories_app/", "memoryproject/", "sessions_app/")
 CARRIERS = ("benchmarks", ".venv")
 
 
-class JobsLeft(JobSource):
-    """Gives out the jobs of a queue as long as there are any."""
-
-    def get(self) -> Any:
-        return self._take() or STOP
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=8)
@@ -70,7 +58,6 @@ def main() -> None:
     arguments = parser.parse_args()
     with own_database(), services():
         call_command("createcachetable")
-        use_lane(ANSWERS)
         for number in range(WARM_UP_ROUNDS):
             write(arguments.chats, number)
             answer_all()
@@ -121,9 +108,10 @@ def write(chats: int, number: int) -> None:
 
 
 def answer_all() -> None:
-    """Do what a worker of the answers does, until no job is left."""
-    while OrmQ.objects.filter(key=ANSWERS).exists():
-        worker(JobsLeft(get_broker), JobResults(get_broker(ANSWERS)), JobTimer(), -1)
+    """Do what a thread of `manage.py answer` does, until no turn is left."""
+    answerer = build_answerer(threads=1, tend=lambda: None)
+    while answerer.answer_next():
+        pass
 
 
 def print_times(arguments: argparse.Namespace) -> None:
@@ -137,7 +125,7 @@ def print_times(arguments: argparse.Namespace) -> None:
         workers += time.thread_time() - started
         database += sum(server.cpu_times()[:2]) - before
     answers = arguments.rounds * arguments.chats
-    print(f"Of one answer (mean of {answers}), ms of processor time: worker ", end="")
+    print(f"Of one answer (mean of {answers}), ms of processor time: program ", end="")
     print(f"{workers / answers * 1000:.1f}, database {database / answers * 1000:.1f}\n")
 
 

@@ -131,7 +131,7 @@ def server(*, workers: bool) -> Iterator[tuple[str, str]]:
             installation.migrate()
             secret = installation.manage("create_api_token", "bench").strip()
             database.ensure_running()
-            installation.start_web()
+            installation.start_program("web")
             wait_until(lambda: installation.answer("/healthz") == httpx.codes.OK, "it is served")
             if workers:
                 installation.start_workers()

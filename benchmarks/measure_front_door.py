@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.loopback.providers import (
     signed_headers,
 )
 from tests.loopback.openai_behaviours import slow
+from tests.processes.front_door import FrontDoor
 from tests.processes.installation import Installation
 from tests.processes.posting import APP_SECRET, cloud_text, new_phone
 from tests.processes.sockets import HALF_A_HEADER, begun_body, held_sockets
@@ -39,21 +40,23 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}\n")
     for name, start in (("one web server", alone), ("behind the front door", behind)):
-        with stage(run=start, EMBEDDER="wordllama") as started:
+        with stage(
+            run=start, EMBEDDER="wordllama", TRUSTED_PROXIES="1", HTTPS_ONLY="false"
+        ) as started:
             print(f"{name}:")
             measure(started)
 
 
 def alone(installation: Installation) -> None:
     installation.migrate()
-    installation.start_web()
+    installation.start_program("web")
     while installation.answer("/healthz") != httpx.codes.OK:
         time.sleep(0.1)
 
 
 def behind(installation: Installation) -> None:
     installation.migrate()
-    installation.start_front_door()
+    FrontDoor(installation).start()
 
 
 def measure(started: Stage) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 import psutil
 
 from memoryproject.foundation.embedded_postgres.places import Places
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation
-
-# The workers of each lane of memoryproject.foundation.process.lanes, in the order of their start.
-LANES = {"answers": 4, "commands": 2, "schedules": 2, "background": 2}
 
 
 def members(installation: Installation) -> Iterator[tuple[str, psutil.Process]]:
@@ -29,23 +25,10 @@ def members(installation: Installation) -> Iterator[tuple[str, psutil.Process]]:
 
 
 def of_program(first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
-    """Yield a program of supervisor's with its processes; workers are divided by lane."""
-    if "memoryproject.serve" not in first.cmdline():
-        yield from whole("Caddy", first)
-        return
-    yield "server: first process", first
-    webhooks, web, leader = by_age(first.children())
-    yield from whole("webhooks", webhooks)
-    yield from whole("web", web)
-    yield "workers: leader", leader
-    workers = iter(by_age(leader.children()))
-    for name, number in LANES.items():
-        for worker in islice(workers, number):
-            yield from whole(f"workers: lane {name}", worker)
-
-
-def by_age(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return sorted(processes, key=lambda each: (each.create_time(), each.pid))
+    """Yield a program of supervisor's with its processes."""
+    words = " ".join(first.cmdline())
+    name = next((name for name in ("answer", "qcluster") if name in words), "web")
+    yield from whole(name, first)
 
 
 def whole(program: str, first: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:

@@ -27,7 +27,7 @@ from django.db import connections  # noqa: E402
 sys.setswitchinterval(SWITCH_SECONDS)
 if settings.ROOT_URLCONF == "memoryproject.urls":
     from sessions_app.embedding.facade import load_early
-    from sessions_app.recall import recall_steps  # noqa: F401 loaded before the fork
+    from sessions_app.recall import facade  # noqa: F401 loaded before the fork
 
     load_early()
 # Forked processes must not share a connection. What is loaded by now stays: the garbage collector

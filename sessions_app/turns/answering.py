@@ -56,7 +56,7 @@ class Answerer:
     """Answers turns in ``threads`` threads, and those that need no model in QUICK_THREADS more.
 
     ``godfather``: the owner's ids. ``dependencies`` makes those of one turn. ``embed`` lets the
-    vectors of a session's messages be made. ``tend`` is called at the start, and every TEND_SECONDS.
+    vectors of a session's messages be made. ``tend`` is called now and every TEND_SECONDS.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from memoryproject.foundation.rest_kit.throttles import (
     WaitingCalls,
     waiting_calls,
 )
-from memoryproject.programs import WEB_THREADS
+from memoryproject.programs import GUNICORN_CONF
 from sessions_app.models import Message
 from tests.api.calling import Api, error_of
 
@@ -37,7 +38,7 @@ def read(answer: Any) -> bytes:
 
 
 def test_threads_are_left_for_other_calls() -> None:
-    assert MAX_WAITING_CALLS <= WEB_THREADS - 4
+    assert runpy.run_path(str(GUNICORN_CONF))["threads"] - 4 >= MAX_WAITING_CALLS
 
 
 @pytest.mark.django_db

@@ -25,7 +25,6 @@ def main() -> int:
     parser.add_argument("--faults", type=float, default=defaults.faults)
     parser.add_argument("--settle-seconds", type=int, default=defaults.settle_seconds)
     parser.add_argument("--seed", type=int, default=defaults.seed)
-    parser.add_argument("--one-row-statistics", action="store_true")
     verdict = run(Plan(**vars(parser.parse_args())), lambda text: say(text, sys.stderr))
     say(json.dumps(verdict.as_dict(), indent=1), sys.stdout)
     return 0 if verdict.held else 1

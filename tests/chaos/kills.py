@@ -14,11 +14,11 @@ from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation, family
 
 # A backend is killed less often: PostgreSQL then ends all connections and recovers.
-WEIGHTS = {"web": 1.0, "workers": 1.0, "front door": 0.2, "postgres": 0.15}
+WEIGHTS = {"web": 1.0, "answer": 1.0, "qcluster": 0.5, "postgres": 0.15}
 
 
 class Killer(threading.Thread):
-    """Sends SIGKILL to a random web server, worker process or PostgreSQL backend."""
+    """Sends SIGKILL to a random process of a program, or to a PostgreSQL backend."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Killer(threading.Thread):
     def _victims(self) -> dict[str, list[psutil.Process]]:
         found: dict[str, list[psutil.Process]] = {}
         # The launcher, supervisor, and then the programs with their processes.
-        for process in family(self._root)[2:]:
+        for program in [each for manager in self._root.children() for each in manager.children()]:
             with suppress(psutil.Error):
-                found.setdefault(_kind(process), []).append(process)
+                found.setdefault(_kind(program), []).extend(family(program))
         postmaster = postmaster_of(Places(self._installation.data_dir))
         if postmaster is not None:
             backends = [each for each in family(postmaster)[1:] if _is_backend(each)]
@@ -70,11 +70,9 @@ class Killer(threading.Thread):
         return found
 
 
-def _kind(process: psutil.Process) -> str:
-    """Those of the workers, and only those, are nice."""
-    if process.nice():
-        return "workers"
-    return "front door" if "caddy" in process.name() else "web"
+def _kind(program: psutil.Process) -> str:
+    words = " ".join(program.cmdline())
+    return next((name for name in ("answer", "qcluster") if name in words), "web")
 
 
 def _is_backend(process: psutil.Process) -> bool:

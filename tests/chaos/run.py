@@ -43,8 +43,7 @@ class Plan:
 
     messages: how many different messages; one in ten is delivered three times at once.
     kill_every: seconds between two kills, on average. faults: the share of requests to the
-    provider and the model that fail. seed: of all chances. one_row_statistics: PostgreSQL plans for
-    the queue as if it had one job.
+    provider and the model that fail. seed: of all chances.
     """
 
     messages: int = 10_000
@@ -54,7 +53,6 @@ class Plan:
     faults: float = 0.03
     settle_seconds: int = 1_800
     seed: int = 7
-    one_row_statistics: bool = False
 
 
 def run(plan: Plan, say: Callable[[str], None]) -> Verdict:
@@ -80,8 +78,6 @@ def run(plan: Plan, say: Callable[[str], None]) -> Verdict:
         installation = Installation(folder, **_settings(graph, model))
         root = stack.enter_context(_running(installation))
         database = Database(installation.data_dir)
-        if plan.one_row_statistics:
-            database.believe_in_one_row("django_q_ormq")
         say("The server is ready.")
         killer = Killer(installation, root, every=plan.kill_every, chance=chance)
         killer.start()

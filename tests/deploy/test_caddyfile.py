@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import Any
 
-from memoryproject.programs import CADDYFILE, caddy_program
+from tests.processes.front_door import CADDYFILE, caddy_program
 
 
 def test_only_http_1_is_spoken() -> None:

@@ -32,14 +32,6 @@ class Database:
             cursor = connection.cursor(row_factory=dict_row).execute(statement, values)
             return cursor.fetchall() if cursor.description else []
 
-    def believe_in_one_row(self, table: str) -> None:
-        """Let PostgreSQL plan for a table as if it had one row, however large it becomes."""
-        self.rows(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
-        self.rows(f"DELETE FROM pg_statistic WHERE starelid = '{table}'::regclass")
-        # Of rows and pages it keeps the ratio.
-        sparse = "reltuples = 1, relpages = 100000, relallvisible = 0"
-        self.rows(f"UPDATE pg_class SET {sparse} WHERE oid = '{table}'::regclass")
-
     def messages(self, whatsapp_chat: str) -> list[dict[str, Any]]:
         """All messages of a chat, by session and order."""
         return self.rows(

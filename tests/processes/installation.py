@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import psutil
@@ -30,6 +31,9 @@ from memoryproject.programs import GUNICORN_CONF
 from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.processes.front_door import FrontDoor
 
 COMMAND_SECONDS = 120
 WORKING = ("answer", "qcluster")
@@ -63,6 +67,7 @@ class Installation:
         }
         # By their names: web, answer, qcluster, launcher; with a front door webhooks and caddy.
         self.programs: dict[str, psutil.Process] = {}
+        self.front_door: FrontDoor | None = None
         self._commands: CommandServer | None = None
 
     @property
@@ -130,8 +135,10 @@ class Installation:
         )
 
     def start_program(self, name: str) -> psutil.Process:
-        """Start web, answer or qcluster."""
-        if name == "web":
+        """Start web, answer or qcluster; or one of the front door's where there is one."""
+        if self.front_door is not None:
+            started = self.front_door.start_program(name)
+        elif name == "web":
             started = self._start(sys.executable, "-m", "gunicorn", "--config", str(GUNICORN_CONF))
         else:
             started = self.start_command(name)
@@ -149,6 +156,10 @@ class Installation:
             if not is_alive(program):
                 program.wait()
                 self.start_program(name)
+
+    def start_other(self, *command: str, **environment: str) -> psutil.Process:
+        """Start a program of a test's own; whoever calls ends it, or notes it in ``programs``."""
+        return self._start(*command, **environment)
 
     def _start(self, *command: str, **environment: str) -> psutil.Process:
         """Start a program. Web servers and workers, which are started again and again, are forked

@@ -12,14 +12,14 @@ import psycopg
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.programs import WEBHOOK_PROCESSES, WEBHOOK_THREADS
 from tests.processes.posting import Poster, cloud_text, new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
-COUNT = 3 * WEBHOOK_PROCESSES * WEBHOOK_THREADS
+# Three times as many as the web server has threads.
+COUNT = 3 * 2 * 18
 WAITING = "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
@@ -63,7 +63,7 @@ def test_webhooks_of_others_are_answered_while_one_chat_is_held(live: Stage) -> 
     with ThreadPoolExecutor(COUNT) as pool:
         with held(live, slow):
             posted = [pool.submit(live.post.cloud, body) for body in bodies]
-            most = WEBHOOK_PROCESSES * WEBHOOK_THREADS
+            most = COUNT // 3
             wait_until(
                 lambda: (
                     any(each.done() for each in posted)

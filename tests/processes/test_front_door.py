@@ -17,6 +17,7 @@ import pytest
 from memoryproject.foundation.integrations.loopback.providers import body_bytes, signed_headers
 from memoryproject.foundation.process.narrowing import present
 from tests.processes import plain_http
+from tests.processes.front_door import EVERYBODY, FrontDoor
 from tests.processes.installation import Installation, family, kill
 from tests.processes.posting import APP_SECRET, cloud_text, new_phone
 from tests.processes.sockets import HALF_A_HEADER, begun_body, begun_chunks, held_sockets
@@ -36,9 +37,13 @@ PEOPLE = 2
 PAUSE_SECONDS = 0.02
 
 
+# Caddy is the one proxy before the web servers.
+BEHIND = {"TRUSTED_PROXIES": "1", "HTTPS_ONLY": "false"}
+
+
 def behind_the_front_door(installation: Installation) -> None:
     installation.prepare()
-    installation.start_front_door()
+    FrontDoor(installation).start()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,7 @@ def front() -> Iterator[Stage]:
         # A loaded machine may need longer than 15 seconds to start a web server.
         "MEMORY_WEBHOOKS_WAIT": "100s",
     }
-    with stage(run=behind_the_front_door, **times) as started:
+    with stage(run=behind_the_front_door, **BEHIND, **times) as started:
         yield started
 
 
@@ -332,11 +337,12 @@ def test_nobody_can_invent_an_address(front: Stage) -> None:
 
 
 def test_a_proxy_of_ones_own_gives_the_address() -> None:
-    def behind_a_proxy(installation: Installation) -> None:
-        installation.prepare()
-        installation.start_front_door(behind_proxies=True)
-
-    with stage(run=behind_a_proxy, TRUSTED_PROXIES="1", HTTPS_ONLY="false") as started:
+    with stage(
+        run=behind_the_front_door,
+        TRUSTED_PROXIES="2",
+        HTTPS_ONLY="false",
+        MEMORY_OUTER_PROXIES=EVERYBODY,
+    ) as started:
         forwarded = {"X_Forwarded_For": "198.51.100.1, 203.0.113.9"}
         assert fail_to_log_in(started, **forwarded) == {"203.0.113.9"}
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import socket
 import struct
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.programs import FrontDoor, socket_folder
+from tests.processes.front_door import caddy_command, caddy_environment
 from tests.processes.hashing_server import DROPPED, DROPPED_ONCE, REFUSED, hashing_server
 from tests.processes.installation import free_port
 from tests.processes.waiting import wait_until
@@ -38,7 +38,7 @@ RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True)
 class Door:
-    """Caddy with the configuration of `make run`."""
+    """Caddy with the configuration of a deployment."""
 
     port: int
 
@@ -68,25 +68,26 @@ class Door:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
     """One processor and no garbage collection: the pool gives what it got last."""
-    folder = socket_folder(tmp_path)
-    front = FrontDoor(port=free_port(), run_dir=tmp_path, socket_dir=folder, behind_proxies=False)
+    port = free_port()
     exact = {"GOMAXPROCS": "1", "GOGC": "off"}
     times = {"MEMORY_BODY_TIME": "2s", "MEMORY_WEBHOOKS_WAIT": "1s"}
     with ExitStack() as stack:
-        if folder != tmp_path:
-            stack.callback(shutil.rmtree, folder)
-        for name in ("web", "webhooks"):
-            stack.enter_context(hashing_server(folder / f"{name}.sock"))
+        # The path of a socket may not be long.
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sockets-")))
+        sockets = [folder / f"{name}.sock" for name in ("web", "webhooks")]
+        for path in sockets:
+            stack.enter_context(hashing_server(path))
+        given = caddy_environment(port, *(f"unix/{path}" for path in sockets), tmp_path)
         with (tmp_path / "output.log").open("wb") as output:
             caddy = subprocess.Popen(
-                front.command(),
-                env={**os.environ, **front.environment(), **exact, **times},
+                caddy_command(),
+                env={**os.environ, **given, **exact, **times},
                 stdout=output,
                 stderr=output,
             )
         stack.callback(caddy.wait)
         stack.callback(caddy.kill)
-        found = Door(front.port)
+        found = Door(port)
         wait_until(found.listens, "the front door listens")
         yield found
 
