@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -38,13 +39,14 @@ def edit(original_id: str, text: str) -> MessageEdited:
     )
 
 
-def revocation(original_id: str) -> MessageRevoked:
-    return MessageRevoked(
+def revocation(original_id: str | None, **changes: Any) -> MessageRevoked:
+    revoked = MessageRevoked(
         **_head("revoke"),
-        original_id=original_id,
+        original_id=original_id or "",
         party=Party(phone="15550100123"),
         timestamp=timezone.now(),
     )
+    return replace(revoked, **changes)
 
 
 def reaction(target_id: str, emoji: str, phone: str = "15550100123") -> Reaction:

@@ -18,11 +18,12 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, ChatReques
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage, Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models import Chat, ChatSession, ForgetReceipt, Message, Turn
 from sessions_app.summaries.summarizer import SKILLS, Summarizer
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -115,6 +116,15 @@ class World:
         """Change intake rules from here on."""
         self.rules = replace(self.rules, **changes)
 
+    def use(self, **changes: Any) -> None:
+        """Answer with another model, embedder, provider or limit from here on."""
+        self.dependencies = replace(self.dependencies, **changes)
+
+    def forget(self, kind: str, object_id: Any) -> ForgetReceipt:
+        """Forget a thing of this kind, as staff do."""
+        dependencies = ForgetDependencies(self.dependencies.embedder, self.rules.chat_memory)
+        return object_forget(kind=kind, object_id=object_id, dependencies=dependencies)
+
     def with_chat_memory(self, **changes: Any) -> None:
         """Change limits, godfather or strategy from here on, for intake and answers."""
         chat_memory = replace(self.rules.chat_memory, **changes)
@@ -144,9 +154,7 @@ class World:
 
     def with_answer_rules(self, **changes: Any) -> None:
         """Change answer rules from here on."""
-        self.dependencies = replace(
-            self.dependencies, rules=replace(self.dependencies.rules, **changes)
-        )
+        self.use(rules=replace(self.dependencies.rules, **changes))
 
 
 def asked(world: World, text: str, by: str = CLIENT) -> Turn:

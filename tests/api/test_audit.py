@@ -9,7 +9,6 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from django.test import override_settings
-from pytest_django import DjangoAssertNumQueries
 
 from memoryproject.foundation.audit.audit_events import (
     COMMAND_LINE,
@@ -36,9 +35,7 @@ def recorded(db: None) -> Chat:
     return chat
 
 
-def test_events_come_newest_first_in_pages_and_tell_no_person(
-    api: Api, recorded: Chat, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_events_come_newest_first_in_pages_and_tell_no_person(api: Api, recorded: Chat) -> None:
     found = api.walk("audit/?limit=5")
     # Making the token is one of them, too.
     assert len(found) == 14
@@ -50,9 +47,6 @@ def test_events_come_newest_first_in_pages_and_tell_no_person(
     assert read["at"].endswith("Z")
     assert CHAT not in str(found)
     assert str(recorded.pk) not in str(found)
-    api.get("audit/?limit=1")
-    with django_assert_num_queries(2):
-        api.get("audit/?limit=10")
 
 
 @pytest.mark.parametrize(
@@ -73,14 +67,6 @@ def test_events_come_newest_first_in_pages_and_tell_no_person(
 )
 def test_events_are_filtered(api: Api, recorded: Chat, query: str, count: int) -> None:
     assert len(api.walk(f"audit/?{query}")) == count
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["since=x", "limit=0", "colour=red", "action=%00", "cursor=x", "actor_kind=zz"],
-)
-def test_a_filter_that_makes_no_sense_is_refused(api: Api, recorded: Chat, query: str) -> None:
-    error_of(api.get(f"audit/?{query}"), 400)
 
 
 @pytest.fixture

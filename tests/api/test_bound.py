@@ -4,6 +4,7 @@ id that there is."""
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
+from sessions_app.conversations.facade import token_chats
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from tests.api.calling import Api
+from tests.api.calling import Api, error_of
 from tests.api.conftest import make_token
-from tests.api.routes import NOT_FOR_BOUND, SCOPE_OF
+from tests.api.routes import NOT_FOR_BOUND
 from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
 from tests.fuzz.damage import FACTOR
@@ -35,6 +37,7 @@ class Place:
     session_id: Any
     turn_id: Any
     memory_id: Any
+    message_id: Any
     word: str
     # What belongs to no chat.
     receipt_id: Any = "0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10"
@@ -52,7 +55,8 @@ def town(module_rows: None) -> list[Place]:
         said = say(api, f"what is the gate code {word}?", person)
         chat = Chat.objects.get(whatsapp_chat=person)
         memory = Memory.objects.get(chat_id=chat.pk)
-        places.append(Place(person, chat.pk, said["session_id"], said["turn_id"], memory.pk, word))
+        ids = (said["session_id"], said["turn_id"], memory.pk, said["message_id"])
+        places.append(Place(person, chat.pk, *ids, word))
     return places
 
 
@@ -73,6 +77,54 @@ def fingerprint(places: list[Place]) -> str:
         found = model._default_manager.filter(chat_id__in=chats)
         rows += found.order_by("pk").values_list()
     return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+NAMED = [
+    (name, method)
+    for name, method in CALLS
+    if name not in NOT_FOR_BOUND
+    and {"whatsapp_chat", "session_id", "turn_id", "memory_id"}
+    & set(re.findall(r":(\w+)>", ROUTES[name][0]))
+    and not {"summary_metadata_id", "document_id"} & set(re.findall(r":(\w+)>", ROUTES[name][0]))
+]
+
+
+@pytest.mark.parametrize(("name", "method"), NAMED)
+def test_a_route_opens_what_is_of_the_own_chat_and_finds_nothing_of_another(
+    name: str, method: str, town: list[Place], token: Callable[..., str]
+) -> None:
+    own, other = town[:2]
+    bound = Api(token(chat_ids=[own.chat_id]))
+    body = {"messages": [{"role": "user", "content": "hello"}]} if method == "POST" else {}
+    if not name.endswith("messages"):
+        body = {}
+    before = fingerprint([other])
+    error_of(bound.call(method, address(name, other), body), 404)
+    assert fingerprint([other]) == before
+    assert bound.call(method, address(name, own), body).status_code in (200, 201)
+
+
+@pytest.mark.parametrize("stranger", [PEOPLE[1], "15550100789@c.us"])
+def test_no_body_names_another_chat(
+    stranger: str, town: list[Place], token: Callable[..., str]
+) -> None:
+    bound = Api(token(chat_ids=[town[0].chat_id]))
+    chat = {"whatsapp_chat": stranger}
+    bodies: dict[str, dict[str, Any]] = {
+        "sessions/": {},
+        "chat/": {"content": "hello"},
+        "memories/": {"content": "hello"},
+        "memories/batch/": {"memories": [{"content": "hello", **chat}]},
+        "memories/recall/": {"query": "hello"},
+        "transcripts/": {"text": SAID},
+        "transcripts/validate/": {"text": SAID},
+    }
+    for path, body in bodies.items():
+        named = body if "batch" in path else {**body, **chat}
+        error_of(bound.post(path, named), 404)
+    for path in ("sessions/", "chats/", "memories/", "receipts/", "files/"):
+        assert bound.walk(f"{path}?whatsapp_chat={stranger}") == [], path
+    assert Chat.objects.count() == len(PEOPLE)
 
 
 SAID = "User: what is the gate code?\nAssistant: Ask at the gate.\n"
@@ -137,5 +189,73 @@ def test_no_route_shows_or_changes_another_chat(
     assert name not in NOT_FOR_BOUND or answer.status_code == 403
 
 
-def test_every_route_is_asked() -> None:
-    assert {name for name, _ in CALLS} == set(SCOPE_OF)
+# A token that is bound to one chat needn't name it; one that is bound to several is told them.
+
+
+ONE, OTHER = "15550100123@c.us", "15550100456@c.us"
+
+
+def bound(token: Callable[..., str], *names: str) -> Api:
+    return Api(token("read", "write", chat_ids=token_chats(names)))
+
+
+def calls(api: Api, **named: Any) -> list[Any]:
+    """Every call that is about a chat."""
+    fact = {"content": "TestCorp pays in 30 days", **named}
+    return [
+        api.post("memories/", fact),
+        api.post("memories/batch/", {"memories": [{**fact, "content": "We meet on Monday"}]}),
+        api.post("sessions/", named),
+        api.post("chat/", {"content": "hello", **named}),
+    ]
+
+
+def test_the_one_chat_is_meant(token: Callable[..., str]) -> None:
+    api = bound(token, ONE)
+    assert [answer.status_code for answer in calls(api)] == [201, 201, 201, 200]
+    assert {each.visibility for each in Memory.objects.all()} == {"chat"}
+    shown = {each["whatsapp_chat"] for each in api.walk("memories/")}
+    assert shown == {ONE}
+    assert ChatSession.objects.get().chat.whatsapp_chat == ONE
+
+
+def test_transcripts_go_into_the_one_chat(token: Callable[..., str]) -> None:
+    api = bound(token, ONE)
+    text = "User: When do you open?\nAssistant: At nine.\n"
+    saved = api.post("transcripts/", {"text": text})
+    assert saved.json()["whatsapp_chat"] == ONE
+    assert b"".join(api.get(saved["Location"])).decode() == text
+    checked = api.post("transcripts/validate/", {"text": text}).json()
+    # It was compared with what is stored.
+    assert [problem["code"] for problem in checked["problems"]] == ["ambiguous"]
+    assert error_of(bound(token, ONE, OTHER).post("transcripts/", {"text": text}), 400)
+
+
+def test_its_messages_are_recalled_too(api: Api, token: Callable[..., str]) -> None:
+    say(api, "The gate code is 4711", ONE)
+    say(api, "The gate code is 9999", OTHER)
+    caller = bound(token, ONE)
+    question = {"query": "What is the gate code?", "min_similarity": 0}
+    found = caller.post("memories/recall/", question).json()["results"]
+    assert (
+        found
+        == caller.post("memories/recall/", {**question, "whatsapp_chat": ONE}).json()["results"]
+    )
+    assert "message" in {each["source"] for each in found}
+    assert "9999" not in str(found)
+
+
+def test_several_chats_are_named_in_the_refusal(token: Callable[..., str]) -> None:
+    api = bound(token, OTHER, ONE)
+    for answer, status in zip(calls(api), [403, 403, 400, 400], strict=True):
+        assert f"{ONE}, {OTHER}" in error_of(answer, status)["detail"]
+    assert not Memory.objects.exists()
+    assert all(answer.status_code < 300 for answer in calls(api, whatsapp_chat=OTHER))
+
+
+def test_an_unbound_token_names_the_chat(api: Api) -> None:
+    for path, body in [("sessions/", {}), ("chat/", {"content": "hello"})]:
+        error = error_of(api.post(path, body), 400)
+        assert (error["code"], error["attr"]) == ("required", "whatsapp_chat")
+    stored = api.post("memories/", {"content": "We open at 9"}).json()
+    assert (stored["visibility"], stored["whatsapp_chat"]) == ("owner", None)

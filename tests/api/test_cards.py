@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 
 import pytest
 import yaml
-from django.contrib.auth.models import User
-from django.test import Client
 
 from cards_app.models import MemoryCard
-from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.models import Chat, Message
+from sessions_app.models import Message
 from tests.api.calling import Api, error_of
-from tests.world import CLIENT, OTHER_CLIENT
+from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 
@@ -70,32 +66,6 @@ def test_a_card_is_yaml_when_asked_for(api: Api) -> None:
     assert missing["Content-Type"].startswith("application/json")
     error_of(api.get(path, Accept="image/png"), 406)
     error_of(api.get(f"{path}?colour=red"), 400)
-
-
-def test_there_is_no_card_of_what_is_not_there_or_out_of_reach(
-    api: Api, token: Callable[..., str]
-) -> None:
-    session_in(api)
-    other = session_in(api, OTHER_CLIENT)
-    api.post(f"sessions/{other}/card/")
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CLIENT).pk]))
-    for caller, session in [(bound, other), (api, uuid.uuid4())]:
-        error_of(caller.get(f"sessions/{session}/card/"), 404)
-        error_of(caller.post(f"sessions/{session}/card/"), 404)
-    assert MemoryCard.objects.count() == 1
-
-
-def test_staff_who_read_a_card_are_in_the_audit_log(
-    api: Api, django_user_model: type[User]
-) -> None:
-    session = session_in(api)
-    api.post(f"sessions/{session}/card/")
-    django_user_model.objects.create_superuser("boss", password="x")
-    client = Client()
-    client.login(username="boss", password="x")
-    assert Api(None, client).get(f"sessions/{session}/card/").status_code == 200
-    event = AuditEvent.objects.get(action="conversation.read")
-    assert (event.actor, event.object_type, event.object_id) == ("boss", "card", session)
 
 
 def test_a_card_that_is_kept_for_a_key_goes_with_what_is_forgotten(api: Api) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,8 +12,10 @@ from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from sessions_app.inbound.api.chat import pieces
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
-from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
 from tests.api.calling import Api, error_of
+from tests.loopback.openai_behaviours import fails, says
+from tests.loopback.openai_server import OpenAIServer
 from tests.world import message_from
 
 CLIENT = "15550100123@c.us"
@@ -71,9 +73,7 @@ def test_commands_and_the_role_of_the_chat_work_as_they_do_there(api: Api, setti
     assert "Starting fresh" in say(api, "/reset")["reply"]
 
 
-def test_it_stands_behind_what_waits_in_that_chat_and_nothing_is_sent_to_whatsapp(
-    api: Api,
-) -> None:
+def test_it_stands_behind_what_waits_in_that_chat_and_nothing_is_sent_to_whatsapp(api: Api) -> None:
     waiting_from_whatsapp("I was first")
     say(api, "I was second")
     said = Message.objects.filter(chat__whatsapp_chat=CLIENT, role="user").order_by("order_num")
@@ -112,31 +112,6 @@ def test_a_group_that_is_never_answered_says_so(api: Api, settings: Any) -> None
     body = {"whatsapp_chat": "120363000000000001@g.us", "content": "hello"}
     assert error_of(api.post("chat/", body), 409)["code"] == "not_answered"
     assert Message.objects.get().content == "hello"
-
-
-def test_the_same_key_says_it_once(api: Api) -> None:
-    first = say(api, "hello", Idempotency_Key="k1")
-    again = api.post("chat/", {"whatsapp_chat": CLIENT, "content": "hello"}, Idempotency_Key="k1")
-    assert again.json() == first
-    assert again["Idempotent-Replayed"] == "true"
-    assert Turn.objects.count() == 1
-    assert say(api, "hello", Idempotency_Key="k2")["turn_id"] != first["turn_id"]
-
-
-def test_a_bound_token_talks_in_its_own_chat_alone(api: Api, token: Callable[..., str]) -> None:
-    say(api, "hello")
-    say(api, "hello", OTHER)
-    chat = Chat.objects.get(whatsapp_chat=CLIENT)
-    bound = Api(token(chat_ids=[chat.pk]))
-    mine = say(bound, "it is me")
-    assert bound.get(f"turns/{mine['turn_id']}/").status_code == 200
-    for stranger in (OTHER, "15550100789@c.us"):
-        body = {"whatsapp_chat": stranger, "content": "hello"}
-        error_of(bound.post("chat/", body), 404)
-    others = Turn.objects.get(chat__whatsapp_chat=OTHER)
-    error_of(bound.get(f"turns/{others.turn_id}/"), 404)
-    assert Message.objects.filter(content="it is me").count() == 1
-    assert Chat.objects.count() == 2
 
 
 def events_in(answer: Any) -> list[tuple[str, Any]]:
@@ -187,3 +162,58 @@ def test_a_stream_that_fails_ends_with_an_error_in_the_one_shape(api: Api, setti
 @pytest.mark.parametrize("reply", ["", " ", "one", "a b c d e f g h i j", "\n x\n\n y  "])
 def test_pieces_are_the_reply_to_the_byte(reply: str) -> None:
     assert "".join(pieces(reply)) == reply
+
+
+# An answer that failed, over the API: it says so, and the same key asks again.
+
+
+ASKED = {"whatsapp_chat": CLIENT, "content": "When do you open?"}
+KEY = {"Idempotency-Key": "one"}
+
+
+@pytest.fixture
+def model(settings: Any) -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        settings.CHAT_MODEL = "openai"
+        settings.OPENAI_API_KEY = "k"
+        settings.OPENAI_BASE_URL = server.base_url
+        yield server
+
+
+def test_a_failed_answer_leaves_its_key_free_and_its_message_once(
+    api: Api, model: OpenAIServer
+) -> None:
+    model.script_chat(fails(404, "no such model"), says("We open at 9."))
+    failed = api.post("chat/", ASKED, **KEY).json()
+    assert (failed["outcome"], failed["error_code"]) == ("failed", "model_refused")
+    answered = api.post("chat/", ASKED, **KEY)
+    told = answered.json()
+    assert "Idempotent-Replayed" not in answered.headers
+    assert (told["reply"], told["outcome"]) == ("We open at 9.", "answered")
+    assert told["error_code"] is None
+    assert (told["message_id"], told["turn_id"]) == (failed["message_id"], failed["turn_id"])
+    assert Message.objects.filter(role="user").count() == Turn.objects.count() == 1
+    again = api.post("chat/", ASKED, **KEY)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again.json() == told
+    replay = api.get(f"turns/{told['turn_id']}/").json()
+    assert (replay["outcome"], replay["error_code"], replay["error"]) == ("answered", None, "")
+
+
+def test_where_memory_is_off_the_same_key_asks_again_too(
+    api: Api, model: OpenAIServer, settings: Any
+) -> None:
+    settings.ENABLE_MEMORY_SYSTEM = False
+    model.script_chat(fails(404, "no such model"), says("We open at 9."))
+    assert api.post("chat/", ASKED, **KEY).json()["outcome"] == "failed"
+    assert api.post("chat/", ASKED, **KEY).json()["reply"] == "We open at 9."
+    assert model.chat_bodies[-1]["messages"][-1]["content"] == ASKED["content"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_ends_with_its_outcome(api: Api, model: OpenAIServer) -> None:
+    model.script_chat(fails(404, "no such model"))
+    answer = api.post("chat/", {**ASKED, "stream": True})
+    events = b"".join(answer.streaming_content).decode()
+    done = json.loads(events.rpartition("event: done\ndata: ")[2])
+    assert (done["outcome"], done["error_code"]) == ("failed", "model_refused")

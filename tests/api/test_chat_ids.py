@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.facade import chat_at, chat_at_or_new, token_chats
-from sessions_app.models import Chat, ChatAddress
+from sessions_app.conversations.facade import token_chats
+from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
-from tests.spellings import spellings, stored_ids
 from tests.world import World, message_from
 
 PERSON = "15550399999@c.us"
@@ -31,15 +27,6 @@ SPELLINGS = [
 ]
 NO_IDS = ["someone", "@c.us", "😀", "..", "a/b@c.us", "../x@c.us", "0501234567", "x@example.com"]
 REFUSED = "15550100123@c.us"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_was_stored_under_another_spelling_is_erased_with_the_person(api: Api) -> None:
-    body = {"content": "Ronit has diabetes", "whatsapp_chat": "+15550399999@c.us"}
-    assert api.post("memories/", body).status_code == 201
-    assert api.delete(f"chats/{PERSON}/").json()["probe"] == "absent"
-    found = api.post("memories/recall/", {"query": "Ronit has diabetes"}).json()
-    assert found["results"] == []
 
 
 @pytest.mark.django_db
@@ -134,15 +121,3 @@ def test_webhooks_and_the_api_mean_the_same_chat(world: World, token: Callable[.
     for spelling in SPELLINGS:
         assert api.post("sessions/", {"whatsapp_chat": spelling}).status_code == 200
     assert Chat.objects.count() == 1
-
-
-@pytest.mark.django_db
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_no_spelling_makes_a_second_chat(data: st.DataObject) -> None:
-    stored = data.draw(stored_ids)
-    for spelling in data.draw(st.lists(spellings(stored), min_size=2, max_size=4)):
-        chat: Any = chat_at_or_new(spelling)
-        assert chat.whatsapp_chat == stored
-        assert chat_at(spelling) == chat
-    assert ChatAddress.objects.filter(chat=chat).count() == 1

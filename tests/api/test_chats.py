@@ -9,12 +9,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.rest_kit.models import ApiToken, IdempotentAnswer
+from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import Chat, ForgetReceipt, Message
+from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 from tests.api.test_chat import CLIENT, OTHER, say
-from tests.forgetting.dump import everything
 
 pytestmark = pytest.mark.django_db
 
@@ -35,27 +34,6 @@ def test_chats_are_listed_and_found_by_any_address(api: Api) -> None:
     error_of(api.get("chats/15550100789@c.us/"), 404)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_person_is_erased_with_one_receipt(api: Api) -> None:
-    say(api, "/remember the walrus song")
-    body = {"whatsapp_chat": CLIENT, "content": "sing the walrus song"}
-    assert api.post("chat/", body, Idempotency_Key="w").status_code == 200
-    answer = api.delete(f"chats/{CLIENT}/")
-    assert answer.status_code == 200
-    assert answer.json()["kind"] == "chat"
-    assert answer.json()["probe"] == "absent"
-    assert answer.json()["swept"]["api_idempotentanswer"] == 1
-    assert ForgetReceipt.objects.get().actor_kind == "api"
-    assert not Chat.objects.exists()
-    assert "walrus" not in everything()
-    error_of(api.delete(f"chats/{CLIENT}/"), 404)
-    error_of(api.get(f"chats/{CLIENT}/"), 404)
-    assert IdempotentAnswer.objects.get().withheld
-    again = error_of(api.post("chat/", body, Idempotency_Key="w"), 409)
-    assert again["code"] == "answer_not_kept"
-    assert not Message.objects.exists()
-
-
 def test_a_token_moves_along_when_two_chats_turn_out_to_be_one_person(
     api: Api, token: Callable[..., str]
 ) -> None:
@@ -69,21 +47,6 @@ def test_a_token_moves_along_when_two_chats_turn_out_to_be_one_person(
     assert ApiToken.objects.filter(chat_ids=[kept.pk]).count() == 1
 
 
-def test_a_bound_token_sees_and_erases_its_own_chat_alone(
-    api: Api, token: Callable[..., str]
-) -> None:
-    say(api, "hello")
-    say(api, "hello", OTHER)
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CLIENT).pk]))
-    assert [row["whatsapp_chat"] for row in bound.walk("chats/")] == [CLIENT]
-    error_of(bound.get(f"chats/{OTHER}/"), 404)
-    error_of(bound.delete(f"chats/{OTHER}/"), 404)
-    assert bound.delete(f"chats/{CLIENT}/").status_code == 200
-    say(api, "I am somebody new")
-    error_of(bound.get(f"chats/{CLIENT}/"), 404)
-    assert bound.walk("chats/") == []
-
-
 def test_what_staff_read_is_in_the_audit_log_and_what_integrations_read_is_not(
     api: Api, django_user_model: type[User]
 ) -> None:
@@ -94,13 +57,19 @@ def test_what_staff_read_is_in_the_audit_log_and_what_integrations_read_is_not(
     staff = Api(None, client)
     paths = [
         f"sessions/{turn['session_id']}/messages/",
+        f"sessions/{turn['session_id']}/card/",
         f"turns/{turn['turn_id']}/",
         f"chats/{CLIENT}/",
     ]
+    question = {"query": "hello", "whatsapp_chat": CLIENT, "min_similarity": 0}
+    api.post("memories/recall/", question)
     for path in paths:
         api.get(path)
     assert not AuditEvent.objects.filter(action="conversation.read").exists()
     for path in paths:
         assert staff.get(path).status_code == 200
     read = AuditEvent.objects.filter(action="conversation.read", actor="boss")
-    assert sorted(read.values_list("object_type", flat=True)) == ["chat", "session", "turn"]
+    kinds = ["card", "chat", "session", "turn"]
+    assert sorted(read.values_list("object_type", flat=True)) == kinds
+    assert staff.post("memories/recall/", question).status_code == 200
+    assert read.count() == len(kinds) + 1

@@ -9,7 +9,7 @@ import pytest
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import ChatSession, Message, Turn
 from tests.api.calling import Api, error_of
-from tests.api.test_chat import CLIENT, say
+from tests.api.test_chat import say
 from tests.api.test_sessions import opened
 
 pytestmark = pytest.mark.django_db
@@ -92,11 +92,3 @@ def test_a_budget_that_can_not_be_kept_says_what_would_do(api: Api) -> None:
         api.post(f"sessions/{session_id}/context/", {"query": "hello", "max_tokens": least - 1}),
         400,
     )
-
-
-def test_another_chat_is_never_in_it(api: Api) -> None:
-    say(api, "/remember our secret is 4711", "15550100456@c.us")
-    session_id = opened(api, CLIENT)["session_id"]
-    found = context(api, session_id, query="what is our secret?")
-    assert found["memories"] == []
-    assert "4711" not in str(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from itertools import product
 from typing import Any
 
 import pytest
@@ -62,34 +63,20 @@ def check_sendable(messages: list[dict[str, Any]]) -> None:
     assert not open_calls, messages
 
 
-@pytest.mark.parametrize("max_tokens", range(200, 1_500, 37))
-def test_it_never_begins_with_an_answer_whose_question_was_left_out(
-    api: Api, max_tokens: int
-) -> None:
+def test_it_never_begins_with_an_answer_whose_question_was_left_out(api: Api) -> None:
     said = [
         {"role": role, "content": f"{role} {number} " + "word " * (number * 7 % 50)}
         for number in range(20)
         for role in ("user", "assistant")
     ]
     session_id = session_with(api, *said)
-    for body in ({"query": "What now?"}, {}):
+    bodies: list[dict[str, Any]] = [{"query": "What now?"}, {}]
+    for max_tokens, body in product(range(200, 1_500, 111), bodies):
         found = context(api, session_id, max_tokens=max_tokens, **body)["messages"]
         assert found[1]["role"] == "user"
         pairs = zip(found[1::2], found[2::2], strict=False)
         for question, answer in pairs:
             assert question["content"].split()[1] == answer["content"].split()[1]
-
-
-def test_the_limit_of_a_role_leaves_whole_turns_out_too(api: Api) -> None:
-    said = [
-        {"role": role, "content": f"{role} {number} " + "word " * (300 + 40 * (number % 3))}
-        for number in range(20)
-        for role in ("user", "assistant")
-    ]
-    found = context(api, session_with(api, *said), query="What now?")
-    assert found["left_out"]["messages_until"] > 0
-    assert found["messages"][1]["role"] == "user"
-    assert found["messages"][1]["content"].startswith("user")
 
 
 def test_words_without_a_question_stay_as_far_as_they_fit(api: Api) -> None:
@@ -156,23 +143,22 @@ def test_a_call_that_waits_for_its_result_is_left_out(api: Api) -> None:
     assert found[1:] == [ASKS]
 
 
-@pytest.mark.parametrize("max_tokens", range(160, 700, 23))
-def test_calls_and_results_stay_together_within_every_budget(api: Api, max_tokens: int) -> None:
+def test_calls_and_results_stay_together_within_every_budget(api: Api) -> None:
     steps: list[dict[str, Any]] = []
     for number in range(8):
         call = {**CALL, "id": f"call_{number}"}
         result = {**RESULT, "tool_call_id": f"call_{number}", "content": "warm " * number * 6}
         steps += [{**CALLS, "tool_calls": [call]}, result]
     session_id = session_with(api, ASKS, ANSWERS, ASKS, *steps)
-    answer = api.post(f"sessions/{session_id}/context/", {"max_tokens": max_tokens})
-    if answer.status_code == 400:
-        least = int(error_of(answer, 400)["detail"].rstrip(".").split()[-1])
-        assert least > max_tokens
+    for max_tokens in range(160, 700, 46):
+        least = max_tokens
+        answer = api.post(f"sessions/{session_id}/context/", {"max_tokens": max_tokens})
+        if answer.status_code == 400:
+            least = int(error_of(answer, 400)["detail"].rstrip(".").split()[-1])
+            assert least > max_tokens
         found = context(api, session_id, max_tokens=least)["messages"]
-    else:
-        found = context(api, session_id, max_tokens=max_tokens)["messages"]
-    assert found[1] == ASKS
-    assert found[-1]["tool_call_id"] == "call_7"
+        assert found[1] == ASKS
+        assert found[-1]["tool_call_id"] == "call_7"
 
 
 def test_empty_messages_are_left_out(api: Api) -> None:
@@ -205,12 +191,6 @@ def test_a_summary_from_outside_is_kept_as_a_summary(api: Api, metadata: dict[st
     system, *said = found["messages"]
     assert "Dana ordered twelve chairs." in system["content"].partition("<memories-")[2]
     assert "chairs." not in str([each["content"] for each in said])
-
-
-def test_summaries_of_any_length_leave_room_for_what_was_said(api: Api) -> None:
-    summary = {"role": "summary", "content": "Dana ordered twelve chairs. " * 2_000}
-    found = context(api, session_with(api, summary, ASKS, ANSWERS), query="And now?")
-    assert [each["role"] for each in found["messages"]] == ["system", "user", "assistant", "user"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memoryproject.foundation.rest_kit.idempotency import KEPT, answers_drop
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.tasks import tidy
-from sessions_app.models import ChatSession, Message
+from sessions_app.models import Message
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import opened
 
@@ -27,15 +27,33 @@ def path(api: Api) -> str:
     return f"sessions/{opened(api)['session_id']}/messages/"
 
 
-def test_the_same_key_and_body_have_one_effect_and_one_answer(api: Api, path: str) -> None:
-    first = api.post(path, SAID, Idempotency_Key="k")
-    again = api.post(path, SAID, Idempotency_Key="k")
-    assert (first.status_code, again.status_code) == (201, 201)
-    assert first.content == again.content
-    assert not first.has_header("Idempotent-Replayed")
+TEXT = "User: When do you open?\nAssistant: At nine.\n"
+CHAT = {"whatsapp_chat": "15550100456@c.us"}
+# What the calls take that create something; {session} is an open one.
+CREATING: dict[str, Any] = {
+    "sessions/": CHAT,
+    "sessions/{session}/messages/": SAID,
+    "sessions/{session}/reset/": {},
+    "sessions/{session}/card/": {},
+    "chat/": {**CHAT, "content": "hello"},
+    "memories/": {"content": "We open at 9"},
+    "memories/batch/": {"memories": [{"content": "We open at 9"}]},
+    "memories/import/": b'{"content": "We open at 9", "visibility": "public"}',
+    "transcripts/": {**CHAT, "text": TEXT},
+}
+
+
+@pytest.mark.parametrize("where", CREATING)
+def test_whatever_is_created_is_created_once_by_its_key(api: Api, path: str, where: str) -> None:
+    session = path.split("/")[1]
+    api.post(path, SAID)
+    address, body = where.format(session=session), CREATING[where]
+    first, again = (api.call("POST", address, body, Idempotency_Key="k") for _ in range(2))
+    assert first.status_code in (200, 201), first.content
+    assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again["Idempotent-Replayed"] == "true"
-    assert again["Content-Type"] == first["Content-Type"]
-    assert Message.objects.count() == 1
+    other = body + b"\n" if isinstance(body, bytes) else {**body, "content": "else"}
+    error_of(api.call("POST", address, other, Idempotency_Key="k"), 422)
 
 
 def test_another_body_or_address_under_the_same_key_is_422(api: Api, path: str) -> None:
@@ -128,11 +146,3 @@ def test_what_was_forgotten_is_not_in_the_answer_any_more(api: Api, path: str) -
     assert IdempotentAnswer.objects.get().body == ""
     assert error_of(api.post(path, SAID, Idempotency_Key="k"), 409)["code"] == "answer_not_kept"
     assert not Message.objects.exists()
-
-
-def test_an_open_session_is_begun_once_by_the_key(api: Api) -> None:
-    body = {"whatsapp_chat": "15550100456@c.us"}
-    answers = [api.post("sessions/", body, Idempotency_Key="s") for _ in range(3)]
-    assert {answer.status_code for answer in answers} == {201}
-    assert len({answer.content for answer in answers}) == 1
-    assert ChatSession.objects.count() == 1

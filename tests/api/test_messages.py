@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.serializers import Serializer
 
-from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.history.dependencies import build_chat_memory
-from sessions_app.models import ChatSession, ForgetReceipt, Message
+from sessions_app.models import ChatSession, Message
 from sessions_app.presentation.serializers import MessageSerializer
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import opened
@@ -120,29 +118,12 @@ def test_before_is_exclusive_and_reads_as_the_service_does(api: Api, path: str) 
     assert contents(api.get(f"{path}?limit=2")) == [message.content for message in service]
 
 
-def test_all_or_nothing(api: Api, path: str) -> None:
-    wrong = {"messages": [said("good"), said("bad", role="robot")]}
-    error = error_of(api.post(path, wrong), 400)
-    assert error["attr"] == "messages.1.role"
-    assert not Message.objects.exists()
-    assert ChatSession.objects.get().message_counter == 0
-
-
 def test_a_thousand_are_stored_and_one_more_are_not(api: Api, path: str) -> None:
     many = [said(str(number)) for number in range(1000)]
     assert len(store(api, path, *many)) == 1000
     assert len(api.get(path).json()["results"]) == 1000
     error_of(api.post(path, {"messages": [*many, said("x")]}), 400)
     assert Message.objects.count() == 1000
-
-
-def test_err_session_005_an_empty_message_is_stored_with_a_warning(
-    api: Api, path: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        (stored,) = store(api, path, said("   "))
-    assert stored["content"] == "   "
-    assert any("without text" in record.message for record in caplog.records)
 
 
 def test_err_integration_004_a_time_without_a_zone_is_utc_with_a_warning(
@@ -167,47 +148,3 @@ def test_an_archived_session_is_read_only(api: Api, path: str) -> None:
     ChatSession.objects.update(status="archived")
     assert "read-only" in error_of(api.post(path, {"messages": [said("x")]}), 409)["detail"]
     assert len(api.get(path).json()["results"]) == 1
-
-
-def test_where_memory_is_off_nothing_is_stored(api: Api, path: str, settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = False
-    error = error_of(api.post(path, {"messages": [said("x")]}), 403)
-    assert error["code"] == "memory_disabled"
-    assert not Message.objects.exists()
-
-
-def test_clearing_leaves_a_receipt_and_nothing_else(api: Api, path: str) -> None:
-    store(api, path, said("TestCorp owes 4,500"), said("noted", "assistant"))
-    receipt = api.delete(path)
-    assert receipt.status_code == 200
-    document = receipt.json()
-    assert set(document) == {
-        *(
-            "receipt_id",
-            "kind",
-            "object_id",
-            "forgotten_at",
-            "swept",
-            "probe",
-            "probe_details",
-            "left",
-        ),
-    }
-    assert document["object_id"] == path.split("/")[1]
-    assert document["probe"] == "absent"
-    assert document["swept"]["sessions_app_message"] == 2
-    assert ForgetReceipt.objects.get().actor == "tests"
-    assert not Message.objects.exists()
-    assert AuditEvent.objects.filter(action="messages.forgotten", actor_kind="api").exists()
-    session = ChatSession.objects.get()
-    assert (session.message_counter, session.total_tokens, session.window_start) == (2, 0, 3)
-    error_of(api.delete(path), 404)
-    (stored,) = store(api, path, said("again"))
-    assert stored["order_num"] == 3
-
-
-def test_there_are_no_messages_of_a_session_that_is_not_there(api: Api) -> None:
-    nowhere = "sessions/0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10/messages/"
-    error_of(api.get(nowhere), 404)
-    error_of(api.post(nowhere, {"messages": [said("x")]}), 404)
-    error_of(api.delete(nowhere), 404)

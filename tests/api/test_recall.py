@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client, override_settings
+from django.test import override_settings
 
-from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
@@ -179,31 +177,6 @@ def test_a_question_that_makes_no_sense_is_refused(
     assert error_of(api.post("memories/recall/", body), 400)["attr"] == attr
 
 
-@pytest.mark.parametrize("query", ["?", "' OR 1=1 --", "%_\\", "\u202e", "🙂", "   ", ":*&|!()"])
-def test_any_text_may_be_asked(api: Api, query: str) -> None:
-    remember(api, FACT)
-    assert isinstance(recalled(api, query), list)
-
-
-def test_where_long_term_memory_is_off_recall_says_so(api: Api) -> None:
-    with override_settings(LONGTERM_ENABLED=False):
-        error = error_of(api.post("memories/recall/", {"query": "x"}), 403)
-    assert error["code"] == "memory_disabled"
-
-
-def test_staff_who_recall_what_was_said_are_in_the_audit_log(
-    api: Api, said: str, django_user_model: type[User]
-) -> None:
-    django_user_model.objects.create_superuser("boss", password="x")
-    client = Client()
-    client.login(username="boss", password="x")
-    body = {"query": "plumber", "whatsapp_chat": CLIENT, "min_similarity": 0}
-    for caller in (Api(None, client), api):
-        assert caller.post("memories/recall/", body).status_code == 200
-    event = AuditEvent.objects.get(action="conversation.read")
-    assert (event.actor_kind, event.actor) == ("staff", "boss")
-
-
 @pytest.mark.parametrize(
     ("metadata", "operator"),
     [
@@ -220,14 +193,6 @@ def test_operators_are_refused_and_not_taken_for_names(
     error = error_of(answer, 400)
     assert error["attr"] == "metadata"
     assert operator in error["detail"]
-
-
-def test_values_may_be_objects(api: Api) -> None:
-    metadata = {"place": {"city": "Haifa", "floor": 2}, "in": "stock"}
-    api.post("memories/", {"content": "The van is there", "metadata": metadata})
-    question = {"query": "Where is the van?", "min_similarity": 0}
-    wanted = {**question, "metadata": {"place": {"city": "Haifa"}, "in": "stock"}}
-    assert len(api.post("memories/recall/", wanted).json()["results"]) == 1
 
 
 DANA = "Dana wants net 30"

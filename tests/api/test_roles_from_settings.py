@@ -10,7 +10,6 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.conversations.session_lifecycle import session_read
-from sessions_app.limits.answer_limits import is_known, known_chats_waiting
 from sessions_app.limits.facade import NOT_OWNERS
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.turns.prompt_context import context_make
@@ -108,20 +107,6 @@ def test_a_stored_answer_of_the_owner_is_not_sent_to_who_is_no_owner(world: Worl
     assert not OutboundPart.objects.filter(turn=turn).exclude(content="").exists()
 
 
-def test_limits_of_the_history_are_those_of_the_role_of_today(world: World) -> None:
-    for number in range(6):
-        world.say(GODFATHER, f"number {number} " + "word " * 300)
-    session = world.session(GODFATHER)
-    world.with_chat_memory(limits=type(world.rules.chat_memory.limits)(client=500))
-    memory = world.rules.chat_memory
-    assert len(memory.get_conversation_history(conversation_id=session.pk)) > 6
-
-    now_client(world)
-
-    shorter = world.rules.chat_memory.get_conversation_history(conversation_id=session.pk)
-    assert len(shorter) <= 4
-
-
 def test_an_address_that_was_linked_makes_its_chat_the_owners(world: World) -> None:
     world.say(CLIENT, "hello")
     chat = world.chat(CLIENT)
@@ -130,17 +115,6 @@ def test_an_address_that_was_linked_makes_its_chat_the_owners(world: World) -> N
     assert world.rules.chat_memory.role_in(chat) == "godfather"
     chat.is_group = True
     assert world.rules.chat_memory.role_in(chat) == "client"
-
-
-def test_the_queue_puts_the_owner_of_today_first(world: World) -> None:
-    now = timezone.now()
-    world.receive(message_from(GODFATHER, "hello"), message_from(CLIENT, "hello"))
-    owner, client = world.chat(GODFATHER).pk, world.chat(CLIENT).pk
-    assert known_chats_waiting(godfather={GODFATHER}, now=now) == [owner]
-    assert known_chats_waiting(godfather={CLIENT}, now=now) == [client]
-    assert known_chats_waiting(godfather=(), now=now) == []
-    assert is_known(client, godfather={CLIENT}, now=now)
-    assert not is_known(owner, godfather={CLIENT}, now=now)
 
 
 @pytest.mark.parametrize("is_still_the_owners", [True, False])

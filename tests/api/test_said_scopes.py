@@ -80,17 +80,6 @@ def test_what_is_said_needs_its_scopes_and_a_refused_call_stores_nothing(
     assert counts() == before
 
 
-def test_a_token_that_may_only_write_neither_reads_nor_forgets_as_the_owner(
-    token: Callable[..., str], secret: Memory, owner: None
-) -> None:
-    writes = Api(token("write"))
-    for text in ("/memories", "/export", f"/search {SECRET}", "What do you know?", "/forget zebra"):
-        body = {"whatsapp_chat": GODFATHER, "content": text}
-        assert SECRET not in error_of(writes.post("chat/", body), 403)["detail"]
-    assert Memory.objects.filter(pk=secret.pk).exists()
-    assert say(writes, "/remember the safe is blue", GODFATHER)["reply"].startswith("✅")
-
-
 def test_a_mention_in_a_group_hides_no_command(token: Callable[..., str]) -> None:
     group = "120363000000000001@g.us"
     body = {"whatsapp_chat": group, "content": "@assistant /forget 0123abcd"}

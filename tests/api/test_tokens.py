@@ -17,7 +17,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import ApiToken
-from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
+from memoryproject.foundation.rest_kit.tokens import token_revoke
 from sessions_app.models import Chat, Turn
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, World
@@ -122,10 +122,6 @@ def test_the_last_use_is_noted_once_a_minute(token: Callable[..., str]) -> None:
     assert first is not None
     Api(secret).get("sessions/")
     assert ApiToken.objects.get().last_used_at == first
-
-
-def test_a_scope_that_is_missing_is_403(token: Callable[..., str]) -> None:
-    assert "read" in error_of(Api(token("write")).get("sessions/"), 403)["detail"]
 
 
 def test_staff_may_use_their_session_with_csrf(django_user_model: type[User]) -> None:
@@ -282,6 +278,46 @@ def test_a_new_token_in_the_admin_has_the_least_and_all_is_chosen(admin_client: 
     assert token.expires_at is not None
 
 
-def test_two_tokens_may_have_one_name() -> None:
-    secrets = {token_create(name="same", actor=COMMAND_LINE).secret for _ in range(2)}
-    assert len(secrets) == 2
+# What a caller may do, asked by the caller itself.
+
+
+def test_a_token_learns_its_name_scopes_chats_end_and_limits(
+    token: Callable[..., str], settings: Any
+) -> None:
+    settings.API_RATE_READ, settings.API_RATE_CHAT = 70, 0
+    chats = [
+        Chat.objects.create(whatsapp_chat=f"1555010012{number}@c.us", provider="console")
+        for number in range(3)
+    ]
+    ends = timezone.now() + timedelta(days=1)
+    narrow = token("audit", "read", name="narrow", chat_ids=[chats[1].pk], expires_at=ends)
+    told = Api(narrow).get("me/").json()
+    assert (told["kind"], told["name"]) == ("api", "narrow")
+    assert told["scopes"] == ["read", "audit"]
+    assert told["whatsapp_chats"] == ["15550100121@c.us"]
+    assert told["expires_at"] == ends.isoformat().replace("+00:00", "Z")
+    assert told["calls_per_minute"]["read"] == 70
+    assert told["calls_per_minute"]["chat"] == 0
+    told = Api(token()).get("me/").json()
+    assert told["scopes"] == ["read", "write", "forget", "audit"]
+    assert told["whatsapp_chats"] is None
+    assert told["expires_at"] is None
+    assert not AuditEvent.objects.filter(action="conversation.read").exists()
+
+
+def test_staff_learn_what_the_admin_lets_them_do() -> None:
+    somebody = User.objects.create_user("dana", is_staff=True)
+    User.objects.create_superuser("boss")
+    scopes = {}
+    for name in ("dana", "boss"):
+        client = Client(raise_request_exception=False)
+        client.force_login(User.objects.get(username=name))
+        told = Api(None, client).get("me/").json()
+        assert (told["kind"], told["name"], told["whatsapp_chats"]) == ("staff", name, None)
+        scopes[name] = told["scopes"]
+    assert scopes == {"dana": [], "boss": ["read", "write", "forget", "audit"]}
+    somebody.is_staff = False
+    somebody.save()
+    client = Client(raise_request_exception=False)
+    client.force_login(somebody)
+    error_of(Api(None, client).get("me/"), 401)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import time
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, Message, TranscriptBatch
@@ -20,7 +14,7 @@ from sessions_app.transcript_files.transcript_folder import batch_name
 from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT
 from tests.api.calling import Api, error_of
 from tests.transcripts.conftest import run
-from tests.world import CLIENT, OTHER_CLIENT
+from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 TEXT = "User: Hello\n\nUser is me\nAssistant:  40 ₪ 🙂 \nUser: More?\n\\User: yes\nAssistant: No\n"
@@ -51,31 +45,8 @@ def test_a_text_becomes_messages_and_comes_back_byte_for_byte(api: Api) -> None:
     assert read.content.decode() == TEXT
     assert read["Transcript-Left-Out"] == "0"
     actions = AuditEvent.objects.filter(action__startswith="transcript", actor_kind="api")
-    assert set(actions.values_list("action", flat=True)) == {
-        "transcript.save",
-        "transcript.export",
-    }
+    assert set(actions.values_list("action", flat=True)) == {"transcript.save", "transcript.export"}
     assert not list((Path(settings.DATA_DIR) / "transcript-texts").iterdir())
-
-
-def test_a_text_goes_into_the_chat_that_is_named_and_only_once(api: Api) -> None:
-    body = {"text": TEXT, "whatsapp_chat": CLIENT}
-    first = api.post("transcripts/", body)
-    again = api.post("transcripts/", body)
-    assert (first.status_code, again.status_code) == (201, 200)
-    assert (again.json()["added"], again.json()["overlap"]) == (0, 4)
-    longer = api.post("transcripts/", {**body, "text": TEXT + "User: New\nAssistant: Yes\n"})
-    assert (longer.json()["added"], longer.json()["overlap"]) == (2, 4)
-    assert stored() == [*SAID, "New", "Yes"]
-    anew = api.post("transcripts/", {**body, "append": True})
-    assert anew.json()["added"] == 4
-
-
-def test_the_same_key_saves_once(api: Api) -> None:
-    one = plain(api, "transcripts/", TEXT, Idempotency_Key="k")
-    two = plain(api, "transcripts/", TEXT, Idempotency_Key="k")
-    assert one.content == two.content
-    assert len(stored()) == 4
 
 
 def test_what_cannot_alternate_is_left_out_and_told(api: Api) -> None:
@@ -171,49 +142,6 @@ def test_a_body_that_makes_no_sense_is_refused(api: Api, path: str) -> None:
     error_of(api.call("POST", path, b"x", Content_Type="image/png"), 415)
     error_of(plain(api, path, b"x" * (17 * 1024 * 1024 + 1)), 413)
     assert stored() == []
-
-
-def test_a_bound_token_reads_and_saves_transcripts_of_its_chats_alone(
-    api: Api, token: Callable[..., str]
-) -> None:
-    api.post("transcripts/", {"text": TEXT, "whatsapp_chat": CLIENT})
-    theirs = api.post("transcripts/", {"text": TEXT, "whatsapp_chat": OTHER_CLIENT}).json()
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CLIENT).pk]))
-    error_of(bound.get(f"sessions/{theirs['session_id']}/transcript/"), 404)
-    error_of(api.get(f"sessions/{uuid.uuid4()}/transcript/"), 404)
-    other = {"text": TEXT, "whatsapp_chat": OTHER_CLIENT}
-    for path in ("transcripts/", "transcripts/validate/"):
-        error_of(bound.post(path, other), 404)
-        error_of(bound.post(path, {"text": TEXT, "whatsapp_chat": "1@c.us"}), 404)
-    assert plain(bound, "transcripts/", TEXT).status_code == 200  # into its one chat
-    chats = Chat.objects.filter(whatsapp_chat__in=[CLIENT, OTHER_CLIENT]).values_list("pk")
-    several = Api(token(chat_ids=[pk for (pk,) in chats]))
-    refused = error_of(plain(several, "transcripts/", TEXT), 400)
-    assert refused["attr"] == "whatsapp_chat"
-    assert CLIENT in refused["detail"]
-    assert bound.post("transcripts/", {"text": TEXT, "whatsapp_chat": CLIENT}).status_code == 200
-
-
-def test_where_memory_is_off_no_transcript_is_saved(api: Api) -> None:
-    with override_settings(ENABLE_MEMORY_SYSTEM=False):
-        assert error_of(plain(api, "transcripts/", TEXT), 403)["code"] == "memory_disabled"
-    Chat.objects.create(whatsapp_chat=CLIENT, memory_enabled=False)
-    body = {"text": TEXT, "whatsapp_chat": CLIENT}
-    assert error_of(api.post("transcripts/", body), 403)["code"] == "memory_disabled"
-    assert stored() == []
-
-
-def test_what_a_killed_process_left_is_removed_by_the_next(api: Api) -> None:
-    folder = Path(settings.DATA_DIR) / "transcript-texts"
-    left, at_work = folder / "text-left", folder / "text-at-work"
-    for path in (left, at_work):
-        path.mkdir(parents=True)
-        (path / "chat_memory_batch_001.txt").write_text(TEXT)
-    hours_ago = time.time() - 7_200
-    os.utime(left, (hours_ago, hours_ago))
-    assert plain(api, "transcripts/validate/", TEXT).status_code == 200
-    assert list(folder.iterdir()) == [at_work]
-    shutil.rmtree(at_work)
 
 
 TALK = "User: hello\nAssistant: hi\nUser: price?\nAssistant: 40\n"

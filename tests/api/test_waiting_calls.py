@@ -95,10 +95,3 @@ def test_an_iterator_that_is_never_read_leaves_its_place() -> None:
     items.close()
     with calls.place(), pytest.raises(TooManyWaiting):
         calls.take_place()
-
-
-def test_an_iterator_leaves_its_place_at_its_end() -> None:
-    calls = WaitingCalls(1)
-    calls.take_place()
-    assert list(PlacedIterator(iter("ab"), calls)) == ["a", "b"]
-    calls.take_place()

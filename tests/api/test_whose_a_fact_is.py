@@ -11,7 +11,6 @@ import pytest
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.memories.api.recall_api import RecalledSerializer
 from sessions_app.models import Chat, Turn, TurnReplay
 from tests.api.calling import Api
@@ -85,7 +84,7 @@ def test_a_name_is_shown_as_staff_see_it_and_ends_no_label(
 
 @pytest.mark.parametrize("text", ["/memories", "/search who lives in Haifa", QUESTION])
 def test_lists_and_answers_without_a_model_name_the_client(told: World, text: str) -> None:
-    told.dependencies = replace(told.dependencies, chat_model=OfflineChatModel())
+    told.use(chat_model=OfflineChatModel())
     (reply,) = told.say(GODFATHER, text)
     assert FACT in reply
     assert NAME in reply
@@ -130,13 +129,12 @@ def test_a_trial_keeps_the_names(told: World) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "chat"])
 def test_an_erasure_takes_the_name_from_the_owners_records(told: World, kind: str) -> None:
-    told.dependencies = replace(told.dependencies, chat_model=OfflineChatModel())
+    told.use(chat_model=OfflineChatModel())
     told.say(GODFATHER, QUESTION)
     turn = Turn.objects.latest("id")
     assert NAME in str(turn.replay.prompt)
     key = turn.replay.recalled[0]["id"] if kind == "memory" else told.chat(CLIENT).pk
-    dependencies = ForgetDependencies(told.dependencies.embedder, told.rules.chat_memory)
-    object_forget(kind=kind, object_id=key, dependencies=dependencies)
+    told.forget(kind, key)
     replay = TurnReplay.objects.get(pk=turn.pk)
     turn.reply.refresh_from_db()
     for gone in (FACT, NAME):
@@ -148,8 +146,7 @@ def test_beside_an_erased_memory_the_name_stays_at_the_clients_other(told: World
     told.say(GODFATHER, "Who lives in Haifa, and whose office is in Haifa?")
     turn = Turn.objects.latest("id")
     gone = next(entry["id"] for entry in turn.replay.recalled if entry["content"] == FACT)
-    dependencies = ForgetDependencies(told.dependencies.embedder, told.rules.chat_memory)
-    object_forget(kind="memory", object_id=gone, dependencies=dependencies)
+    told.forget("memory", gone)
     system = TurnReplay.objects.get(pk=turn.pk).prompt[0]["content"]
     # The name by which the person wrote last.
     assert system.count("(memory of Test User, ") == 1

@@ -45,10 +45,7 @@ class AuditLog:
 
     def prune(self, now: datetime | None = None, days: int = 90) -> int:
         return audit_prune(
-            key=self.key,
-            log_path=self.path,
-            now=now or timezone.now(),
-            keep=timedelta(days=days),
+            key=self.key, log_path=self.path, now=now or timezone.now(), keep=timedelta(days=days)
         )
 
     def lines(self) -> list[bytes]:

@@ -11,14 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.foundation.audit.audit_events import (
-    SYSTEM,
-    Actor,
-    Event,
-    audit_record_many,
-    pseudonyms_of,
-)
-from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
+from memoryproject.foundation.audit.audit_events import Actor, pseudonyms_of
+from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.session_lifecycle import session_start
 from sessions_app.history.clear_session import sessions_expire
@@ -63,28 +57,6 @@ def test_emptying_a_session(world: World) -> None:
     assert event.details == {"messages": 2, "summaries": 0}
 
 
-def queries_of_expiring(count: int) -> list[str]:
-    now = timezone.now()
-    Chat.objects.bulk_create(
-        Chat(whatsapp_chat=f"1555{count:03}{number:04}@c.us", provider="cloud")
-        for number in range(count)
-    )
-    ChatSession.objects.bulk_create(
-        ChatSession(chat=chat, created_at=now - DAY, last_active=now - DAY)
-        for chat in Chat.objects.filter(whatsapp_chat__startswith=f"1555{count:03}")
-    )
-    with CaptureQueriesContext(connection) as queries:
-        assert sessions_expire(now=now, timeout=DAY) == count
-    return [query["sql"] for query in queries if "audit_" in query["sql"]]
-
-
-@pytest.mark.django_db
-def test_expiring_many_takes_as_many_audit_queries_as_expiring_one() -> None:
-    one, many = queries_of_expiring(1), queries_of_expiring(400)
-    assert len(one) == len(many) == 4, "look for salts, make them, look again, insert"
-    assert AuditEvent.objects.filter(action="session.expire").count() == 401
-
-
 @pytest.mark.django_db
 def test_a_new_session_of_a_known_person_costs_one_look_and_one_insert() -> None:
     chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
@@ -94,27 +66,6 @@ def test_a_new_session_of_a_known_person_costs_one_look_and_one_insert() -> None
         session_start(chat=chat, now=timezone.now())
     audit = [query["sql"].split()[0] for query in queries if "audit_" in query["sql"]]
     assert audit == ["SELECT", "INSERT"]
-
-
-def test_a_message_in_an_open_session_costs_nothing(world: World) -> None:
-    world.say(CLIENT, "Hello")
-    with CaptureQueriesContext(connection) as queries:
-        world.receive(message_from(CLIENT, "again"))
-    assert not [query for query in queries if "audit_" in query["sql"]]
-
-
-@pytest.mark.django_db
-def test_many_events_take_as_many_queries_as_one() -> None:
-    counts = []
-    for count in (1, 900):
-        events = [Event("memory.remember", SYSTEM, "memory", number) for number in range(count)]
-        with CaptureQueriesContext(connection) as queries:
-            audit_record_many(events=events)
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
-    audit_record_many(events=[])
-    assert AuditEvent.objects.count() == 901
-    assert AuditPerson.objects.count() == 0
 
 
 def test_chats_that_are_merged_stay_findable(world: World, log: AuditLog) -> None:

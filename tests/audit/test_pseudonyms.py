@@ -45,11 +45,6 @@ def test_a_person_has_one_pseudonym_wherever_they_are_named(log: AuditLog) -> No
     assert pseudonyms_of(key=log.key, chat_id=ONE) == [event.chat]
 
 
-def test_the_pseudonym_needs_the_key(log: AuditLog) -> None:
-    name = said_by(ONE)
-    assert pseudonyms_of(key="another", chat_id=ONE) != [name]
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize("object_id", [CLIENT, "15550100123", "Test User"])
 def test_a_whatsapp_id_is_refused_where_a_chat_is_named(object_id: str) -> None:

@@ -54,15 +54,6 @@ def test_no_value_is_kept() -> None:
 
 
 @pytest.mark.django_db
-def test_settings_of_a_new_version_are_no_change() -> None:
-    settings_note(key=KEY, values=VALUES)
-    assert settings_note(key=KEY, values={**VALUES, "NEW_SETTING": "1"}) == []
-    assert settings_note(key=KEY, values=VALUES) == []
-    assert AuditSetting.objects.filter(name="NEW_SETTING").count() == 0
-    assert len(told()) == 1
-
-
-@pytest.mark.django_db
 def test_another_key_is_the_change_itself() -> None:
     settings_note(key=KEY, values=VALUES)
     assert settings_note(key="another", values=VALUES) == ["AUDIT_KEY"]

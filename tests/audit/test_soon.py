@@ -12,7 +12,7 @@ from django.db import transaction
 from django_q.models import OrmQ
 
 from memoryproject.foundation.audit import tasks
-from memoryproject.foundation.audit.models import AuditEvent, AuditSealJob
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.schedules import PLANNED
 from tests.audit.log import AuditLog, execute
 
@@ -35,14 +35,6 @@ def test_a_commit_asks_once_while_a_job_waits(log: AuditLog) -> None:
     assert len(queued()) == 1, "sealing asks for nothing"
     log.record(1)
     assert len(queued()) == 2
-
-
-def test_a_rolled_back_event_asks_for_nothing(log: AuditLog) -> None:
-    with transaction.atomic():
-        log.record(1)
-        transaction.set_rollback(True)
-    assert queued() == []
-    assert not AuditSealJob.objects.exists()
 
 
 def test_the_callers_work_is_kept_when_the_queue_is_down(
@@ -97,13 +89,6 @@ def test_the_clock_seals_and_prunes() -> None:
     planned = {each.task: each.minutes for each in PLANNED}
     assert planned["memoryproject.foundation.audit.tasks.seal"] == 1
     assert planned["memoryproject.foundation.audit.tasks.prune"] == 24 * 60
-
-
-def test_the_tasks_do_what_the_services_do(log: AuditLog) -> None:
-    log.record(3)
-    assert tasks.seal() == 3
-    assert tasks.seal() == 0
-    assert tasks.prune() == 0
 
 
 def test_a_task_that_cannot_go_on_says_so_and_waits(

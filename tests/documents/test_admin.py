@@ -27,10 +27,7 @@ Upload = Callable[..., Any]
 
 @pytest.fixture
 def upload(
-    admin_client: Client,
-    settings: Any,
-    tmp_path: Path,
-    django_capture_on_commit_callbacks: Any,
+    admin_client: Client, settings: Any, tmp_path: Path, django_capture_on_commit_callbacks: Any
 ) -> Upload:
     settings.DATA_DIR = tmp_path
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memoryproject.foundation.integrations.documents.pdf import in_reading_order
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.integrations.documents.sniffing import (
     DOCX,
@@ -135,10 +138,7 @@ def test_hebrew_of_a_pdf_that_stands_in_visual_order(line: str, direct: Read) ->
         (b"{\\rtf1 hello}", "unknown_type"),
         (b"<!DOCTYPE html><p>hello", "unknown_type"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "unknown_type"),
-        (
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
-            "encrypted",
-        ),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), "encrypted"),
         (b"PK\x03\x04 and then nothing", "damaged"),
         (b"%PDF-1.7 and then nothing", "damaged"),
         (files.pdf("", ""), "no_text"),
@@ -148,9 +148,9 @@ def test_hebrew_of_a_pdf_that_stands_in_visual_order(line: str, direct: Read) ->
         (files.docx("TestCorp")[:2000], "damaged"),
     ],
 )
-def test_what_cannot_be_read_says_why(content: bytes, code: str, read: Read) -> None:
+def test_what_cannot_be_read_says_why(content: bytes, code: str, direct: Read) -> None:
     with pytest.raises(DocumentError) as caught:
-        read(content)
+        direct(content)
     assert caught.value.code == code
     assert caught.value.permanent
 
@@ -159,3 +159,43 @@ def test_hebrew_with_a_number_in_visual_order(direct: Read) -> None:
     """As it stands on paper, from left to right."""
     page = files.hebrew_pdf("לקש 100 אוה ריחמה", visual=False)
     assert whole(direct(page)) == "המחיר הוא 100 שקל"
+
+
+# Hebrew of a PDF in reading order: what pypdf makes of pages that Chromium printed.
+
+
+LINES = [
+    ('. שקל, כולל מע"מ100 המחיר הוא', 'המחיר הוא 100 שקל, כולל מע"מ.'),
+    (" יום )שוטף(.30  משלמת תוךTestCorp חברת", "חברת TestCorp משלמת תוך 30 יום (שוטף)."),
+    ("English with שלום עולם inside.", "English with שלום עולם inside."),
+    ("כדי לראות מה קורה כאשר השורה נשברת", "כדי לראות מה קורה כאשר השורה נשברת"),
+    (
+        " באמצע.English  וגם מילה2026 העמוד, ויש בה גם מספר",
+        "העמוד, ויש בה גם מספר 2026 וגם מילה English באמצע.",
+    ),
+    ('"שלום" אמר האיש', '"שלום" אמר האיש'),
+    ("12:30 בשעה", "בשעה 12:30"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("extracted", "read"), LINES)
+def test_lines_that_chromium_printed(extracted: str, read: str) -> None:
+    page = "כל העמוד הזה כתוב בעברית ורק מעט ממנו באנגלית"
+    assert in_reading_order(f"{page}\n{extracted}").split("\n") == [page, read]
+
+
+def test_letters_that_stood_in_reading_order_are_turned_back() -> None:
+    """pypdf turned them round; words that begin with final letters show it."""
+    line = "שלום לכם חברים"
+    assert in_reading_order(line[::-1]) == line
+
+
+def test_a_page_in_latin_letters_is_left_as_it_is() -> None:
+    page = "The price is 100. שלום (עולם) the end, and more of it."
+    assert in_reading_order(page) == page
+
+
+@given(st.text(alphabet="אבגםן ab1()., \n", max_size=60))
+def test_no_letter_is_lost(text: str) -> None:
+    assert sorted(filter(str.isalnum, in_reading_order(text))) == sorted(filter(str.isalnum, text))

@@ -107,23 +107,6 @@ def test_the_same_file_in_the_same_scope_is_the_same_document(
     assert lying(folder) == [f"{elsewhere.document.pk}.document"]
 
 
-def test_the_same_passage_in_two_documents_is_stored_in_both(store: Store) -> None:
-    store(b"TestCorp pays in 30 days.", name="a.txt")
-    store(b"TestCorp pays in 30 days.\n", name="b.txt")
-    assert Memory.objects.filter(content="TestCorp pays in 30 days.").count() == 2
-
-
-def test_reading_it_again_changes_nothing(store: Store, folder: Path) -> None:
-    document = store(files.pdf("TestCorp pays in 30 days."))
-    again = document_store(
-        document_id=document.pk,
-        folder=folder,
-        extractor=StoppedExtractor(),
-        embedder=WordLlamaEmbedder(),
-    )
-    assert (again.state, again.memories.count()) == ("ready", 1)
-
-
 def test_a_file_that_cannot_be_read_fails_with_the_reason_and_is_not_kept(
     store: Store, receive: Receive, folder: Path
 ) -> None:
@@ -135,13 +118,6 @@ def test_a_file_that_cannot_be_read_fails_with_the_reason_and_is_not_kept(
 
     again = receive(files.encrypted_pdf("password"))
     assert again.document.pk != document.pk, "encrypting gives another file each time"
-
-
-def test_a_failed_file_that_comes_again_gets_another_try(store: Store) -> None:
-    first = store(b"%PDF-1.7 broken")
-    second = store(b"%PDF-1.7 broken")
-    assert (first.pk, first.state) == (second.pk, "failed")
-    assert second.attempts == 1
 
 
 def test_killed_while_reading_it_is_read_once_by_the_next(receive: Receive, folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def listening(world: World, folder: Path) -> Listen:
         dependencies = FileDependencies(
             folder=folder, extractor=DirectExtractor(), transcriber=transcriber
         )
-        world.dependencies = replace(world.dependencies, files=dependencies)
+        world.use(files=dependencies)
         return transcriber
 
     return use
@@ -71,7 +70,7 @@ def test_without_a_model_it_is_stored_and_told(world: World, folder: Path) -> No
     told = "I received your recording, but I can't listen to recordings yet."
     assert records(world)[0].startswith(told)
     files = FileDependencies(folder=folder, extractor=DirectExtractor())
-    world.dependencies = replace(world.dependencies, files=files)
+    world.use(files=files)
     assert records(world)[0].startswith(told)
     assert world.provider.fetched == []
     assert [message.content for message in world.messages(CLIENT)][::2] == ["", ""]

@@ -56,7 +56,7 @@ def world(world: World, folder: Path, extractor: CountingExtractor) -> Iterator[
     """With something that reads documents."""
     limits = replace(extractor.limits, size=100_000)
     dependencies = FileDependencies(folder=folder, extractor=extractor, limits=limits)
-    world.dependencies = replace(world.dependencies, files=dependencies)
+    world.use(files=dependencies)
     yield world
     assert not list(folder.glob("*")), "no file is left lying"
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_told(content: bytes, told: str, world: World) ->
 
 def test_a_file_that_cannot_be_fetched_is_tried_again_and_then_told(world: World) -> None:
     waits: list[float] = []
-    world.dependencies = replace(world.dependencies, sleep=waits.append)
+    world.use(sleep=waits.append)
     world.provider.fail_next_media(*[MediaError("down")] * 3)
     assert sends(world, CLIENT, FACTS)[0].startswith("✅")
     assert waits == [1.0, 2.0, 4.0]

@@ -71,10 +71,7 @@ def model_of(asked: str, found: list[Any], new: str) -> str:
     ]
     assert len(hits) >= len(found) - 1, found
     texts = [asked, *(hit.content for hit in hits)]
-    vectors = {
-        OLD: WordLlamaEmbedder().embed(texts),
-        new: embedded(new, texts),
-    }
+    vectors = {OLD: WordLlamaEmbedder().embed(texts), new: embedded(new, texts)}
     fitting = [
         model
         for model, (question, *others) in vectors.items()

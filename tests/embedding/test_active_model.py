@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,18 @@ from typing import Any
 import pytest
 from django.core.checks import ERROR, WARNING
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
 
-from memories_app.embedding_models.vectors import model_first
 from memories_app.facts.facade import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.conversations.system_texts import text_for
 from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_fits_the_database, embedder_problems
 from sessions_app.embedding.choice import embedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
-from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.embedding.models import make_model
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
@@ -67,11 +62,6 @@ def test_ac_memory_005_a_fresh_installation_gets_its_model_and_index() -> None:
     assert index_state(model.model_id).valid
 
 
-def test_ac_memory_005_a_first_message_makes_it_as_well() -> None:
-    assert embedder().model_id == "wordllama-256"
-    assert active().model_id == "wordllama-256"
-
-
 def test_edge_010_what_is_there_is_used_and_verified(caplog: pytest.LogCaptureFixture) -> None:
     """EDGE-010: the model and the index of a run before are used, with an INFO."""
     call_command("memories_reembed", init=True, stdout=StringIO())
@@ -93,39 +83,6 @@ def test_edge_010_other_dimensions_than_recorded_are_refused() -> None:
 
     with pytest.raises(CommandError, match="256 numbers where 512 belong"):
         call_command("memories_reembed", stdout=StringIO())
-
-
-def test_one_model_is_active_and_one_in_the_making() -> None:
-    for state in ("active", "building"):
-        row(f"first-{state}", state=state)
-        with pytest.raises(IntegrityError), transaction.atomic():
-            row(f"second-{state}", state=state)
-    row("one", state="retired")
-    row("two", state="retired")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"calibration_slope": 0.0},
-        {"calibration_slope": -1.0},
-        {"calibration_midpoint": 1.5},
-        {"dimensions": 0},
-        {"distance": "l2"},
-        {"state": "none"},
-    ],
-)
-def test_the_database_refuses_a_model_that_makes_no_sense(wrong: dict[str, Any]) -> None:
-    with pytest.raises(IntegrityError), transaction.atomic():
-        row("wrong", **wrong)
-
-
-def test_who_comes_second_uses_the_model_of_the_first() -> None:
-    """Two processes at the same fresh database."""
-    first = model_first(embedder=WordLlamaEmbedder(), kind="wordllama", name="")
-
-    assert model_first(embedder=HashingEmbedder(8), kind="openai", name="x") == first
-    assert EmbeddingModel.objects.count() == 1
 
 
 def test_other_settings_leave_the_model_in_use_and_are_warned_of(
@@ -151,13 +108,6 @@ def test_other_settings_leave_the_model_in_use_and_are_warned_of(
     assert "memories_reembed" in (found.hint or "")
 
 
-def test_the_same_settings_are_no_matter_to_tell_of() -> None:
-    embedder()
-
-    assert embedder_problems() == []
-    assert embedder_fits_the_database(databases=["default"]) == []
-
-
 def test_err_memory_001_a_model_that_cannot_be_used_leaves_words_and_says_so(
     settings: Any, world: World, use_openai: OpenAIServer
 ) -> None:
@@ -167,7 +117,7 @@ def test_err_memory_001_a_model_that_cannot_be_used_leaves_words_and_says_so(
     settings.EMBEDDER = "wordllama"
     settings.OPENAI_API_KEY = ""
     settings.OPENAI_BASE_URL = "https://api.openai.com/v1"
-    world.dependencies = replace(world.dependencies, embedder=embedder())
+    world.use(embedder=embedder())
 
     (answer,) = world.say(CLIENT, "What about TestCorp's invoice?")
 

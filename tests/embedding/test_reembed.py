@@ -35,7 +35,7 @@ from tests.doubles.hashing_embedder import HashingEmbedder, hashed_words
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run
-from tests.loopback.openai_behaviours import fails, rate_limited
+from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
 from tests.memories.bulk import memories_store
 from tests.world import CLIENT, World
@@ -98,9 +98,7 @@ def batches(server: OpenAIServer) -> list[list[str]]:
     return [body["input"] for body in server.embedding_bodies if len(body["input"]) > 1]
 
 
-def test_the_old_vectors_stay_for_who_began_before_and_go_later(
-    use_openai: OpenAIServer,
-) -> None:
+def test_the_old_vectors_stay_for_who_began_before_and_go_later(use_openai: OpenAIServer) -> None:
     memories_store([FACT])
     before = WordLlamaEmbedder()
     run()
@@ -119,13 +117,6 @@ def test_the_old_vectors_stay_for_who_began_before_and_go_later(
     assert not index_state(OLD).exists
     again = embeddings_tend(embedder=embedder(), now=switched + timedelta(hours=1))
     assert again == {"indexes": 0, "made": 0, "removed": 0}
-
-
-def test_keep_old_0_removes_them_at_once(use_openai: OpenAIServer) -> None:
-    memories_store([FACT])
-
-    assert run(keep_old=0)["removed"] == 1
-    assert {each.model for each in MemoryEmbedding.objects.all()} == {NEW}
 
 
 def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
@@ -155,17 +146,6 @@ def test_while_the_new_model_fails_the_old_vectors_are_kept(use_openai: OpenAISe
 
     assert done["removed"] == 0
     assert MemoryEmbedding.objects.filter(model=OLD).count() == 2
-
-
-def test_running_it_again_does_nothing(use_openai: OpenAIServer) -> None:
-    memories_store([FACT])
-    run()
-    asked = len(use_openai.embedding_bodies)
-
-    done = run()
-
-    assert (done["before"], done["memories"], done["messages"]) == (None, 0, 0)
-    assert len(use_openai.embedding_bodies) == asked
 
 
 def test_it_fills_what_the_model_in_use_lacks(world: World) -> None:
@@ -212,16 +192,6 @@ def test_a_model_given_up_in_the_making_is_cleared_later() -> None:
     assert state_of("hashing-8") == "retired"
     embeddings_tend(embedder=HashingEmbedder(64), now=timezone.now() + timedelta(hours=1))
     assert {each.model for each in MemoryEmbedding.objects.all()} == {"hashing-64"}
-
-
-def test_back_and_forth(use_openai: OpenAIServer) -> None:
-    """A model that was retired, cleared or not, can come back."""
-    memories_store([FACT])
-    run()
-    assert run(model="wordllama")["memories"] == 0, "they were still there"
-    assert run(keep_old=0)["removed"] == 1
-    assert run(model="wordllama", keep_old=0)["memories"] == 1
-    assert (state_of(OLD), state_of(NEW)) == ("active", "retired")
 
 
 def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> None:
@@ -278,14 +248,6 @@ def test_a_memory_edited_meanwhile_gets_the_vector_of_its_new_text() -> None:
     assert list(vector) == pytest.approx(hashed_words(edited, 64), abs=1e-6)
 
 
-def test_a_memory_deleted_meanwhile_stays_away() -> None:
-    memories_store([FACT, *FACTS[:3]])
-
-    go_to(Watching(lambda _texts: Memory.objects.filter(content=FACT).delete()))
-
-    assert MemoryEmbedding.objects.filter(model="hashing-64").count() == 3
-
-
 def test_a_message_revoked_meanwhile_gets_no_vector(world: World) -> None:
     world.say(CLIENT, "My daughter likes walnuts")
 
@@ -340,13 +302,6 @@ def test_rate_limits_are_waited_for(use_openai: OpenAIServer) -> None:
     with pytest.raises(EmbedderError, match="no key"):
         patient.embed(["text"])
     assert waited == list(DELAYS), "waiting can't help"
-
-
-def test_a_rate_limit_in_the_middle_costs_nothing(use_openai: OpenAIServer) -> None:
-    memories_store([FACT, *FACTS])
-    use_openai.script_embeddings(rate_limited(retry_after="0"))
-
-    assert run()["memories"] == 601
 
 
 def test_a_server_that_is_down_fails_the_run_and_what_was_made_stays(

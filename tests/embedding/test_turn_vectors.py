@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -28,7 +27,7 @@ class CountingEmbedder(HashingEmbedder):
 @pytest.fixture
 def embedder(world: World) -> CountingEmbedder:
     counting = CountingEmbedder()
-    world.dependencies = replace(world.dependencies, embedder=counting)
+    world.use(embedder=counting)
     return counting
 
 

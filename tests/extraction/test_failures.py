@@ -15,12 +15,7 @@ from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModelError
-from memoryproject.foundation.leases import LeaseLostError
-from sessions_app.extraction.extraction_claims import (
-    MAX_ATTEMPTS,
-    extraction_claim,
-    extractions_abandoned,
-)
+from sessions_app.extraction.extraction_claims import MAX_ATTEMPTS, extractions_abandoned
 from sessions_app.models import ExtractionWork, Turn
 from tests.extraction.learning import DOWN, Learning, contents, fact, work
 from tests.world import CLIENT
@@ -163,22 +158,6 @@ def test_any_fault_leaves_the_turn_for_another_try(learning: Learning, error: Ex
 
 
 class TestLeases:
-    def test_one_worker_at_a_time(self, learning: Learning) -> None:
-        learning.world.say(CLIENT, BOAT)
-        chat_id = learning.world.chat(CLIENT).pk
-        assert extraction_claim(chat_id) is not None
-        assert extraction_claim(chat_id) is None
-        assert swept() == []
-        assert learning.learn() == 0
-
-    def test_what_a_dead_worker_left_is_taken_up(self, learning: Learning) -> None:
-        learning.world.say(CLIENT, BOAT)
-        chat_id = learning.world.chat(CLIENT).pk
-        assert extraction_claim(chat_id) is not None
-        later = timezone.now() + timedelta(minutes=4)
-        assert swept(now=later) == [chat_id]
-        assert extraction_claim(chat_id, now=later) is not None
-
     def test_a_late_worker_stores_nothing(self, learning: Learning) -> None:
         learning.world.say(CLIENT, BOAT)
 
@@ -190,15 +169,6 @@ class TestLeases:
         assert learning.learn() == 0
         assert contents() == []
         assert work().due
-
-    def test_a_lost_lease_says_so(self, learning: Learning) -> None:
-        learning.world.say(CLIENT, BOAT)
-        lease = extraction_claim(learning.world.chat(CLIENT).pk)
-        assert lease is not None
-        ExtractionWork.objects.update(lease_token=uuid.uuid4())
-        for use in (lease.renew, lease.lock):
-            with pytest.raises(LeaseLostError):
-                use()
 
     def test_a_turn_that_kills_its_workers_is_given_up(self, learning: Learning) -> None:
         learning.world.say(CLIENT, BOAT)

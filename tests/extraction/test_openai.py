@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatRequest,
 )
 from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
-from tests.extraction.learning import Learning, contents, memories, work
+from tests.extraction.learning import Learning, work
 from tests.loopback.openai_behaviours import fails, says
 from tests.loopback.openai_server import OpenAIServer
 from tests.world import CLIENT
@@ -86,8 +86,7 @@ def test_a_request_that_is_wrong_in_any_form_is_an_error(
 
 
 @pytest.mark.parametrize(
-    "failure",
-    [fails(401, "bad key"), fails(400, "too long", code="context_length_exceeded")],
+    "failure", [fails(401, "bad key"), fails(400, "too long", code="context_length_exceeded")]
 )
 def test_another_form_is_no_cure_for_other_failures(
     server: OpenAIServer, model: OpenAIChatModel, failure: object
@@ -96,28 +95,6 @@ def test_another_form_is_no_cure_for_other_failures(
     with pytest.raises(ChatModelError):
         model.complete(REQUEST)
     assert len(server.chat_bodies) == 1
-
-
-@pytest.mark.parametrize("refusals", [0, 1, 2])
-def test_the_stand_in_learns_by_rule_whatever_form_it_knows(
-    learning: Learning, server: OpenAIServer, model: OpenAIChatModel, refusals: int
-) -> None:
-    learning.with_extractor(chat_model=model)
-    server.script_chat(*[REFUSED] * refusals)
-    message = learning.say(
-        "Hello! My office is in Haifa. Maybe my budget is 500. Is my order late?"
-    )
-    assert contents(status="active") == ["Test User's office is in Haifa."]
-    assert contents(status="proposed") == ["Test User: Maybe my budget is 500."]
-    assert {memory.source_message_id for memory in memories()} == {message.pk}
-
-
-def test_the_stand_in_knows_hebrew(
-    learning: Learning, server: OpenAIServer, model: OpenAIChatModel
-) -> None:
-    learning.with_extractor(chat_model=model)
-    learning.say("שלום, אני גר בחיפה. מה המחיר?")
-    assert contents(status="active") == ["Test User: שלום, אני גר בחיפה."]
 
 
 def test_a_refusal_in_words_is_no_form(

@@ -82,8 +82,7 @@ def test_an_answer_that_retold_a_memory_leaves_the_card(world: World) -> None:
     # What the client says on his own stays; the answers that were given it and repeat it don't.
     answers = Message.objects.filter(role="assistant", content__contains=SAID)
     assert answers.exists()
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    receipt = object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
+    receipt = world.forget("memory", memory.pk)
     assert receipt.swept["cards_app_memorycard"] == 1
     assert not MemoryCard.objects.exists()
     assert not answers.exists()

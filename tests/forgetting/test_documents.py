@@ -15,12 +15,10 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
 from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.doubles.direct_extractor import DirectExtractor
 from tests.forgetting.dump import left_of, vectors_of
-from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up
 
 pytestmark = [
@@ -69,9 +67,7 @@ def send(world: World, who: str, text: str) -> SourceDocument:
 
 def forget(world: World) -> ForgetReceipt:
     document = SourceDocument.objects.get()
-    return object_forget(
-        kind="document", object_id=document.pk, dependencies=dependencies_of(world)
-    )
+    return world.forget("document", document.pk)
 
 
 def test_answers_and_replays_that_told_of_it_are_swept(world: World) -> None:
@@ -95,14 +91,6 @@ def test_answers_and_replays_that_told_of_it_are_swept(world: World) -> None:
     assert QUESTION in said
 
 
-def test_another_chat_that_was_told_of_it_is_swept(world: World) -> None:
-    send(world, CLIENT, PASSAGE)
-    assert world.say(GODFATHER, QUESTION) == [ANSWER]
-    world.say(GODFATHER, "Thank you")
-    forget(world)
-    assert left_of(MATTERS, [RETOLD]) == []
-
-
 @pytest.mark.parametrize("who", [CLIENT, GODFATHER])
 @pytest.mark.parametrize("command", ["/memories", "/search warranty of a TestCorp pump"])
 def test_lists_that_showed_it_are_swept(world: World, who: str, command: str) -> None:
@@ -122,7 +110,7 @@ def test_so_are_those_that_showed_a_memory(world: World, command: str) -> None:
     (shown,) = world.say(GODFATHER, command)
     assert all(fact in shown for fact in facts)
     for memory in Memory.objects.all():
-        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
+        world.forget("memory", memory.pk)
     assert left_of(facts) == []
 
 
@@ -167,9 +155,7 @@ def test_a_message_that_brought_it_takes_it_along(world: World) -> None:
     world.say(CLIENT, QUESTION)
     world.say(GODFATHER, QUESTION)
     assert document.source_message_id
-    object_forget(
-        kind="message", object_id=document.source_message_id, dependencies=dependencies_of(world)
-    )
+    world.forget("message", document.source_message_id)
     assert left_of(MATTERS, [RETOLD]) == []
     assert not SourceDocument.objects.exists()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -17,13 +16,9 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.conversations.epochs import (
     PUBLIC,
-    ForgottenMeanwhileError,
     Reader,
     Scopes,
-    ScopesGrewError,
     chat_scope,
-    epoch_check,
-    epoch_read,
     forgetting_begin,
     forgetting_wait,
 )
@@ -55,7 +50,7 @@ def dependencies_of(world: World) -> ForgetDependencies:
 
 def forget(world: World, fact: str) -> None:
     key = Memory.objects.get(content=fact).pk
-    object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world))
+    world.forget("memory", key)
 
 
 def while_answering(world: World, *happenings: Callable[[], Any]) -> list[int]:
@@ -70,7 +65,7 @@ def while_answering(world: World, *happenings: Callable[[], Any]) -> list[int]:
             elsewhere(waiting.pop(0))
         return f"Draft {len(drafts)}"
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
+    world.use(chat_model=ScriptedChatModel(answer))
     return drafts
 
 
@@ -130,24 +125,10 @@ def test_messages_of_a_client_dont_concern_the_owner(world: World) -> None:
     message = Message.objects.get(content=FACTS[1])
 
     def forget_message() -> None:
-        object_forget(kind="message", object_id=message.pk, dependencies=dependencies_of(world))
+        world.forget("message", message.pk)
 
     while_answering(world, forget_message)
     assert world.say(GODFATHER, "Hello there") == ["Draft 1"]
-
-
-def test_a_mark_is_void_once_a_row_of_its_scope_is_raised(world: World) -> None:
-    world.remember(CLIENT, FACTS[0])
-    world.say(OTHER_CLIENT, "Hello")
-    own, other = (Reader(world.chat(each).pk) for each in (CLIENT, OTHER_CLIENT))
-    before, others = epoch_read(own), epoch_read(other)
-    forget(world, FACTS[0])
-    with transaction.atomic():
-        epoch_check(others)
-    with pytest.raises(ForgottenMeanwhileError), transaction.atomic():
-        epoch_check(before)
-    with transaction.atomic():
-        epoch_check(epoch_read(own))
 
 
 def begun(scopes: Scopes) -> bool:
@@ -198,10 +179,7 @@ def test_two_forget_in_two_chats_at_once(world: World) -> None:
     def one(fact: str) -> str:
         key = Memory.objects.get(content=fact).pk
         receipt = object_forget(
-            kind="memory",
-            object_id=key,
-            dependencies=dependencies_of(world),
-            check=meet,
+            kind="memory", object_id=key, dependencies=dependencies_of(world), check=meet
         )
         return receipt.probe
 
@@ -215,9 +193,7 @@ def test_who_forgets_the_same_at_once_leaves_one_receipt(world: World) -> None:
 
     def one() -> str:
         try:
-            return object_forget(
-                kind="memory", object_id=key, dependencies=dependencies_of(world)
-            ).probe
+            return world.forget("memory", key).probe
         except NothingToForgetError:
             return "gone"
 
@@ -235,10 +211,7 @@ def test_many_store_and_forget_at_once_and_nobody_waits_in_a_circle(world: World
     keys = list(Memory.objects.order_by("created_at").values_list("pk", flat=True))
 
     def forgets(mine: list[UUID]) -> Callable[[], list[str]]:
-        return lambda: [
-            object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world)).probe
-            for key in mine
-        ]
+        return lambda: [world.forget("memory", key).probe for key in mine]
 
     def says(who: str) -> Callable[[], list[str]]:
         return lambda: [text for number in range(3) for text in world.say(who, f"Hi {number}")]
@@ -270,15 +243,6 @@ def test_what_concerns_more_than_is_locked_begins_again(world: World) -> None:
 
     object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world), begin=begin)
     assert [PUBLIC in names for names in seen] == [False, True]
-
-
-def test_locks_that_are_too_few_are_told_with_all_that_are_needed() -> None:
-    with transaction.atomic():
-        held = forgetting_begin(Scopes(frozenset({"owner"})))
-        held.require(Scopes(frozenset({"owner"})))
-        with pytest.raises(ScopesGrewError) as grew:
-            held.require(Scopes(frozenset({"chat:x"}), memories=True))
-    assert grew.value.scopes == Scopes(frozenset({"owner", "chat:x"}), memories=True)
 
 
 @pytest.fixture(autouse=True)

@@ -24,8 +24,6 @@ from memoryproject.foundation.rest_kit.authentication import Caller
 from sessions_app.conversations.facade import ChatGoneError, chats_keep
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import messages_embed
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.memories.api.writing import memories_add
 from sessions_app.memories.transfer import memories_import
@@ -59,8 +57,7 @@ class DisturbedEmbedder(WordLlamaEmbedder):
 
 
 def erase(world: World) -> None:
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=dependencies)
+    world.forget("chat", world.chat(CLIENT).pk)
 
 
 def disturbed(world: World) -> DisturbedEmbedder:
@@ -70,7 +67,7 @@ def disturbed(world: World) -> DisturbedEmbedder:
 
 
 def test_a_fact_told_meanwhile_is_not_stored(world: World) -> None:
-    world.dependencies = replace(world.dependencies, embedder=disturbed(world))
+    world.use(embedder=disturbed(world))
     world.say(CLIENT, f"/remember {FACT}")
     assert not Memory.objects.exists()
     assert not Chat.objects.exists()
@@ -181,7 +178,7 @@ def test_an_answer_whose_chat_is_gone_is_no_fault(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.remember(CLIENT, "The pool opens at eight")
-    world.dependencies = replace(world.dependencies, embedder=disturbed(world))
+    world.use(embedder=disturbed(world))
     with caplog.at_level(logging.WARNING, "sessions_app.turns"):
         assert world.say(CLIENT, "When does the pool open?") == []
     assert "WARNING" in [record.levelname for record in caplog.records]

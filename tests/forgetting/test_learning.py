@@ -8,8 +8,6 @@ import pytest
 
 from memories_app.models import Memory
 from sessions_app.extraction.dependencies import build_extractor
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ExtractionWork
 from tests.extraction.learning import Learning, fact
 from tests.world import CLIENT, World
@@ -30,12 +28,7 @@ def learning(world: World, settings: Any) -> Learning:
 
 
 def forget(learning: Learning) -> None:
-    dependencies = learning.world.dependencies
-    object_forget(
-        kind="memory",
-        object_id=Memory.objects.get().pk,
-        dependencies=ForgetDependencies(dependencies.embedder, dependencies.chat_memory),
-    )
+    learning.world.forget("memory", Memory.objects.get().pk)
 
 
 def test_a_forgotten_fact_is_not_learned_from_another_message(learning: Learning) -> None:

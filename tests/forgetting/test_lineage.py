@@ -16,18 +16,8 @@ from hypothesis.extra.django import TestCase
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.models import (
-    Chat,
-    ChatSession,
-    ForgetReceipt,
-    Message,
-    Note,
-    Turn,
-    TurnReplay,
-)
+from sessions_app.models import Chat, ChatSession, Message, Note, Turn, TurnReplay
 from tests.forgetting.dump import left_of
-from tests.forgetting.forgetting_tools import dependencies_of
 from tests.fuzz.damage import FACTOR
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
@@ -46,10 +36,6 @@ def echoing(transactional_db: None, rules: Any, dependencies: Any) -> World:
     )
 
 
-def forget(world: World, kind: str, key: UUID) -> ForgetReceipt:
-    return object_forget(kind=kind, object_id=key, dependencies=dependencies_of(world))
-
-
 def answers(whatsapp_chat: str) -> list[str]:
     rows = Message.objects.filter(chat__whatsapp_chat=whatsapp_chat, role="assistant")
     return list(rows.order_by("session__created_at", "order_num").values_list("content", flat=True))
@@ -62,7 +48,7 @@ class TestAmongChats:
         echoing.say(CLIENT, "What's the status with Beta1?")
         echoing.remember(CLIENT, BETA)
         echoing.say(GODFATHER, "/search Beta1")
-        receipt = forget(echoing, "session", echoing.session(CLIENT).pk)
+        receipt = echoing.forget("session", echoing.session(CLIENT).pk)
         older, listed = answers(GODFATHER)
         assert older == "You asked: What's the status with Alpha?"
         assert "green" not in listed
@@ -80,7 +66,7 @@ class TestAmongChats:
             echoing.say(GODFATHER, f"And what's the status with Omega{number}?")
         before = answers(GODFATHER)
         for client in (CLIENT, OTHER_CLIENT):
-            assert forget(echoing, "session", echoing.session(client).pk).left == []
+            assert echoing.forget("session", echoing.session(client).pk).left == []
         after = answers(GODFATHER)
         changed = [old for old, new in zip(before, after, strict=True) if old != new]
         assert all("tea is green" in old for old in changed)
@@ -91,7 +77,7 @@ class TestAmongChats:
         for client in (CLIENT, OTHER_CLIENT):
             echoing.say(client, said)
         before = list(Message.objects.filter(chat__whatsapp_chat=OTHER_CLIENT).values("content"))
-        forget(echoing, "chat", echoing.chat(CLIENT).pk)
+        echoing.forget("chat", echoing.chat(CLIENT).pk)
         after = list(Message.objects.filter(chat__whatsapp_chat=OTHER_CLIENT).values("content"))
         assert after == before
         assert TurnReplay.objects.get().prompt[-1]["content"] == said
@@ -101,7 +87,7 @@ class TestAmongChats:
         echoing.remember(CLIENT, "My code for the Bravo door is 4432")
         echoing.say(GODFATHER, "/search code door")
         assert "Bravo" in answers(GODFATHER)[-1]
-        forget(echoing, "chat", echoing.chat(CLIENT).pk)
+        echoing.forget("chat", echoing.chat(CLIENT).pk)
         listed = answers(GODFATHER)[-1]
         assert "My code for the Carmel door is 9017" in listed
         assert "Bravo" not in listed
@@ -111,9 +97,9 @@ class TestAmongChats:
         echoing.remember(CLIENT, "The vault of the shop opens with XK7741Z")
         echoing.say(GODFATHER, "/search vault")
         retold = ScriptedChatModel(lambda _: "Sure. The code? XK7741Z. Shall I write it down?")
-        echoing.dependencies = replace(echoing.dependencies, chat_model=retold)
+        echoing.use(chat_model=retold)
         echoing.say(GODFATHER, "Tell me again, please")
-        forget(echoing, "memory", Memory.objects.get().pk)
+        echoing.forget("memory", Memory.objects.get().pk)
         assert answers(GODFATHER)[-1] == "Sure. The code? [forgotten] Shall I write it down?"
         assert left_of([], ["XK7741Z"]) == []
 
@@ -121,7 +107,7 @@ class TestAmongChats:
         echoing.remember(GODFATHER, "The vault of the shop opens with 7741")
         echoing.say(GODFATHER, "/memories")
         echoing.say(GODFATHER, "Is room 7741 free?")
-        forget(echoing, "memory", Memory.objects.get().pk)
+        echoing.forget("memory", Memory.objects.get().pk)
         assert answers(GODFATHER)[-1] == "You asked: Is room 7741 free?"
 
     def test_a_note_that_shares_words_stays_and_one_that_quotes_goes(self, echoing: World) -> None:
@@ -131,7 +117,7 @@ class TestAmongChats:
         texts = ("What's the status with the rent?", f"They say: {BETA}")
         for text in texts:
             Note.objects.create(chat=chat, author_name="dana", created_at=now, text=text)
-        forget(echoing, "message", message.pk)
+        echoing.forget("message", message.pk)
         notes = set(Note.objects.values_list("text", flat=True))
         assert notes == {texts[0], "[forgotten]"}
 
@@ -176,9 +162,7 @@ class Talk:
 
     def __init__(self) -> None:
         self.world = new_world()
-        self.world.dependencies = replace(
-            self.world.dependencies, chat_model=ScriptedChatModel(self._answer)
-        )
+        self.world.use(chat_model=ScriptedChatModel(self._answer))
         self.world.summarizing(every=6)
         self.secrets: list[str] = []
         self.mode = "silent"
@@ -296,7 +280,7 @@ class TestAnyTalk(TestCase):
         secrets = [secret for secret in talk.secrets if secret in own]
         memories = dict(Memory.objects.values_list("pk", "content"))
 
-        receipt = forget(talk.world, kind, key)
+        receipt = talk.world.forget(kind, key)
 
         assert receipt.left == []
         assert [place for secret in secrets for place in holding(secret)] == []

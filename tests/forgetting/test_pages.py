@@ -26,7 +26,7 @@ from sessions_app.forgetting.admin.forms import WORDS
 from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
 from sessions_app.tasks import run_forgetting
-from tests.forgetting.pages import FACT, NOBODY, OTHER, RECEIPTS, RUNS, SEARCH, text
+from tests.forgetting.pages import FACT, OTHER, RECEIPTS, RUNS, SEARCH, text
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -225,32 +225,6 @@ def test_the_word_counts_in_both_languages(world: World, staff: Client, typed: s
     assert ForgetRun.objects.get().state == "waiting"
 
 
-def test_the_page_names_the_word_of_its_language(world: World, staff: Client) -> None:
-    world.remember(CLIENT, FACT)
-    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
-    assert "FORGET" in text(staff.get(address))
-    assert WORDS["he"] in text(staff.get(address, headers={"Accept-Language": "he"}))
-
-
-def test_for_a_whole_person_the_address_is_typed(world: World, staff: Client) -> None:
-    world.say(CLIENT, FACT)
-    address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
-    assert confirm(staff, address, "FORGET").status_code == 400
-    assert ForgetRun.objects.get().state == "draft"
-    confirm(staff, address, f" \u2066{CLIENT.upper()}\u2069 ")
-    assert ForgetRun.objects.get().state == "waiting"
-
-
-def test_two_clicks_forget_once(world: World, staff: Client) -> None:
-    world.remember(CLIENT, FACT)
-    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
-    for _ in range(2):
-        assert confirm(staff, address, "FORGET").status_code == 200
-    assert AuditEvent.objects.filter(action="forget.confirm").count() == 1
-    work()
-    assert ForgetReceipt.objects.count() == 1
-
-
 def test_texts_of_any_kind_are_shown_as_texts(world: World, staff: Client) -> None:
     world.say(CLIENT, NASTY)
     world.say(CLIENT, f"I said {NASTY}")
@@ -339,14 +313,6 @@ def test_a_long_run_is_shown_in_pages_by_as_many_queries(staff: Client) -> None:
         assert counts[0] == counts[1], address
 
 
-@pytest.mark.parametrize("key", ["no-id", NOBODY, "1" * 400])
-def test_unknown_ids_are_not_found(staff: Client, key: str) -> None:
-    for address in (RUNS, RECEIPTS):
-        for end in ("change", "receipts", "text", "progress"):
-            assert staff.get(f"{address}{key}/{end}/", follow=True).status_code in (200, 404)
-    assert staff.get(f"{RUNS}person/{key}/", follow=True).status_code == 404
-
-
 def test_a_person_is_exported_first(world: World, staff: Client) -> None:
     world.remember(CLIENT, FACT)
     world.say(CLIENT, NASTY)
@@ -366,16 +332,6 @@ def test_a_person_is_exported_first(world: World, staff: Client) -> None:
     begun = staff.post(f"{RUNS}person/{chat.pk}/")
     assert ForgetItem.objects.get().object_id == chat.pk
     assert "export first" in text(staff.get(begun["Location"]))
-
-
-def test_a_conversation_leads_to_forgetting_its_person(
-    world: World, staff: Client, client: Client
-) -> None:
-    world.say(CLIENT, "Hello")
-    conversation = reverse("admin:sessions_app_chat_conversation", args=[world.chat(CLIENT).pk])
-    link = f"{RUNS}person/{world.chat(CLIENT).pk}/"
-    assert link in text(staff.get(conversation))
-    assert link not in text(a_member(client, *READ).get(conversation))
 
 
 def test_receipts_are_found_by_id_kind_and_staff(world: World, staff: Client) -> None:

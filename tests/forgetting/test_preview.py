@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.conversations.epochs import (
-    Reader,
-    Scopes,
-    chat_scope,
-    forgetting_begin,
-    forgetting_wait,
-)
+from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind
 from sessions_app.forgetting import preview as previews
-from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.preview import Chosen, Preview, preview_make
-from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
+from sessions_app.forgetting.preview import Chosen, preview_make
+from sessions_app.models import Chat, Message, Note, TranscriptBatch
 from sessions_app.transcript_files.backups import Backups
 from tests.forgetting.dump import everything
 from tests.forgetting.forgetting_tools import dependencies_of
@@ -92,7 +82,7 @@ def test_it_is_what_the_receipts_say(world: World, kind: str) -> None:
     assert preview.tried
     tables: Counter[str] = Counter()
     for kind_, key in chosen:
-        receipt = object_forget(kind=kind_, object_id=key, dependencies=dependencies_of(world))
+        receipt = world.forget(kind_, key)
         tables.update(receipt.swept)
     assert preview.tables == tables
     assert preview.there == len(chosen)
@@ -126,14 +116,6 @@ def test_it_shows_the_notes_that_go_or_are_cut(world: World) -> None:
     assert preview.tables["sessions_app_note"] == 2
 
 
-def test_nothing_of_it_is_logged_as_done(world: World, caplog: Any) -> None:
-    world.remember(CLIENT, FACT)
-    with caplog.at_level(logging.INFO):
-        preview_make(chosen=of_kind("memory", world), dependencies=dependencies_of(world))
-    assert "was forgotten" not in caplog.text
-    assert not ForgetReceipt.objects.exists()
-
-
 def test_files_of_backups_are_counted_and_stay(world: World, tmp_path: Path) -> None:
     world.say(CLIENT, FACT)
     session = world.session(CLIENT)
@@ -154,12 +136,6 @@ def test_files_of_backups_are_counted_and_stay(world: World, tmp_path: Path) -> 
     preview = preview_make(chosen=[("session", session.pk)], dependencies=dependencies)
     assert preview.tables["transcript backups"] == 1
     assert file.exists()
-
-
-def test_what_is_gone_is_not_counted(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    chosen = [*of_kind("memory", world), ("memory", uuid4())]
-    assert preview_make(chosen=chosen, dependencies=dependencies_of(world)).there == 1
 
 
 def test_who_is_storing_isnt_waited_for_long(world: World, monkeypatch: Any) -> None:
@@ -213,17 +189,3 @@ def test_a_long_conversation_is_counted_and_its_first_messages_shown(
     assert len(preview.recorder.changes[ChangeKind.MESSAGE]) == MAX_SHOWN
     assert preview.recorder.counts[ChangeKind.MESSAGE] == Message.objects.count()
     assert Chat.objects.count() == 1
-
-
-def test_its_limits_end_with_it(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    preview: Preview = preview_make(
-        chosen=of_kind("memory", world), dependencies=dependencies_of(world)
-    )
-    assert preview.tried
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('lock_timeout')")
-        assert cursor.fetchone() == ("0",)
-    with transaction.atomic():
-        forgetting_begin(Scopes(frozenset({chat_scope(world.chat(CLIENT).pk)})))
-    assert settings.USE_TZ

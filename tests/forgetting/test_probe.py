@@ -13,10 +13,8 @@ from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.forgetting.deletion_plan import MAX_TEXTS
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe import MAX_PROBES, spread
-from sessions_app.models import ForgetReceipt, Message, Turn, TurnReplay
+from sessions_app.forgetting.probe import MAX_PROBES
+from sessions_app.models import Message, Turn, TurnReplay
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
 
@@ -56,11 +54,6 @@ def told(world: World, texts: list[str]) -> UUID:
     return session.pk
 
 
-def forget(world: World, session_id: UUID) -> ForgetReceipt:
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    return object_forget(kind="session", object_id=session_id, dependencies=dependencies)
-
-
 def answer_later(world: World, number: int, text: str) -> Message:
     """An answer in the chat's next session that was given one of the facts and says this."""
     said = Message.objects.get(content=FACTS[number], role="user")
@@ -77,7 +70,7 @@ def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number
     session_id = told(world, FACTS)
     answer = answer_later(world, number, f"As you said. {FACTS[number]}. Good bye.")
 
-    receipt = forget(world, session_id)
+    receipt = world.forget("session", session_id)
 
     answer.refresh_from_db()
     assert answer.content == f"As you said. {MARK} Good bye."
@@ -86,21 +79,12 @@ def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number
     assert left_of([FACTS[number]]) == []
 
 
-def test_an_answer_that_was_not_given_it_stays(world: World) -> None:
-    session_id = told(world, FACTS)
-    answer = answer_later(world, 3, f"As you said. {FACTS[3]}. Good bye.")
-    TurnReplay.objects.update(recalled=[])
-    forget(world, session_id)
-    answer.refresh_from_db()
-    assert FACTS[3] in answer.content
-
-
 def test_more_texts_than_are_searched_everywhere_are_cut_where_they_were_given(
     world: World,
 ) -> None:
     session_id = told(world, [*FACTS, *(f"Nothing new {number}" for number in range(900))])
     answer = answer_later(world, 138, f"As you said. {FACTS[138]}. Good bye.")
-    receipt = forget(world, session_id)
+    receipt = world.forget("session", session_id)
     answer.refresh_from_db()
     assert answer.content == f"As you said. {MARK} Good bye."
     assert receipt.swept["sessions_app_message"] > MAX_TEXTS
@@ -112,11 +96,6 @@ def test_two_hundred_texts_cost_hardly_more_queries_than_twenty(world: World) ->
     for texts in (FACTS[:MAX_PROBES], FACTS):
         session_id = told(world, texts)
         with CaptureQueriesContext(connection) as queries:
-            forget(world, session_id)
+            world.forget("session", session_id)
         counts.append(len(queries))
     assert counts[1] < 1.1 * counts[0]
-
-
-def test_the_sample_is_taken_from_all_over() -> None:
-    assert spread(range(5)) == [0, 1, 2, 3, 4]
-    assert spread(range(200)) == list(range(0, 200, 10))

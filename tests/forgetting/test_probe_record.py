@@ -17,7 +17,6 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.receipt_document import left_words
 from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
 from sessions_app.forgetting.registry import swept_columns
@@ -40,7 +39,7 @@ def dependencies_of(world: World) -> ForgetDependencies:
 
 def forget(world: World) -> ForgetReceipt:
     key = Memory.objects.get().pk
-    return object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world))
+    return world.forget("memory", key)
 
 
 def test_the_receipt_tells_what_was_asked_and_read(world: World) -> None:

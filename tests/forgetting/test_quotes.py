@@ -15,11 +15,9 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.tokens import token_create
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import InboundDelivery, Message, Turn, TurnReplay
 from tests.api.calling import Api
 from tests.forgetting.dump import everything, left_of
-from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [
@@ -52,7 +50,7 @@ def test_what_a_kept_message_quotes_of_it_goes_and_its_own_words_stay(
     reply = say(world, "Is that still so?", **quoting(message, quoted))
     assert reply.metadata["quoted"] == {"text": quoted}
 
-    object_forget(kind="message", object_id=message.pk, dependencies=dependencies_of(world))
+    world.forget("message", message.pk)
 
     reply.refresh_from_db()
     assert reply.content == "Is that still so?"
@@ -65,7 +63,7 @@ def test_a_quote_of_something_else_stays(world: World) -> None:
     message = say(world, SAID)
     other = say(world, "We open at nine")
     reply = say(world, "Also on Fridays?", **quoting(other, "We open at nine"))
-    object_forget(kind="message", object_id=message.pk, dependencies=dependencies_of(world))
+    world.forget("message", message.pk)
     reply.refresh_from_db()
     assert reply.metadata["quoted"] == {"text": "We open at nine"}
 
@@ -84,7 +82,7 @@ def test_a_fact_of_one_word_is_gone_from_the_answers_that_had_it_in_reach(world:
     Message.objects.filter(pk=turn.reply_id).update(content=f"It is {word}. Anything else?")
     assert left_of([word]), "the test must find it before it is forgotten"
 
-    object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
+    world.forget("memory", memory.pk)
 
     assert left_of([word]) == []
     assert Message.objects.get(pk=turn.reply_id).content == "[forgotten] Anything else?"
@@ -95,9 +93,7 @@ def test_a_word_in_an_answer_that_never_had_it_in_reach_stays(world: World) -> N
     world.say(OTHER_CLIENT, "Where are you?")
     answer = Message.objects.filter(chat__whatsapp_chat=OTHER_CLIENT, role="assistant").get()
     Message.objects.filter(pk=answer.pk).update(content="We are in Haifa.")
-    object_forget(
-        kind="memory", object_id=Memory.objects.get().pk, dependencies=dependencies_of(world)
-    )
+    world.forget("memory", Memory.objects.get().pk)
     answer.refresh_from_db()
     assert answer.content == "We are in Haifa."
 
@@ -114,7 +110,7 @@ def test_a_forgotten_neighbour_is_gone_from_what_other_turns_recalled(world: Wor
         recalled=[hit], prompt=[{"role": "system", "content": block}]
     )
 
-    object_forget(kind="message", object_id=message.pk, dependencies=dependencies_of(world))
+    world.forget("message", message.pk)
 
     turn.refresh_from_db()
     assert turn.replay.recalled[0]["before"]["content"] == "[forgotten]"
@@ -136,7 +132,7 @@ def test_kept_answers_that_name_an_erased_person_are_withheld(world: World, api:
     world.say(PERSON, "Hello there")
     assert opened(api, PERSON, "k1").status_code == 200
     assert opened(api, OTHER_CLIENT, "k2").status_code == 201
-    object_forget(kind="chat", object_id=world.chat(PERSON).pk, dependencies=dependencies_of(world))
+    world.forget("chat", world.chat(PERSON).pk)
     assert IdempotentAnswer.objects.filter(withheld=True).count() == 1
     assert PERSON.split("@")[0] not in everything()
     assert opened(api, PERSON, "k1").status_code == 409
@@ -150,7 +146,7 @@ def test_kept_answers_that_name_an_erased_session_are_withheld(world: World, api
     opened(api, CLIENT, "k1")
     world.say(CLIENT, "/reset")
     opened(api, CLIENT, "k2")
-    object_forget(kind="session", object_id=session.pk, dependencies=dependencies_of(world))
+    world.forget("session", session.pk)
     assert [row.withheld for row in IdempotentAnswer.objects.order_by("id")] == [True, False]
     assert str(session.pk) not in str(list(IdempotentAnswer.objects.values("body", "headers")))
 
@@ -167,9 +163,7 @@ def test_deliveries_of_an_erased_person_that_found_no_chat_are_emptied(world: Wo
     early = InboundDelivery.objects.create(
         provider="cloud", delivery_key="early", event="X", change={"by": [PERSON], "text": "later"}
     )
-    receipt = object_forget(
-        kind="chat", object_id=world.chat(PERSON).pk, dependencies=dependencies_of(world)
-    )
+    receipt = world.forget("chat", world.chat(PERSON).pk)
     kept = InboundDelivery.objects.filter(raw__isnull=False)
     assert [row.delivery_key for row in kept] == ["other"]
     early.refresh_from_db()
@@ -184,7 +178,7 @@ def test_jobs_and_results_that_name_an_erased_session_are_gone(world: World) -> 
         task = {"id": f"{number}" * 32, "name": f"vectors {key}", "args": (str(key),), "kwargs": {}}
         OrmQ.objects.create(key="memory", payload=SignedPackage.dumps(task))
         Task.objects.create(**task, func="f", result=1, started=now, stopped=now, success=True)
-    object_forget(kind="session", object_id=session.pk, dependencies=dependencies_of(world))
+    world.forget("session", session.pk)
     assert [task.id for task in Task.objects.all()] == ["1" * 32]
     names = [queued.task["name"] for queued in OrmQ.objects.all()]
     assert [name for name in names if name.startswith("vectors")] == [f"vectors {OTHER_SESSION}"]

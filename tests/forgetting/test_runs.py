@@ -21,15 +21,12 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_addresses import addresses_lock
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.runs import (
     MAX_ATTEMPTS,
     MAX_ITEMS,
     TooManyError,
     drafts_drop,
-    run_claim,
     run_confirm,
     run_draft,
     run_work,
@@ -139,20 +136,6 @@ def test_what_one_worker_left_another_goes_on_with(world: World) -> None:
     assert ForgetReceipt.objects.count() == 3
 
 
-def test_only_one_worker_is_at_it(world: World) -> None:
-    run = confirmed(*remembered(world))
-    lease = run_claim(run.pk)
-    assert lease is not None
-    assert run_claim(run.pk) is None
-    assert work(world, run) == 0
-    assert runs_abandoned(timezone.now()) == []
-    # Its process is gone.
-    ForgetRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert runs_abandoned(timezone.now()) == [run.pk]
-    assert work(world, run) == 3
-    assert lease.release() is False
-
-
 def test_a_worker_that_lost_its_lease_forgets_nothing_more(world: World) -> None:
     memories = remembered(world)
     run = confirmed(*memories)
@@ -250,7 +233,7 @@ def forget_while_it_thinks(world: World, forget: Callable[[], Any]) -> None:
         read = "\n".join(message.content for message in request.messages)
         return f"I know: {FACTS[0]}" if FACTS[0] in read else "I know nothing."
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
+    world.use(chat_model=ScriptedChatModel(answer))
 
 
 def test_a_person_is_erased_while_a_turn_of_theirs_is_answered(world: World) -> None:
@@ -277,23 +260,3 @@ def test_a_message_is_forgotten_while_its_own_turn_is_answered(world: World) -> 
     assert world.say(CLIENT, FACTS[0]) == []
     assert states(forgotten[0]) == ["forgotten"]
     assert left_of([FACTS[0]]) == []
-
-
-def test_an_erased_person_who_changed_names_is_erased(world: World) -> None:
-    party = Party(phone=CLIENT.split("@")[0], name="Rosalind Testperson")
-    world.say(CLIENT, "Hello", party=party)
-    run = confirmed(world.chat(CLIENT))
-    Chat.objects.update(client_name="Somebody Else")
-    work(world, run)
-    assert states(run) == ["forgotten"]
-
-
-def test_one_forgotten_by_another_way_is_gone(world: World) -> None:
-    memories = remembered(world)
-    world.say(CLIENT, "Good morning")
-    chat = world.chat(CLIENT)
-    run = confirmed(memories[0], chat)
-    object_forget(kind="memory", object_id=memories[0].pk, dependencies=dependencies_of(world))
-    object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies_of(world))
-    work(world, run)
-    assert states(run) == ["gone", "gone"]

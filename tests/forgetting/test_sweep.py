@@ -6,10 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
-from django.contrib.auth import get_user_model
-from django.contrib.contenttypes.models import ContentType
-from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
 from memories_app.store.change import memory_update
@@ -19,11 +15,8 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.forgetting.deletion_plan import NothingToForgetError
-from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
+from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message
 from tests.forgetting.dump import everything, left_of, vectors_of
-from tests.forgetting.forgetting_tools import dependencies_of
 from tests.threads import elsewhere
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
@@ -57,7 +50,7 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
 
 def forget_memory(world: World, text: str) -> ForgetReceipt:
     memory = Memory.objects.get(content=text)
-    return object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
+    return world.forget("memory", memory.pk)
 
 
 @pytest.mark.parametrize(("who", "fact"), [(CLIENT, FACT), (GODFATHER, HEBREW)])
@@ -85,14 +78,6 @@ def test_a_memory_is_gone_with_all_that_was_made_of_it(world: World, who: str, f
     assert Message.objects.filter(content=question).exists()
 
 
-def test_what_an_answer_says_beside_it_stays(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    world.say(CLIENT, "What does TestCorp owe me?")
-    forget_memory(world, FACT)
-    (answer,) = Message.objects.filter(role="assistant", content__contains="asked about money")
-    assert answer.content == "You asked about money. [forgotten] Anything else?"
-
-
 def test_the_message_that_told_it_and_its_confirmation_are_gone(world: World) -> None:
     world.remember(CLIENT, FACT)
     world.say(CLIENT, "Good evening")
@@ -113,46 +98,9 @@ def test_revisions_and_older_values_go_along(world: World) -> None:
     )
     world.remember(GODFATHER, "The delivery price to Haifa town is 4793 shekels")
     newest = Memory.objects.get(status="active")
-    object_forget(kind="memory", object_id=newest.pk, dependencies=dependencies_of(world))
+    world.forget("memory", newest.pk)
     assert not Memory.objects.exists()
     assert left_of(["3571 shekels", "3682 shekels", "4793 shekels"]) == []
-
-
-def test_another_chat_that_recalled_it_is_swept_too(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    assert world.say(GODFATHER, "What does TestCorp owe?") == [RETOLD]
-    forget_memory(world, FACT)
-    assert left_of([FACT], [RETOLD_FACT]) == []
-
-
-def test_the_queue_the_admins_log_and_errors_are_swept(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    memory = Memory.objects.get()
-    Task.objects.create(
-        id="a" * 32,
-        name="t",
-        func="f",
-        args=(),
-        kwargs={},
-        result=f"Error near '{FACT}'",
-        started=memory.created_at,
-        stopped=memory.created_at,
-        success=False,
-    )
-    staff = get_user_model().objects.create_user("dana", is_staff=True)
-    LogEntry.objects.create(
-        user=staff,
-        content_type=ContentType.objects.get_for_model(Memory),
-        object_id=str(memory.pk),
-        object_repr=FACT[:40],
-        action_flag=2,
-        change_message="[]",
-    )
-    Turn.objects.update(error=f"The provider refused: {FACT}")
-    forget_memory(world, FACT)
-    assert left_of([FACT]) == []
-    assert not Task.objects.exists()
-    assert LogEntry.objects.get().object_repr == "[forgotten]"
 
 
 def test_a_later_delivery_that_quotes_it_is_emptied(world: World) -> None:
@@ -183,9 +131,7 @@ def test_a_message_goes_with_what_was_learned_from_it_alone(world: World) -> Non
     world.say(CLIENT, "What does TestCorp owe me?")
     message = Message.objects.get(content=FACT)
     vectors = vectors_of(message.pk)
-    receipt = object_forget(
-        kind="message", object_id=message.pk, dependencies=dependencies_of(world)
-    )
+    receipt = world.forget("message", message.pk)
     assert receipt.kind == "message"
     assert left_of([FACT], [*vectors, RETOLD_FACT]) == []
     assert not Message.objects.filter(pk=message.pk).exists()
@@ -198,7 +144,7 @@ def test_what_another_message_told_too_stays(world: World) -> None:
     world.remember(CLIENT, FACT)
     world.remember(CLIENT, FACT)
     first = Message.objects.filter(content=f"/remember {FACT}").earliest("order_num")
-    object_forget(kind="message", object_id=first.pk, dependencies=dependencies_of(world))
+    world.forget("message", first.pk)
     memory = Memory.objects.get()
     assert memory.content == FACT
     assert memory.source_message_id is None
@@ -210,7 +156,7 @@ def test_a_session_is_gone_with_what_was_said_in_it(world: World) -> None:
     first = world.session(CLIENT)
     world.say(CLIENT, "/reset")
     assert world.say(CLIENT, "What does TestCorp owe me?") == [RETOLD]
-    receipt = object_forget(kind="session", object_id=first.pk, dependencies=dependencies_of(world))
+    receipt = world.forget("session", first.pk)
     assert receipt.swept["sessions_app_chatsession"] == 1
     assert left_of([FACT, OTHER], [RETOLD_FACT]) == []
     assert Chat.objects.filter(whatsapp_chat=CLIENT).exists()
@@ -229,7 +175,7 @@ def test_a_chat_is_erased_with_the_person(world: World) -> None:
     world.say(OTHER_CLIENT, "I am somebody else")
     assert world.say(GODFATHER, "What does TestCorp owe?") == [RETOLD]
     chat = world.chat(PERSON)
-    receipt = object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies_of(world))
+    receipt = world.forget("chat", chat.pk)
     assert receipt.kind == "chat"
     phone = PERSON.split("@")[0]
     stored = everything()
@@ -269,26 +215,11 @@ def test_what_was_forgotten_is_known_when_it_comes_again(world: World) -> None:
     assert FACT not in str(Tombstone.objects.values())
 
 
-def test_forgetting_twice_says_that_there_is_nothing(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    memory = Memory.objects.get()
-    forget_memory(world, FACT)
-    with pytest.raises(NothingToForgetError, match="There is no memory"):
-        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
-
-
 def test_forget_by_words_leaves_no_words(world: World) -> None:
     world.remember(CLIENT, FACT)
     (answer,) = world.say(CLIENT, f"/forget {FACT}")
     assert answer.startswith("🗑️")
     assert left_of([FACT]) == []
-
-
-def test_forget_by_one_word_leaves_not_even_that(world: World) -> None:
-    world.remember(CLIENT, FACT)
-    world.say(CLIENT, "/forget INV-001")
-    assert left_of([FACT], ["INV-001"]) == []
-    assert world.messages(CLIENT)[-2].content == "/forget [forgotten]"
 
 
 def test_a_turn_that_had_read_it_is_answered_anew(world: World) -> None:
@@ -302,9 +233,7 @@ def test_a_turn_that_had_read_it_is_answered_anew(world: World) -> None:
             elsewhere(lambda: forget_memory(world, FACT))
         return answer
 
-    world.dependencies = replace(
-        world.dependencies, chat_model=ScriptedChatModel(forget_while_it_thinks)
-    )
+    world.use(chat_model=ScriptedChatModel(forget_while_it_thinks))
     assert world.say(CLIENT, "Remind me, what does TestCorp owe?") == ["I know nothing of that."]
     assert left_of([FACT], [RETOLD_FACT]) == []
 
@@ -321,9 +250,7 @@ def test_a_summary_that_had_read_it_is_not_stored(world: World) -> None:
             elsewhere(lambda: forget_memory(world, FACT))
         return "Summary: " + " ".join(message.content for message in request.messages[1:])
 
-    world.dependencies = replace(
-        world.dependencies, chat_model=ScriptedChatModel(forget_while_it_sums_up)
-    )
+    world.use(chat_model=ScriptedChatModel(forget_while_it_sums_up))
     world.summarizing(every=4)
     world.sum_up(CLIENT)
     assert forgotten

@@ -25,8 +25,6 @@ from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.cards.make_cards import card_make
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.redact_answers import TRIAL_TEXTS, TURN_TEXTS
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import (
@@ -97,11 +95,6 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     return world
 
 
-def forget(world: World, kind: str, key: Any) -> None:
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    object_forget(kind=kind, object_id=key, dependencies=dependencies)
-
-
 # The columns of rows that stay when a memory is forgotten. All of these answers were given it.
 STAYING: dict[type[Model], tuple[str, ...]] = {
     Message: ("content",),
@@ -168,7 +161,7 @@ def test_a_text_is_taken_out_of_every_column_whose_row_stays(world: World) -> No
     names = {(model._meta.db_table, field) for model, fields in STAYING.items() for field in fields}
     assert holding() == names
 
-    forget(world, "memory", key)
+    world.forget("memory", key)
 
     assert holding() == set()
     assert names <= swept_columns()
@@ -205,7 +198,7 @@ def test_every_other_swept_column_goes_with_its_row(world: World) -> None:
     assert len(columns) > 25
     assert [each for each in columns if not holds(*each)] == []
 
-    forget(world, "chat", chat.pk)
+    world.forget("chat", chat.pk)
 
     assert [each for each in columns if holds(*each)] == []
     assert not Message.objects.exists()

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.store.remember import NewMemory, memories_remember
@@ -82,13 +80,6 @@ def test_what_makes_no_sense_is_told_in_the_form(
     assert said in page.content.decode()
     assert not WebhookEndpoint.objects.exists()
     assert not Chat.objects.exists()
-
-
-def test_a_name_is_given_once(admin_client: Client) -> None:
-    admin_client.post(f"{ENDPOINTS}add/", form())
-    page = admin_client.post(f"{ENDPOINTS}add/", form())
-    assert "already exists" in page.content.decode()
-    assert WebhookEndpoint.objects.count() == 1
 
 
 def test_an_endpoint_is_changed_disabled_and_enabled(
@@ -234,21 +225,3 @@ def test_staff_see_on_the_first_page_which_endpoints_fail(
     assert "0 endpoints" in admin_client.get(f"{ENDPOINTS}?state=works").content.decode()
     WebhookEndpoint.objects.update(disabled_reason="")
     assert "not delivered to" not in admin_client.get("/admin/").content.decode(), "on purpose"
-
-
-def test_the_lists_take_as_many_queries_however_much_is_in_them(
-    admin_client: Client, endpoint: WebhookEndpoint
-) -> None:
-    def queries(address: str) -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert admin_client.get(address).status_code == 200
-        return len(captured)
-
-    remember(2)
-    queries(DELIVERIES)
-    few = queries(DELIVERIES), queries(ENDPOINTS)
-    remember(120)
-    for name in range(20):
-        WebhookEndpoint.objects.create(name=f"number {name}", url=PUBLIC, secret="whsec_")
-    remember(1)
-    assert (queries(DELIVERIES), queries(ENDPOINTS)) == few

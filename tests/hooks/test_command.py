@@ -67,14 +67,6 @@ def test_what_makes_no_sense_is_wrong_usage(arguments: tuple[str, ...]) -> None:
     assert not Chat.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "arguments", [("add", "crm", PUBLIC, "--event", "memory.read"), ("add", "crm"), ()]
-)
-def test_what_the_parser_doesn_t_know_is_refused(arguments: tuple[str, ...]) -> None:
-    refused(*arguments)
-    assert not WebhookEndpoint.objects.exists()
-
-
 @pytest.mark.parametrize("action", ["rotate", "enable", "disable", "remove", "test"])
 def test_an_endpoint_that_isn_t_there_is_refused(action: str) -> None:
     error = refused(action, "nobody")

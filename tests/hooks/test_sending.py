@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.network.http_poster import HttpPoster
 from memoryproject.foundation.integrations.network.poster import Posted, PostError
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
@@ -241,11 +240,3 @@ def test_a_receiver_that_drips_its_headers_doesn_t_hold_a_worker(endpoint: Webho
     server.join()
     dripping.close()
     assert (one().state, one().error) == ("pending", "No answer came within 0.5 seconds.")
-
-
-def test_a_huge_answer_is_not_read_to_its_end(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
-    remember()
-    receiver.fail_next(Fault(answer=Answer(200, {}, content=b"x" * 50_000_000)))
-    assert send_all() == 1

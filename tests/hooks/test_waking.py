@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.db import connection, transaction
 from django.utils import timezone
 
-from memories_app.facts.facade import NewMemory
-from memories_app.store.remember import memory_remember
-from memories_app.store.retract import memories_delete
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.poster import Posted
 from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.deliveries import (
     deliveries_drop,
@@ -23,16 +23,23 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import (
 )
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.sending import endpoint_claim
-from tests.doubles.hashing_embedder import HashingEmbedder
+from memoryproject.foundation.outgoing_webhooks.sending import (
+    MAX_AT_ONCE,
+    endpoint_claim,
+    endpoint_send,
+)
 from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (
+    LOOPBACK_ALLOWED,
     Receiver,
     dependencies,
     endpoint_at,
+    one,
     remember,
     send_all,
+    started,
 )
+from tests.threads import begin_blocked
 
 pytestmark = pytest.mark.django_db
 
@@ -76,15 +83,6 @@ def test_the_sweep_finds_what_is_due_and_no_other(receiver: Receiver, db: None) 
     assert endpoints_wake(endpoint_ids=[due.pk]) == 0
 
 
-def test_an_endpoint_that_is_removed_takes_its_deliveries_along(
-    endpoint: WebhookEndpoint,
-) -> None:
-    remember(3)
-    endpoint_remove(endpoint_id=endpoint.pk, actor=COMMAND_LINE)
-    assert not WebhookDelivery.objects.exists()
-    assert send_all() == 0
-
-
 def test_old_deliveries_go_and_what_is_still_tried_stays(
     endpoint: WebhookEndpoint, receiver: Receiver
 ) -> None:
@@ -111,41 +109,129 @@ def test_a_test_is_sent_whatever_the_endpoint_wants(receiver: Receiver, db: None
     assert event["type"] == "webhook.test"
 
 
-def queries_for(count: int) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        remember(count)
-    return len(captured)
+# Each event is sent once by whoever has the lease, and again when it was killed.
 
 
-def test_the_number_of_queries_does_not_grow_with_the_events(
-    receiver: Receiver, endpoint: WebhookEndpoint
+def test_killed_between_post_and_mark_it_is_posted_again_under_the_same_id(
+    endpoint: WebhookEndpoint, receiver: Receiver
 ) -> None:
-    remember(1)
-    few, many = queries_for(20), queries_for(200)
-    # One statement more where a worker is asked for the vectors of many.
-    assert abs(few - many) <= 1
-    endpoint_at(receiver.url, "second")
-    assert abs(queries_for(20) - few) <= 1
-    ids = [memory.pk for memory in remember(100)]
-    with CaptureQueriesContext(connection) as one_gone:
-        memories_delete(memory_ids=ids[:1], actor=SYSTEM)
-    with CaptureQueriesContext(connection) as many_gone:
-        memories_delete(memory_ids=ids[1:], actor=SYSTEM)
-    assert len(many_gone) == len(one_gone)
+    class Killed(BaseException):
+        """What no handler takes for an error of the post."""
+
+    class Dying(RecordingPoster):
+        def post(self, url: str, **given: Any) -> Posted:
+            HttpPoster(LOOPBACK_ALLOWED).post(url, **given)
+            raise Killed
+
+    remember()
+    with pytest.raises(Killed):
+        send_all(dependencies(Dying()))
+    # As kill -9 leaves it: the lease is not given back.
+    WebhookEndpoint.objects.update(
+        lease_token=uuid4(),
+        lease_owner="elsewhere:1:1.00",
+        lease_until=timezone.now() + timedelta(minutes=1),
+    )
+    assert one().state == "pending"
+    assert send_all() == 0, "its lease still counts"
+    WebhookEndpoint.objects.update(lease_until=timezone.now())
+    assert send_all() == 1
+    assert len(receiver.ids()) == 2
+    assert len(set(receiver.ids())) == 1
 
 
-def test_with_nobody_who_wants_to_know_it_costs_one_query(receiver: Receiver, db: None) -> None:
-    remember(1)
-    with CaptureQueriesContext(connection) as captured:
-        memory_remember(
-            NewMemory(content="One more", visibility="owner"), embedder=HashingEmbedder()
+@pytest.mark.django_db(transaction=True)
+def test_no_row_is_locked_and_no_transaction_open_while_it_is_posted(
+    endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    done: list[str] = []
+
+    def from_elsewhere() -> None:
+        """In the receiver's own thread, with a connection of its own."""
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '2s'")
+            for table in ("hooks_webhookdelivery", "hooks_webhookendpoint"):
+                cursor.execute(f"SELECT id FROM {table} FOR UPDATE")
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+                " AND datname = current_database()"
+            )
+            done.append(str(cursor.fetchone()[0]))
+        connection.close()
+
+    receiver.on_post = from_elsewhere
+    remember()
+    assert send_all() == 1
+    assert done == ["0"]
+
+
+def test_a_job_ends_after_its_time_and_asks_for_another(
+    endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    clock = started()
+    remember(10)
+    receiver.on_post = lambda: clock.on(seconds=8)
+    asked: list[int] = []
+
+    def noted(*, endpoint_id: int, **_: Any) -> None:
+        asked.append(endpoint_id)
+
+    deliveries_due.connect(noted)
+    try:
+        assert endpoint_send(endpoint_id=endpoint.pk, dependencies=dependencies(clock=clock)) == 3
+    finally:
+        deliveries_due.disconnect(noted)
+    assert asked == [endpoint.pk]
+
+
+def test_not_all_workers_send_at_once(receiver: Receiver, db: None) -> None:
+    made = [endpoint_at(receiver.url, f"number {n}") for n in range(MAX_AT_ONCE + 1)]
+    now = timezone.now()
+    leases = [endpoint_claim(endpoint_id=each.pk, now=now) for each in made]
+    assert [lease is not None for lease in leases] == [True] * MAX_AT_ONCE + [False]
+    assert leases[0] is not None
+    leases[0].release()
+    assert endpoint_claim(endpoint_id=made[-1].pk, now=now) is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_endpoint_that_is_removed_meanwhile_harms_nobody_s_transaction(
+    endpoint: WebhookEndpoint,
+) -> None:
+    """Its removal waits for those who are telling it something."""
+
+    with transaction.atomic():
+        remember()
+        removing = begin_blocked(
+            lambda: endpoint_remove(endpoint_id=endpoint.pk, actor=COMMAND_LINE)
         )
-    about = [query["sql"] for query in captured if "hooks_" in query["sql"]]
-    assert len(about) == 1
-    assert about[0].startswith("SELECT")
-    endpoint_at(receiver.url, event_types=["card.made"])
-    with CaptureQueriesContext(connection) as captured:
-        memory_remember(
-            NewMemory(content="And another", visibility="owner"), embedder=HashingEmbedder()
-        )
-    assert len([query for query in captured if "hooks_" in query["sql"]]) == 1
+        assert WebhookDelivery.objects.exists()
+    removing.result()
+    assert not WebhookDelivery.objects.exists()
+    assert not WebhookEndpoint.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_claim_an_endpoint_at_once_get_it_once(endpoint: WebhookEndpoint) -> None:
+    rounds, claimers = 30, 6
+    gate = threading.Barrier(claimers)
+    claims: list[tuple[int, object]] = []
+
+    def claim() -> None:
+        for number in range(rounds):
+            gate.wait()
+            lease = endpoint_claim(endpoint_id=endpoint.pk, now=timezone.now())
+            gate.wait()
+            if lease is not None:
+                claims.append((number, lease))
+                lease.release()
+        connection.close()
+
+    threads = [threading.Thread(target=claim) for _ in range(claimers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    numbers = [number for number, _ in claims]
+    assert len(numbers) == len(set(numbers)), "two had it at once"
+    assert numbers

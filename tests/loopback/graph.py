@@ -109,10 +109,7 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 FILE_TYPES: dict[str, tuple[int, tuple[str, ...]]] = {
     "image": (5 * _MEGABYTE, ("image/jpeg", "image/png")),
     "video": (16 * _MEGABYTE, ("video/mp4", "video/3gpp")),
-    "audio": (
-        16 * _MEGABYTE,
-        ("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg"),
-    ),
+    "audio": (16 * _MEGABYTE, ("audio/aac", "audio/amr", "audio/mpeg", "audio/mp4", "audio/ogg")),
     "document": (
         100 * _MEGABYTE,
         (

@@ -3,9 +3,7 @@ form, streamed or not, and an answer that shows what was in the prompt. Pure fun
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 
 from tests.loopback.openai_behaviours import Json, error_object
 
@@ -83,33 +81,9 @@ def completion(body: Json, *, number: int, created: int, text: str, finish_reaso
     }
 
 
-def stream_events(body: Json, answer: Json) -> Iterator[bytes]:
-    """A completion as server-sent events: its role, its words, its end, with its usage when
-    asked for, and [DONE]."""
-    options = body.get("stream_options")
-    with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-    choice = answer["choices"][0]
-    content = choice["message"]["content"] or ""
-    deltas: list[tuple[Json, str | None]] = [({"role": "assistant", "content": ""}, None)]
-    deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+$", content)]
-    deltas.append(({}, choice["finish_reason"]))
-    for delta, finish in deltas:
-        part = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        yield _event(answer, [part], {"usage": None} if with_usage else {})
-    if with_usage:
-        yield _event(answer, [], {"usage": answer.get("usage")})
-    yield b"data: [DONE]\n\n"
-
-
 def count_tokens(text: str) -> int:
     """An estimate: four characters a token."""
     return (len(text) + 3) // 4
-
-
-def _event(answer: Json, choices: list[Json], more: Json) -> bytes:
-    kept = {name: answer[name] for name in ("id", "created", "model", "system_fingerprint")}
-    chunk = {**kept, "object": "chat.completion.chunk", "choices": choices, **more}
-    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
 def _within_limit(body: Json, text: str, finish_reason: str) -> tuple[str, str]:

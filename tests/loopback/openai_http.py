@@ -6,24 +6,18 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
 
-from tests.loopback import (
-    openai_audio_api,
-    openai_chat_api,
-    openai_embeddings_api,
-)
+from tests.loopback import openai_audio_api, openai_chat_api, openai_embeddings_api
 from tests.loopback.openai_behaviours import Behaviour, Json, error_object
 
 CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
 TRANSCRIPTIONS = "/v1/audio/transcriptions"
-MODELS = "/v1/models"
-METHODS = {CHAT: "POST", EMBEDDINGS: "POST", TRANSCRIPTIONS: "POST", MODELS: "GET"}
+METHODS = {CHAT: "POST", EMBEDDINGS: "POST", TRANSCRIPTIONS: "POST"}
 APIS = {
     CHAT: openai_chat_api.find_fault,
     EMBEDDINGS: openai_embeddings_api.find_fault,
@@ -45,7 +39,6 @@ class RecordedRequest:
 class Backend(Protocol):
     """What the HTTP side asks the server that it belongs to."""
 
-    models: tuple[str, ...]
     stopping: threading.Event
 
     def accepts(self, authorization: str) -> bool: ...
@@ -105,8 +98,6 @@ class Handler(BaseHTTPRequestHandler):
             self._send_json(401, _unauthorized(authorization))
         elif METHODS.get(path) != self.command:
             self._send_json(405 if path in METHODS else 404, _no_route(self.command, path))
-        elif path == MODELS:
-            self._send_json(200, _model_list(backend.models))
         elif body is None:
             self._send_json(400, _unreadable())
         else:
@@ -120,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour.hang_up:
             return
         if behaviour.raw is not None:
-            self._send(behaviour.status, [behaviour.raw], behaviour.headers)
+            self._send(behaviour.status, behaviour.raw, behaviour.headers)
         elif behaviour.error is not None:
             self._send_json(behaviour.status, behaviour.error, behaviour.headers)
         elif (fault := APIS[path](body)) is not None:
@@ -132,11 +123,7 @@ class Handler(BaseHTTPRequestHandler):
         answer = self._proper_answer(path, body, number, behaviour)
         if behaviour.change is not None:
             answer = behaviour.change(answer)
-        if path == CHAT and body.get("stream"):
-            events = openai_chat_api.stream_events(body, answer)
-            self._send(behaviour.status, events, {"Content-Type": "text/event-stream"})
-        else:
-            self._send_json(behaviour.status, answer, behaviour.headers)
+        self._send_json(behaviour.status, answer, behaviour.headers)
 
     def _proper_answer(self, path: str, body: Json, number: int, behaviour: Behaviour) -> Json:
         if path == EMBEDDINGS:
@@ -167,19 +154,16 @@ class Handler(BaseHTTPRequestHandler):
         return body if isinstance(body, dict) else None
 
     def _send_json(self, status: int, body: Json, headers: dict[str, str] | None = None) -> None:
-        self._send(status, [json.dumps(body).encode()], headers or {})
+        self._send(status, json.dumps(body).encode(), headers or {})
 
-    def _send(self, status: int, parts: Iterable[bytes], headers: dict[str, str]) -> None:
-        """Write an answer; without a length its end is the connection's."""
+    def _send(self, status: int, content: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         shown = {"Content-Type": "application/json", "Connection": "close", **headers}
-        if isinstance(parts, list):
-            shown.setdefault("Content-Length", str(sum(map(len, parts))))
+        shown.setdefault("Content-Length", str(len(content)))
         for name, text in shown.items():
             self.send_header(name, text)
         self.end_headers()
-        for part in parts:
-            self.wfile.write(part)
+        self.wfile.write(content)
 
 
 def _unauthorized(authorization: str) -> Json:
@@ -199,11 +183,3 @@ def _no_route(method: str, path: str) -> Json:
 def _unreadable() -> Json:
     message = "We could not parse the JSON body of your request."
     return error_object(message, kind="invalid_request_error")
-
-
-def _model_list(models: Iterable[str]) -> Json:
-    data = [
-        {"id": name, "object": "model", "created": 1686935002, "owned_by": "loopback"}
-        for name in models
-    ]
-    return {"object": "list", "data": data}

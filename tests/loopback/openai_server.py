@@ -21,15 +21,12 @@ from tests.loopback.openai_http import (
     RecordedRequest,
 )
 
-DEFAULT_MODELS = ("gpt-4o-mini", "text-embedding-3-small", "text-embedding-3-large")
-
 
 class OpenAIServer:
-    """POST /v1/chat/completions, POST /v1/embeddings, POST /v1/audio/transcriptions and
-    GET /v1/models on 127.0.0.1.
+    """POST /v1/chat/completions, /v1/embeddings and /v1/audio/transcriptions on 127.0.0.1.
 
     api_key: what callers must present as Bearer; None lets everyone in.
-    port: 0 takes a free one. models: what /v1/models lists; any name is answered.
+    port: 0 takes a free one. Any model is answered for.
     answer: what the model says to a request's body, by default what was in the prompt. Where
     facts are asked for, it finds them by a few rules: see openai_facts.
     transcript: what it hears in every recording.
@@ -42,12 +39,10 @@ class OpenAIServer:
         *,
         api_key: str | None = None,
         port: int = 0,
-        models: Sequence[str] = DEFAULT_MODELS,
         answer: Callable[[Json], str] = echo_answer,
         transcript: str = "what was said",
     ) -> None:
         """Raises OSError when the port is taken."""
-        self.models = tuple(models)
         self._answer = answer
         self.transcript = transcript
         self.stopping = threading.Event()

@@ -1,7 +1,6 @@
 """The Cloud API client against the stand-in for Graph API."""
 
 import logging
-import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -87,12 +86,6 @@ def test_texts_that_the_provider_would_refuse_are_not_sent(graph: GraphServer, t
 
     assert caught.value.permanent
     assert graph.requests == []
-
-
-def test_the_longest_text_is_sent(graph: GraphServer) -> None:
-    provider_for(graph).send_text(to=PHONE, text="x" * 4096, callback_id="1")
-
-    assert len(graph.sent) == 1
 
 
 def test_a_chat_without_an_address_that_meta_knows(graph: GraphServer) -> None:
@@ -214,27 +207,6 @@ def test_a_reset_after_the_request_leaves_the_outcome_unknown(graph: GraphServer
     assert graph.sent == []
 
 
-def test_a_slow_answer_is_waited_for(graph: GraphServer) -> None:
-    graph.fail_next(Fault(delay=0.2))
-
-    provider_for(graph).send_text(to=PHONE, text="hello", callback_id="1")
-
-    assert len(graph.sent) == 1
-
-
-def closed_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-def test_nobody_listening_is_safe_to_repeat(graph: GraphServer) -> None:
-    error = failure(graph, api_url=f"http://127.0.0.1:{closed_port()}")
-
-    assert not error.permanent
-    assert not error.outcome_unknown
-
-
 @pytest.mark.parametrize(
     "raised",
     [httpx.ConnectTimeout("slow"), httpx.ConnectError("no such name"), httpx.PoolTimeout("")],
@@ -340,25 +312,3 @@ def test_a_failed_upload_reaches_nobody(
 
     assert (caught.value.permanent, caught.value.outcome_unknown) == (permanent, False)
     assert graph.sent == []
-
-
-def test_a_file_that_meta_does_not_take_is_refused_by_the_stand_in(
-    graph: GraphServer, tmp_path: Path
-) -> None:
-    for changes in (
-        {"content_type": "application/zip"},
-        {"content_type": "image/png"},
-        {"content": b""},
-    ):
-        with pytest.raises(SendError) as caught:
-            provider_for(graph).send_file(
-                to=PHONE, file=a_file(tmp_path, **changes), caption="", callback_id="1"
-            )
-        assert caught.value.permanent
-    assert graph.sent == []
-
-
-def test_a_file_that_is_gone_is_an_error_of_the_disk(graph: GraphServer, tmp_path: Path) -> None:
-    file = replace(a_file(tmp_path), open=lambda: (tmp_path / "gone").open("rb"))
-    with pytest.raises(FileNotFoundError):
-        provider_for(graph).send_file(to=PHONE, file=file, caption="", callback_id="1")

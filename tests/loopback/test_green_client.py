@@ -89,24 +89,12 @@ def test_texts_that_the_provider_would_refuse_are_not_sent(green: GreenServer, t
     assert green.requests == []
 
 
-def test_the_longest_text_is_sent(green: GreenServer) -> None:
-    provider_for(green).send_text(to=PHONE, text="x" * 20_000, callback_id="1")
-
-    assert len(green.sent) == 1
-
-
 @pytest.mark.parametrize(("typing", "shown"), [(True, ["15550100123@c.us"]), (False, [])])
 def test_mark_read(green: GreenServer, typing: bool, shown: list[str]) -> None:
     provider_for(green).mark_read(provider_message_id="Q1", to=PHONE, typing=typing)
 
     assert green.reads == ["Q1"]
     assert green.typing == shown
-
-
-def test_mark_read_without_a_chat_does_nothing(green: GreenServer) -> None:
-    provider_for(green).mark_read(provider_message_id="Q1")
-
-    assert green.requests == []
 
 
 @pytest.mark.parametrize(
@@ -153,12 +141,6 @@ def test_no_answer_in_time_leaves_the_outcome_unknown(green: GreenServer) -> Non
 
     assert failure(green, timeout=0.3).outcome_unknown
     assert len(green.sent) == 1
-
-
-def test_a_reset_leaves_the_outcome_unknown(green: GreenServer) -> None:
-    green.fail_next(Fault(no_answer="reset"))
-
-    assert failure(green).outcome_unknown
 
 
 def test_the_token_is_nowhere_to_be_read(

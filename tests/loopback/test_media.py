@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -132,13 +131,6 @@ def test_too_large_is_refused_before_the_download(graph: GraphServer) -> None:
     assert [request.path for request in graph.requests] == [f"/v24.0/{file_id}"]
 
 
-def test_a_huge_length_is_refused_before_the_body(green: GreenServer) -> None:
-    huge = Answer(200, {}, {"Content-Length": str(10**12)}, content=b"x")
-    green.fail_next_get(Fault(answer=huge))
-    error = error_of(lambda: from_green(green, url=green.file_url("1")))
-    assert (error.code, error.permanent) == ("too_large", True)
-
-
 def test_a_body_without_a_length_is_cut_off_at_the_limit(green: GreenServer) -> None:
     endless = Answer(200, {}, {"Content-Length": ""}, content=b"x" * 20_000)
     green.fail_next_get(Fault(answer=endless))
@@ -153,15 +145,6 @@ def test_another_file_than_announced_is_not_taken(graph: GraphServer) -> None:
     error = error_of(lambda: from_cloud(graph, media_id=file_id))
     assert "SHA-256" in str(error)
     assert not error.permanent
-
-
-def test_the_hash_of_the_webhook_counts_where_the_api_tells_none(graph: GraphServer) -> None:
-    """Base64 there, hex here."""
-    file_id = graph.add_file(CONTENT)
-    about = {"url": graph.file_url(file_id), "file_size": str(len(CONTENT))}
-    wrong = "i1NjnxUsj8bvMIAv3kYroL6c8IX3WA3Gnv1y4AKruzU="
-    graph.fail_next_get(Fault(answer=Answer(200, about)))
-    assert "SHA-256" in str(error_of(lambda: from_cloud(graph, media_id=file_id, sha256=wrong)))
 
 
 @pytest.mark.parametrize(
@@ -299,40 +282,6 @@ def test_one_private_address_of_a_name_is_enough_to_refuse_it() -> None:
     assert network.asked == []
 
 
-def test_a_name_without_an_address_may_have_one_later() -> None:
-    network = Recorder()
-
-    def fails(host: str, port: int) -> list[str]:
-        raise OSError("no name server")
-
-    for resolve in (fails, Resolver([])):
-        source = in_the_open(network, AddressRules(resolve=resolve))
-        error = error_of(
-            lambda: download(source, "https://files.example/file", into=Kept(), max_bytes=100)  # noqa: B023
-        )
-        assert (error.code, error.permanent) == ("unavailable", False)
-
-
-def test_a_server_that_fails_in_the_open_is_asked_again_later() -> None:
-    class Cut(Recorder):
-        def connect_tcp(self, *_: Any, **__: Any) -> httpcore.NetworkStream:
-            raise httpcore.ConnectError("refused")
-
-    source = in_the_open(Cut(), AddressRules(resolve=Resolver(["8.8.8.8"])))
-    error = error_of(
-        lambda: download(source, "https://files.example/file", into=Kept(), max_bytes=100)
-    )
-    assert "could not be fetched (ConnectError)" in str(error)
-    assert not error.permanent
-
-
-def test_a_stand_in_leads_nowhere_else() -> None:
-    """With an API on this machine nothing is fetched from outside."""
-    source = Source("http://127.0.0.1:9000", transport=answering())
-    error = error_of(lambda: download(source, FILE, into=Kept(), max_bytes=100))
-    assert error.code == "refused"
-
-
 def test_a_redirect_is_checked_like_an_address_and_takes_no_token_to_another_host() -> None:
     inside = httpx.Response(302, headers={"Location": "http://127.0.0.1:8000/admin"})
     kept = Kept()
@@ -379,11 +328,3 @@ def test_no_token_in_the_logs(
     from_green(green, url="")
     from_cloud(graph, media_id=graph.add_file(CONTENT))
     assert "secret-token" not in caplog.text
-
-
-def test_nobody_is_there() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/file"
-        error = error_of(lambda: download(Source(url), url, into=Kept(), max_bytes=100))
-    assert not error.permanent

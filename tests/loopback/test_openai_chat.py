@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 import pytest
 
+from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
     ChatModelError,
     ChatRequest,
     Picture,
 )
-from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.llm.openai_chat import ROOM_TO_THINK, OpenAIChatModel
+from memoryproject.foundation.integrations.openai_transcriber import OpenAITranscriber
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import (
     Behaviour,
@@ -60,10 +65,7 @@ def test_an_answer_with_its_model_and_tokens(
     assert (completion.prompt_tokens, completion.completion_tokens) == (24, 12)
     assert completion.attempts == 1
     assert server.chat_bodies == [
-        {
-            "model": "gpt-4o-mini",
-            "messages": [message.as_dict() for message in REQUEST.messages],
-        }
+        {"model": "gpt-4o-mini", "messages": [message.as_dict() for message in REQUEST.messages]}
     ]
     assert waits == []
 
@@ -125,20 +127,8 @@ def test_a_failure_says_whether_the_prompt_is_to_blame(
     assert caught.value.is_outside is is_outside
 
 
-def test_after_four_tries_it_gives_up(
-    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float]
-) -> None:
-    server.script_chat(*[fails(500, "out of order")] * 4)
-    with pytest.raises(ChatModelError) as caught:
-        chat_model.complete(REQUEST)
-    assert str(caught.value) == "The model server answered 500: out of order"
-    assert not caught.value.permanent
-    assert (len(server.requests), waits) == (4, [1.0, 2.0, 4.0])
-
-
 @pytest.mark.parametrize(
-    "failure",
-    [fails(400), fails(401), fails(403), fails(404), fails(422), quota_exceeded()],
+    "failure", [fails(400), fails(401), fails(403), fails(404), fails(422), quota_exceeded()]
 )
 def test_what_cannot_pass_is_not_tried_again(
     server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float], failure: Behaviour
@@ -149,14 +139,6 @@ def test_what_cannot_pass_is_not_tried_again(
     assert caught.value.permanent
     assert str(failure.status) in str(caught.value)
     assert (len(server.requests), waits) == (1, [])
-
-
-def test_retry_after_is_honoured_up_to_a_limit(
-    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float]
-) -> None:
-    server.script_chat(rate_limited("9"), rate_limited("0"), rate_limited("86400"))
-    assert chat_model.complete(REQUEST).attempts == 4
-    assert waits == [9.0, 2.0, 30.0]
 
 
 def test_a_server_that_is_too_slow_is_asked_again(server: OpenAIServer, waits: list[float]) -> None:
@@ -250,40 +232,6 @@ def test_a_server_that_counts_no_tokens_and_names_no_model(
     assert (completion.prompt_tokens, completion.completion_tokens) == (None, None)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_an_answer_that_was_cut_is_an_answer(
-    server: OpenAIServer, chat_model: OpenAIChatModel, reason: str
-) -> None:
-    server.script_chat(says("as far as it", finish_reason=reason))
-    assert chat_model.complete(REQUEST).text == "as far as it"
-
-
-def test_a_refusal_is_an_answer(server: OpenAIServer, chat_model: OpenAIChatModel) -> None:
-    refusal = {"role": "assistant", "content": None, "refusal": "I can't help with that."}
-    server.script_chat(with_choices([{"index": 0, "message": refusal}]))
-    assert chat_model.complete(REQUEST).text == "I can't help with that."
-
-
-def test_before_attempt_is_called_before_every_try(
-    server: OpenAIServer, chat_model: OpenAIChatModel
-) -> None:
-    seen: list[int] = []
-    server.script_chat(fails(500), fails(500))
-    chat_model.complete(REQUEST, before_attempt=lambda: seen.append(len(server.requests)))
-    assert seen == [0, 1, 2]
-
-
-def test_what_before_attempt_raises_goes_through(
-    server: OpenAIServer, chat_model: OpenAIChatModel
-) -> None:
-    def lost() -> None:
-        raise ValueError("lease lost")
-
-    with pytest.raises(ValueError, match="lease lost"):
-        chat_model.complete(REQUEST, before_attempt=lost)
-    assert server.requests == []
-
-
 def test_text_that_cannot_be_sent_is_a_permanent_failure(chat_model: OpenAIChatModel) -> None:
     request = ChatRequest(messages=[ChatMessage("user", "lone \ud800 surrogate")])
     with pytest.raises(ChatModelError, match="can't be sent") as caught:
@@ -312,3 +260,144 @@ def test_pictures_go_out_as_parts_of_the_content(
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,cGl4ZWxz"}},
         ],
     }
+
+
+# Odd answers of model servers, through HTTP: what comes out can be stored and read by people.
+
+
+ASKED = [ChatMessage("user", "When do you open?")]
+LIMITED = ChatRequest(ASKED, max_reply_tokens=100)
+FREE = ChatRequest(ASKED)
+SECRET = "The owner told me Dana owes 500."
+
+
+def says_content(content: Any) -> Behaviour:
+    def change(body: Json) -> Json:
+        (choice,) = body["choices"]
+        message = {**choice["message"], "content": content}
+        return {**body, "choices": [{**choice, "message": message}]}
+
+    return changed(change)
+
+
+def with_usage(**usage: Any) -> Behaviour:
+    return changed(lambda body: {**body, "usage": usage})
+
+
+@pytest.mark.parametrize("request_", [LIMITED, FREE])
+def test_a_thought_is_no_part_of_the_answer(
+    server: OpenAIServer, chat_model: OpenAIChatModel, request_: ChatRequest
+) -> None:
+    server.script_chat(says(f"<think>\n{SECRET}\n</think>\n\nWe open at 9.<|im_end|>"))
+    assert chat_model.complete(request_).text == "We open at 9."
+
+
+@pytest.mark.parametrize("finish_reason", ["length", "stop", "weird"])
+def test_thoughts_alone_get_more_room(
+    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float], finish_reason: str
+) -> None:
+    server.script_chat(says(f"<think>{SECRET}", finish_reason=finish_reason), says("We open at 9."))
+    assert chat_model.complete(LIMITED).text == "We open at 9."
+    rooms = [body["max_completion_tokens"] for body in server.chat_bodies]
+    assert (rooms, waits) == ([100, 100 * ROOM_TO_THINK], [])
+
+
+def test_thoughts_alone_are_never_an_answer(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    server.script_chat(*[says(f"<think>{SECRET}")] * 12)
+    for request in (LIMITED, FREE):
+        with pytest.raises(ChatModelError) as caught:
+            chat_model.complete(request)
+        assert "Dana" not in str(caught.value)
+
+
+def test_parts_that_are_thoughts_are_left_out(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": SECRET}]}
+    said = [{"type": "text", "text": "We open "}, {"type": "text", "text": "at 9."}]
+    server.script_chat(says_content([thought, *said]))
+    assert chat_model.complete(FREE).text == "We open at 9."
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("half \ud83d of one", "half  of one"),
+        ("\ude00 half", " half"),
+        ("end \ud83d", "end "),
+        ("whole \ud83d\ude00", "whole 😀"),
+        ("a\x00b\x07c\x1bd\x7fe\x85f", "abcdef"),
+        ("a\tb\r\nc", "a\tb\r\nc"),
+        ("שלום\x00 👋🏽", "שלום 👋🏽"),
+    ],
+)
+def test_characters_that_cannot_be_stored_are_dropped(
+    server: OpenAIServer, chat_model: OpenAIChatModel, told: str, kept: str
+) -> None:
+    server.script_chat(says(told))
+    assert chat_model.complete(FREE).text == kept
+
+
+@pytest.mark.parametrize(
+    ("count", "read"),
+    [
+        (12, 12), (0, 0), (12.0, 12), ("12", 12), (-5, None), (99_999_999_999, None),
+        (1e300, None), (float("inf"), None), (float("nan"), None), ("many", None), (True, None),
+        (None, None), ([1], None), ("9" * 5_000, None), (10**400, None),
+    ],
+)  # fmt: skip
+def test_numbers_of_tokens_are_possible_ones(
+    server: OpenAIServer, chat_model: OpenAIChatModel, count: Any, read: int | None
+) -> None:
+    server.script_chat(with_usage(prompt_tokens=count, completion_tokens=count))
+    completion = chat_model.complete(FREE)
+    assert (completion.prompt_tokens, completion.completion_tokens) == (read, read)
+
+
+def test_what_a_server_says_of_its_failure_can_be_stored(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    server.script_chat(fails(404, "no \ud83d such \x00 model"))
+    with pytest.raises(ChatModelError) as caught:
+        chat_model.complete(FREE)
+    str(caught.value).encode()
+
+
+def test_a_transcript_can_be_stored(server: OpenAIServer) -> None:
+    server.script_transcriptions(changed(lambda body: {**body, "text": "we \ud83d met\x00 at 9"}))
+    transcriber = OpenAITranscriber(KEY, server.base_url, "whisper-1")
+    heard = transcriber.transcribe(b"OggS", mime_type="audio/ogg")
+    transcriber.close()
+    assert heard.text == "we  met at 9"
+
+
+# What the libraries of clients log: never an address with its credentials.
+
+
+LIBRARIES = ("httpx", "httpcore", "httpx2", "httpcore2", "openai", "urllib3", "requests")
+
+
+def test_a_call_of_the_model_logs_no_address(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = server.base_url.replace("://", "://someone:a-password@")
+    caplog.set_level(logging.INFO)
+    # The credentials of the address take the place of the key, which the server refuses.
+    with (
+        closing(OpenAIChatModel(KEY, url, "gpt-4o-mini", timeout=10)) as model,
+        pytest.raises(ChatModelError) as refused,
+    ):
+        model.complete(ChatRequest([ChatMessage("user", "hello")]))
+    assert "a-password" not in str(refused.value)
+    assert "a-password" not in caplog.text
+    assert [record.name for record in caplog.records if record.name.startswith(LIBRARIES)] == []
+
+
+def test_a_call_of_the_embedder_logs_no_address(
+    make_embedder: Callable[..., OpenAIEmbedder], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    make_embedder().embed(["hello"])
+    assert [record.name for record in caplog.records if record.name.startswith(LIBRARIES)] == []

@@ -10,16 +10,7 @@ import pytest
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from tests.doubles.hashing_embedder import hashed_words
-from tests.loopback.openai_behaviours import (
-    Behaviour,
-    Json,
-    changed,
-    fails,
-    hangs_up,
-    quota_exceeded,
-    rate_limited,
-    raw,
-)
+from tests.loopback.openai_behaviours import Behaviour, Json, changed, fails, quota_exceeded
 from tests.loopback.openai_server import OpenAIServer
 
 MakeEmbedder = Callable[..., OpenAIEmbedder]
@@ -71,15 +62,6 @@ def test_many_texts_go_in_batches(server: OpenAIServer, make_embedder: MakeEmbed
     assert vectors[599] == pytest.approx(hashed_words(texts[599], 384), abs=1e-6)
 
 
-def test_large_texts_make_smaller_batches(
-    server: OpenAIServer, make_embedder: MakeEmbedder
-) -> None:
-    make_embedder("local-model").embed(["word " * 1600] * 80)
-    sizes = [sum(len(text.encode()) for text in batch) for batch in inputs(server)]
-    assert len(sizes) == 3
-    assert max(sizes) <= 300_000
-
-
 def test_a_text_above_the_limit_is_embedded_in_pieces(
     server: OpenAIServer, make_embedder: MakeEmbedder
 ) -> None:
@@ -94,19 +76,6 @@ def test_a_text_above_the_limit_is_embedded_in_pieces(
         assert sum(a * b for a, b in zip(vector[1], part, strict=True)) > 0.5
 
 
-def test_a_longer_piece_weighs_more(server: OpenAIServer, make_embedder: MakeEmbedder) -> None:
-    server.script_embeddings(
-        with_data(
-            lambda data: [
-                {**item, "embedding": [float(place == 0), float(place == 1)]}
-                for place, item in enumerate(data)
-            ]
-        )
-    )
-    (vector,) = make_embedder("local-model").embed(["x" * 10_000])
-    assert vector[0] / vector[1] == pytest.approx(8000 / 2000)
-
-
 def test_blank_texts_are_not_sent(server: OpenAIServer, make_embedder: MakeEmbedder) -> None:
     embedder = make_embedder()
     assert embedder.embed(["", "  \n"]) == [[0.0] * 1536] * 2
@@ -115,46 +84,6 @@ def test_blank_texts_are_not_sent(server: OpenAIServer, make_embedder: MakeEmbed
     assert [any(vector) for vector in embedder.embed(["", "word", " "])] == [False, True, False]
     assert inputs(server) == [["word"]]
     assert (embedder.coverage(" "), embedder.coverage("שלום")) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    "failure",
-    [
-        fails(500),
-        rate_limited(),
-        hangs_up(),
-        raw(b"{"),
-        raw(b"{}"),
-        raw(b"<html></html>", headers={"Content-Type": "text/html"}),
-        with_data(lambda data: []),
-        with_data(lambda data: data[1:]),
-        with_data(lambda data: [*data, data[0]]),
-        with_data(lambda data: [{**item, "index": 0} for item in data]),
-        with_data(lambda data: "text"),
-        with_vector("not base64!"),
-        with_vector([]),
-        with_vector([0.0] * 1536),
-        with_vector(["a"] * 1536),
-        with_vector(None),
-        with_vector([float("nan")] * 1536),
-    ],
-)
-def test_what_may_pass_is_tried_again(
-    server: OpenAIServer, make_embedder: MakeEmbedder, waits: list[float], failure: Behaviour
-) -> None:
-    server.script_embeddings(failure, failure, failure)
-    assert len(make_embedder().embed(["a", "b"])) == 2
-    assert (len(server.requests), waits) == (4, [1.0, 2.0, 4.0])
-
-
-def test_after_four_tries_it_gives_up(
-    server: OpenAIServer, make_embedder: MakeEmbedder, waits: list[float]
-) -> None:
-    server.script_embeddings(*[rate_limited("5")] * 4)
-    with pytest.raises(EmbedderError, match="429") as caught:
-        make_embedder().embed(["a"])
-    assert not caught.value.permanent
-    assert (len(server.requests), waits) == (4, [5.0, 5.0, 5.0])
 
 
 @pytest.mark.parametrize("failure", [fails(401), fails(404), quota_exceeded()])
@@ -186,16 +115,6 @@ def test_the_size_of_an_unknown_model_is_learned_once(
     server.script_embeddings(with_vector([1.0]))
     with pytest.raises(EmbedderError, match="384 belong"):
         embedder.embed(["a"])
-
-
-def test_the_size_of_an_unknown_model_can_be_given(
-    server: OpenAIServer, make_embedder: MakeEmbedder
-) -> None:
-    embedder = make_embedder("local-model", 384)
-    assert embedder.dimensions == 384
-    embedder.embed(["a"])
-    assert "dimensions" not in server.embedding_bodies[0]
-    assert len(server.requests) == 1
 
 
 def test_shorter_vectors_are_asked_for_and_have_their_own_id(

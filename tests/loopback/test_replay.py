@@ -45,15 +45,6 @@ def test_recorded_conversations_are_understood(provider: str, name: str) -> None
 
 
 @pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
-def test_the_same_unique_is_the_same_conversation(provider: str, name: str) -> None:
-    assert played(provider, name, "1") == played(provider, name, "1")
-    first = {event.delivery_key for event in played(provider, name, "1")}
-    second = {event.delivery_key for event in played(provider, name, "2")}
-    assert not first & second
-    assert len(first) == len(conversation(provider, name))
-
-
-@pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
 def test_references_still_name_their_messages(provider: str, name: str) -> None:
     events = played(provider, name, "1")
     known = {event.provider_message_id for event in events if isinstance(event, InboundMessage)}

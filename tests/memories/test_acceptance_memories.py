@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -43,7 +42,7 @@ def openai_world(world: World, server: OpenAIServer, waits: list[float]) -> Iter
     """The world with the OpenAI embedder, through HTTP."""
     embedder = OpenAIEmbedder("sample-key", server.base_url, timeout=10, sleep=waits.append)
     with closing(embedder):
-        world.dependencies = replace(world.dependencies, embedder=embedder)
+        world.use(embedder=embedder)
         yield world
 
 
@@ -118,10 +117,7 @@ def test_ac_error_002_without_embedder_words_decide_and_the_person_is_told(
 
 
 def test_ac_error_003_a_memory_that_cannot_be_embedded_is_not_confirmed(
-    openai_world: World,
-    server: OpenAIServer,
-    waits: list[float],
-    caplog: pytest.LogCaptureFixture,
+    openai_world: World, server: OpenAIServer, waits: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     server.script_embeddings(*[fails(500)] * 4)
 

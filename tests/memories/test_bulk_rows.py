@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories_app.models import Memory, MemoryEmbedding, MemoryStatus, Visibility
+from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.bulk_rows import MIN_FOR_COPY, rows_add
 
 pytestmark = pytest.mark.django_db
@@ -79,26 +79,6 @@ def test_the_time_of_a_change_is_set_unless_it_is_given() -> None:
         rows_add(given, as_given=True)
         found = Memory.objects.in_bulk([row.pk for row in given])
         assert {row.updated_at for row in found.values()} == {past}
-
-
-def test_copied_vectors_are_the_same_as_inserted_ones() -> None:
-    memories = [memory(number) for number in range(MIN_FOR_COPY)]
-    rows_add(memories)
-    vectors = [[0.1 * number + 0.01, -1 / 3, 1e-7] for number in range(MIN_FOR_COPY)]
-    pairs = list(zip(memories, vectors, strict=True))
-    rows_add([MemoryEmbedding(memory=row, model="copied", vector=each) for row, each in pairs])
-    MemoryEmbedding.objects.bulk_create(
-        MemoryEmbedding(memory=row, model="inserted", vector=each) for row, each in pairs
-    )
-    both = [
-        [
-            list(row.vector)
-            for row in MemoryEmbedding.objects.filter(model=model).order_by("memory_id")
-        ]
-        for model in ("copied", "inserted")
-    ]
-    assert both[0] == both[1]
-    assert len(both[0]) == MIN_FOR_COPY
 
 
 def test_a_refused_row_leaves_none_of_the_others() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -37,7 +36,7 @@ def test_the_person_is_told_and_the_model_is_not(
     world: World, language: str, fact: str, question: str
 ) -> None:
     world.remember(CLIENT, fact)
-    world.dependencies = replace(world.dependencies, embedder=BrokenEmbedder())
+    world.use(embedder=BrokenEmbedder())
     notice = text_for("memory_unavailable", language)
     (reply,) = world.say(CLIENT, question)
     assert reply.endswith(f"\n\n{notice}")
@@ -51,10 +50,10 @@ def test_the_person_is_told_and_the_model_is_not(
 
 def test_what_is_recalled_and_summed_up_is_without_it(world: World) -> None:
     embedder = world.dependencies.embedder
-    world.dependencies = replace(world.dependencies, embedder=BrokenEmbedder())
+    world.use(embedder=BrokenEmbedder())
     notice = text_for("memory_unavailable", "en")
     world.say(CLIENT, "The pallets of TestCorp stand in hall 7 beside the gate")
-    world.dependencies = replace(world.dependencies, embedder=embedder)
+    world.use(embedder=embedder)
     world.summarizing(2, summarizer=Summarizer(chat_model=world.dependencies.chat_model))
     world.sum_up(CLIENT)
     assert summaries()

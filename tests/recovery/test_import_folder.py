@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder
+from sessions_app.legacy_import.session_folder import FolderError
 from sessions_app.models import ChatSession, Message
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import NOW, OTHER_CLIENT, OldFolder, message
@@ -117,15 +117,3 @@ def test_a_folder_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}")
     error = refused(str(tmp_path / "file"))
     assert (error.returncode, "is not a folder" in str(error)) == (2, True)
-
-
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    error = refused(str(tmp_path))
-    assert (error.returncode, "is empty" in str(error)) == (1, True)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
-def test_a_folder_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir(mode=0o000)
-    with pytest.raises(FolderError, match="can't be read"):
-        LegacyFolder(tmp_path / "closed")

@@ -25,10 +25,7 @@ from tests.processes.waiting import wait_until
 from tests.recovery.contents import everything, wipe
 from tests.world import CLIENT, World
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("as_after_migrate"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_after_migrate")]
 
 TEXTS = st.lists(
     st.text(alphabet=st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils import timezone
 from django.utils.timezone import localdate
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
 from sessions_app.conversations.timeline import Place
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
 from sessions_app.inbox.move_markers import chat_look
 from sessions_app.models import Message
-from tests.world import CLIENT, NUMBER_ID, World, message_from
+from tests.events import revocation
+from tests.world import CLIENT, World
 
 STAFF = Actor("staff", "dana")
 
@@ -42,25 +40,10 @@ def look(user: User, world: World, whatsapp_chat: str = CLIENT) -> None:
     chat_look(user=user, chat_id=last.chat_id, place=place)
 
 
-def dependencies(world: World) -> ForgetDependencies:
-    return ForgetDependencies(
-        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
-    )
-
-
 def actions() -> list[str]:
     events = AuditEvent.objects.filter(actor="dana").order_by("id")
     return list(events.values_list("action", flat=True))
 
 
 def revoke(world: World, message: Message) -> None:
-    world.receive(
-        MessageRevoked(
-            provider="cloud",
-            number_id=NUMBER_ID,
-            party=message_from(CLIENT, "").party,
-            delivery_key=f"revoke {message.pk}",
-            original_id=message.provider_message_id or "",
-            timestamp=timezone.now(),
-        )
-    )
+    world.receive(revocation(message.provider_message_id))

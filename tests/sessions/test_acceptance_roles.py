@@ -17,12 +17,6 @@ def roles(world: World) -> list[str]:
     return list(Turn.objects.order_by("id").values_list("user_role", flat=True))
 
 
-def test_ac_role_001_whoever_is_not_the_godfather_is_a_client(world: World) -> None:
-    world.say("1234567890@c.us", "hello")
-    assert roles(world) == ["client"]
-    assert "a client of the business" in world.prompt()[0].content
-
-
 def test_ac_role_002_the_configured_id_is_the_godfather(world: World) -> None:
     world.say(GODFATHER, "hello")
     assert roles(world) == ["godfather"]

@@ -7,13 +7,12 @@ from datetime import datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
-from django.db import connections
 
 from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.receive import events_receive
 from sessions_app.models import ChatSession, Message
-from tests.world import CLIENT, GODFATHER, World, message_from
+from tests.world import CLIENT, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, 0, 0, tzinfo=timezone.utc)
 
@@ -101,77 +100,6 @@ def test_ac_session_003_004_the_oldest_leave_the_window_at_the_roles_limit(
     assert session.messages.count() == 11, "pruned messages stay in the database"
 
 
-@pytest.mark.parametrize(("who", "limit"), [(CLIENT, 4_000), (GODFATHER, 100_000)])
-def test_ac_session_003_004_role_001_002_the_limit_is_the_one_of_the_role(
-    world: World, who: str, limit: int
-) -> None:
-    """Whole turns: a window of just the limit keeps everything, one token more prunes."""
-    world.say(who, "x" * 4 * (limit - 10))
-    session = active(world, who)
-    first = session.messages.get(order_num=2)
-    assert window(session) == [1, 2], "the last two messages stay, however long"
-    assert first.role == "assistant"
-
-    world.say(who, "and?")
-
-    session.refresh_from_db()
-    assert session.total_tokens <= limit
-    assert 1 not in window(session)
-    assert len(window(session)) >= 2
-
-
-def test_ac_session_006_sessions_survive_a_restart(world: World) -> None:
-    for number in range(5):
-        world.say(CLIENT, f"message {number}")
-    session = active(world)
-    before = ChatSession.objects.filter(pk=session.pk).values().get()
-    history = conversation_history(session=session)
-
-    again = ChatSession.objects.get(pk=session.pk)
-
-    assert ChatSession.objects.filter(pk=session.pk).values().get() == before
-    assert conversation_history(session=again) == history
-    assert len(history) == 10
-    assert world.say(CLIENT, "still there?")
-    assert [message.content for message in world.prompt()][1:-1] == [
-        entry["content"] for entry in history
-    ]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_ac_session_006_a_fresh_connection_finds_everything(world: World) -> None:
-    for number in range(5):
-        world.say(CLIENT, f"message {number}")
-    session = active(world)
-    before = (session.total_tokens, session.created_at, session.last_active)
-    connections.close_all()
-
-    again = active(world)
-
-    assert (again.total_tokens, again.created_at, again.last_active) == before
-    assert [entry["content"] for entry in conversation_history(session=again)][:2] == [
-        "message 0",
-        "answer to: message 0",
-    ]
-    assert len(conversation_history(session=again)) == 10
-
-
-def test_ac_session_007_history_as_a_model_reads_it(session: ChatSession) -> None:
-    add(session, "A")
-    add(session, "B", role="assistant")
-    add(session, "C")
-
-    assert conversation_history(session=session) == [
-        {"role": "user", "content": "A"},
-        {"role": "assistant", "content": "B"},
-        {"role": "user", "content": "C"},
-    ]
-
-
-def test_edge_001_a_session_without_messages_has_an_empty_history(session: ChatSession) -> None:
-    assert conversation_history(session=session) == []
-
-
 def test_edge_002_a_message_above_the_limit_is_kept_and_warned_of(
     session: ChatSession, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -215,23 +143,6 @@ def _receive_at(world: World, now: datetime) -> ChatSession:
     event = message_from(CLIENT, "hello", timestamp=now)
     events_receive(received=[event], rules=world.rules, enqueue=world.enqueued.append, now=now)
     return active(world)
-
-
-def test_err_session_004_an_unknown_role_is_refused(session: ChatSession) -> None:
-    with pytest.raises(ValueError, match="Unknown role 'robot': a message's role is one of user"):
-        add(session, "beep", role="robot")
-    assert session.messages.count() == 0
-
-
-@pytest.mark.parametrize("content", ["", "  \n "])
-def test_err_session_005_an_empty_message_is_stored_with_a_warning(
-    session: ChatSession, caplog: pytest.LogCaptureFixture, content: str
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        message = add(session, content)
-
-    assert (message.content, message.tokens) == (content, 0)
-    assert "A message without text" in caplog.text
 
 
 def test_err_session_007_an_unusual_chat_id_is_accepted_with_a_warning(

@@ -44,12 +44,6 @@ def test_a_burst_gets_one_answer_to_its_newest_message(world: World) -> None:
     }
 
 
-def test_a_single_message_is_answered_after_the_pause(world: World) -> None:
-    world.receive(message_from(CLIENT, "Hi"))
-    assert answer(world) == ["answer to: Hi"]
-    assert states() == ["sent"]
-
-
 def test_who_keeps_writing_is_waited_for(world: World) -> None:
     more = iter(["and more", "and the last"])
     waits: list[float] = []
@@ -89,13 +83,6 @@ def test_in_a_group_a_command_after_a_mention_ends_a_burst_too(world: World) -> 
     answer(world, "120363000000000001@g.us")
     assert Memory.objects.get().content == "Tea is at five"
     assert len(world.provider.sent) == 3
-
-
-def test_a_reset_ends_a_burst(world: World) -> None:
-    world.receive(*(message_from(CLIENT, text) for text in ("a", "b", "/reset", "c", "d")))
-    replies = answer(world)
-    assert [replies[0], replies[2]] == ["answer to: b", "answer to: d"]
-    assert [message.content for message in world.prompt()[1:]] == ["c", "d"]
 
 
 def test_a_picture_at_the_end_does_not_swallow_the_question(world: World) -> None:

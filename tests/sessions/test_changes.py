@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core import serializers
-from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import (
@@ -22,45 +21,20 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 )
 from sessions_app.models import InboundDelivery, Message, Turn
 from sessions_app.models.chats import Limits
-from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
-
-PERSON = Party(phone="15550100123")
-
-
-def about(message: InboundMessage) -> dict[str, Any]:
-    return {
-        "provider": "cloud",
-        "number_id": NUMBER_ID,
-        "party": PERSON,
-        "timestamp": timezone.now(),
-    }
+from tests import events
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 
 def edit(message: InboundMessage, text: str) -> MessageEdited:
-    return MessageEdited(
-        **about(message),
-        delivery_key=f"edit-{message.provider_message_id}-{len(text)}",
-        raw={"edit": text},
-        original_id=message.provider_message_id,
-        text=text,
-    )
+    return events.edit(message.provider_message_id, text)
 
 
 def revoke(message: InboundMessage) -> MessageRevoked:
-    return MessageRevoked(
-        **about(message),
-        delivery_key=f"revoke-{message.provider_message_id}",
-        original_id=message.provider_message_id,
-    )
+    return events.revocation(message.provider_message_id)
 
 
 def react(message: InboundMessage, emoji: str) -> Reaction:
-    return Reaction(
-        **about(message),
-        delivery_key=f"react-{message.provider_message_id}-{emoji}",
-        target_id=message.provider_message_id,
-        emoji=emoji,
-    )
+    return events.reaction(message.provider_message_id, emoji)
 
 
 def stored(message: InboundMessage) -> Message:
@@ -110,14 +84,8 @@ def test_an_edit_before_the_answer_is_what_is_answered(
     assert world.provider.sent[0].text == "answer to: wrap it in red paper"
 
 
-def test_an_edited_caption_brings_its_picture(world: World, message: InboundMessage) -> None:
-    picture = replace(message, kind="image", media=Media(media_id="1"))
-    world.receive(picture, replace(edit(picture, "new caption"), media=Media(media_id="2")))
-    assert stored(message).media == {"media_id": "2"}
-
-
 def test_a_revoked_text_is_gone_everywhere(world: World, message: InboundMessage) -> None:
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: "Fine"))
+    world.use(chat_model=ScriptedChatModel(lambda _: "Fine"))
     world.receive(message)
     world.work()
     world.receive(edit(message, "wrap it in purple paper"))
@@ -261,17 +229,6 @@ def test_a_change_reaches_no_message_of_another_chat(
     world.receive(replace(make(message), delivery_key="its own"))
     now = stored(message)
     assert (now.content, now.metadata) != (message.text, {})
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_not_even_when_it_comes_before_that_message(
-    world: World, message: InboundMessage, make: Any
-) -> None:
-    world.say(OTHER_CLIENT, "Hello")
-    world.receive(replace(make(message), party=Party(phone=OTHER_CLIENT.split("@")[0])))
-    world.receive(message)
-    assert stored(message).content == message.text
-    assert stored(message).metadata == {}
 
 
 def test_nor_a_message_without_memory(world: World, message: InboundMessage) -> None:

@@ -10,7 +10,6 @@ import errno
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,7 @@ def told(tmp_path: Path) -> SharedTimes:
 @pytest.fixture
 def notices(world: World, told: SharedTimes) -> StorageNotices:
     made = StorageNotices(world.dependencies.providers, AtOnce(), told)
-    world.dependencies = replace(world.dependencies, storage_notices=made)
+    world.use(storage_notices=made)
     return made
 
 
@@ -156,13 +155,6 @@ def test_a_chat_that_another_process_told_is_not_told_again(world: World, tmp_pa
     assert len(world.provider.sent) == 1
     size = (tmp_path / "shared.times").stat().st_size
     assert size == SLOTS * TIME.size, "the file never grows: there is no space for it"
-
-
-def test_a_clock_that_was_set_back_silences_nobody(tmp_path: Path) -> None:
-    times = SharedTimes(tmp_path / "t")
-    assert times.claim("a", now=2e9, every=900)
-    assert times.claim("a", now=1e9, every=900)
-    assert not times.claim("a", now=1e9 + 899, every=900)
 
 
 def connections_open() -> int:

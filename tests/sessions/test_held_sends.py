@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -82,12 +81,6 @@ def test_what_is_held_for_too_long_fails_and_needs_attention(world: World) -> No
     assert Message.objects.get(role="assistant").delivery_status == "failed"
 
 
-def test_a_message_that_is_wrong_itself_still_fails_at_once(world: World) -> None:
-    refuse(world, SendError("undeliverable", permanent=True, code=131026))
-    world.say(CLIENT, "Hi")
-    assert (Turn.objects.get().state, attention_count()) == ("failed", 1)
-
-
 def test_questions_behind_a_held_answer_keep_their_order(world: World) -> None:
     refuse(world, BAD_TOKEN)
     assert world.say(CLIENT, "one") == []
@@ -120,7 +113,7 @@ def test_the_others_follow_the_first_that_is_sent(world: World) -> None:
 
 
 def enqueuing(world: World) -> None:
-    world.dependencies = replace(world.dependencies, enqueue=world.enqueued.append)
+    world.use(enqueue=world.enqueued.append)
 
 
 def test_a_delay_that_the_provider_asked_for_is_kept(world: World) -> None:
@@ -142,25 +135,6 @@ def test_staff_get_one_alert_for_an_outage_and_one_for_the_next(world: World) ->
         assert account_alerts() == [("service:whatsapp_cloud:", "alert_account")]
         later(world)
         assert account_alerts() == []
-
-
-def test_the_alert_is_the_same_when_the_breaker_opens(world: World) -> None:
-    service = OutsideService.objects.create(name="whatsapp_cloud", target="graph.example")
-    refuse(world, BAD_TOKEN)
-    world.say(CLIENT, "one")
-    expected = [("service:whatsapp_cloud:graph.example", "alert_account")]
-    assert account_alerts() == expected
-    OutsideService.objects.filter(pk=service.pk).update(state="open")
-    assert account_alerts() == expected
-
-
-def test_messages_behind_a_held_answer_raise_no_second_alert(world: World) -> None:
-    refuse(world, BAD_TOKEN)
-    world.say(CLIENT, "one")
-    world.say(CLIENT, "two")
-    Turn.objects.update(created_at=timezone.now() - timedelta(hours=1))
-    keys = [each.key for each in current_conditions(timezone.now())]
-    assert "answers" not in keys
 
 
 def test_each_page_says_what_to_do_until_a_send_succeeds(world: World, page: Client) -> None:

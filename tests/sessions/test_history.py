@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.conversations.history_queries import history_until
-from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models import ChatSession, Turn
 from sessions_app.models.chats import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
 
@@ -70,15 +69,6 @@ def test_the_budget_of_the_role_is_filled_exactly(world: World, who: str, limit:
     assert said[-1].startswith("the question")
 
 
-def test_one_token_over_the_budget_leaves_the_oldest_out(world: World) -> None:
-    world.with_chat_memory(limits=Limits(client=39))
-    for number in range(4):
-        world.receive(message_from(CLIENT, f"message {number}".ljust(40, "."), from_business=True))
-    world.say(CLIENT, "the question".ljust(40, "?"))
-    assert len(conversation(world)) == 3
-    assert Turn.objects.get().replay.left_out["messages_until"] == 2
-
-
 def test_the_last_two_messages_stay_as_far_as_there_is_room(world: World) -> None:
     world.receive(message_from(CLIENT, "old", from_business=True))
     world.receive(message_from(CLIENT, "first " + "long " * 5_000 + "last", from_business=True))
@@ -95,14 +85,6 @@ def test_the_last_two_messages_stay_as_far_as_there_is_room(world: World) -> Non
     stored = [message.content for message in world.messages(CLIENT)]
     assert stored[2] == "begin " + "huge " * 10_000 + "end"
     assert Turn.objects.get().replay.left_out["messages_cut"] == 2
-
-
-def test_messages_of_no_tokens_are_bounded_too(world: World) -> None:
-    world.with_chat_memory(limits=Limits(client=5))
-    for _ in range(20):
-        world.receive(message_from(CLIENT, "ok", from_business=True))
-    world.say(CLIENT, "no?")
-    assert conversation(world) == ["ok"] * 4 + ["no?"]
 
 
 def test_history_max_messages_bounds_by_number(world: World) -> None:
@@ -135,22 +117,6 @@ def test_a_question_longer_than_the_context_is_cut(world: World) -> None:
     assert question.endswith("xxx")
     # The rest of the room holds what was said before.
     assert conversation(world)[:-1] == ["before", "answer to: before"]
-
-
-def test_an_answer_counts_with_its_question_when_its_place_is_read(world: World) -> None:
-    """Numbers of answers are higher than those of the burst's later questions."""
-    world.receive(*(message_from(CLIENT, f"question {number}") for number in range(3)))
-    world.work()
-    question = Message.objects.get(content="question 1")
-
-    history = history_until(question, user_role="client", max_tokens=1_000)
-
-    assert [message.content for message in history.messages] == [
-        "question 0",
-        "answer to: question 0",
-        "question 1",
-    ]
-    assert [message.order_num for message in history.messages] == [1, 4, 2]
 
 
 def test_what_left_the_window_is_recalled_with_its_score_and_not_twice(world: World) -> None:

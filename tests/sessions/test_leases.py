@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from uuid import UUID
 
 import psutil
 import pytest
@@ -35,7 +34,7 @@ from sessions_app.models import (
 )
 from sessions_app.summaries.summary_claims import summaries_abandoned
 from sessions_app.tasks import sweep_work
-from sessions_app.turns.turn_claims import sends_resolve, turns_abandoned, turns_sweep
+from sessions_app.turns.turn_claims import sends_resolve, turns_abandoned
 from tests.threads import begin_blocked, in_threads
 
 MINUTE = timedelta(minutes=1)
@@ -88,29 +87,10 @@ class TestOneHolder:
             assert reread(run).lease_token == leases[0].token
             assert leases[0].release()
 
-    def test_each_claim_has_a_token_of_its_own(self, run: ForgetRun) -> None:
-        first = claimed(run)
-        assert first is not None
-        assert first.release()
-        second = claimed(reread(run))
-        assert second is not None
-        assert first.token != second.token
-
     def test_what_was_read_before_a_claim_claims_nothing(self, run: ForgetRun) -> None:
         stale = reread(run)
         assert claimed(run) is not None
         assert claimed(stale) is None
-
-    def test_only_rows_of_the_query_are_claimed(self, run: ForgetRun) -> None:
-        assert ForgetRun.objects.filter(state="running").claim(run) is None
-        assert reread(run).lease_token is None
-
-    def test_what_is_changed_with_the_claim_is_stored(self, run: ForgetRun) -> None:
-        assert ForgetRun.objects.all().claim(run, state="running") is not None
-        row = reread(run)
-        assert (row.state, row.lease_owner) == ("running", this_process())
-        assert row.lease_until is not None
-        assert row.lease_until > timezone.now() + ForgetRun.lease_length - MINUTE
 
 
 class TestALostLease:
@@ -130,13 +110,6 @@ class TestALostLease:
             lost.lock()
         assert lost.release(state="done") is False
         assert ForgetRun.objects.values().get() == before
-
-    def test_a_row_that_is_gone_is_lost(self, run: ForgetRun) -> None:
-        lease = claimed(run)
-        assert lease is not None
-        ForgetRun.objects.all().delete()
-        with pytest.raises(LeaseLostError):
-            lease.renew()
 
     @pytest.mark.django_db(transaction=True)
     def test_nobody_takes_a_row_that_its_holder_has_locked(self) -> None:
@@ -215,27 +188,6 @@ class TestTheSweep:
                 sweep(timezone.now())
             counts.append(len(queries))
         assert counts[0] == counts[1] <= 5
-
-    def test_each_chat_is_found_once_by_its_next_turn(self) -> None:
-        backlog(2)
-        first, second = Chat.objects.order_by("whatsapp_chat")
-        Turn.objects.create(chat=first, provider="cloud", asked_at=timezone.now())
-        assert sorted(turns_abandoned(timezone.now())) == sorted([first.pk, second.pk])
-        # A younger turn was begun, and its worker lives: an older one came in by a merge.
-        begun = Turn.objects.filter(chat=first, state="pending").order_by("-id")[0]
-        assert Turn.objects.all().claim(begun, state="running") is not None
-        assert turns_abandoned(timezone.now()) == [second.pk]
-
-    def test_a_send_that_waits_for_the_provider_changes_only_when_its_time_is_over(self) -> None:
-        backlog(2)
-        now = timezone.now()
-        found: list[UUID] = []
-        counts = turns_sweep(enqueue=found.append, unconfirmed_after=15 * MINUTE, now=now)
-        assert (counts["unconfirmed"], len(found)) == (0, 2)
-        later = now + 16 * MINUTE
-        assert sends_resolve(now=later, unconfirmed_after=15 * MINUTE) == 2
-        assert Turn.objects.filter(state="unconfirmed").count() == 2
-        assert sends_resolve(now=later, unconfirmed_after=15 * MINUTE) == 0
 
     def test_a_kind_that_fails_keeps_no_other_waiting_and_is_told(self) -> None:
         found: list[str] = []

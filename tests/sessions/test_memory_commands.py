@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import uuid
-from dataclasses import replace
 
 import pytest
 
+from memories_app.facts.facade import fact_key
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memories_remember, memory_remember
@@ -128,12 +128,6 @@ def test_a_page_that_is_not_there_is_told(many: World, page: str) -> None:
     assert "There are 3" in one(many, CLIENT, f"/memories {page}")
 
 
-def test_pinned_memories_come_first(many: World) -> None:
-    Memory.objects.filter(content="Customer 7 likes tea").update(pinned=True)
-    seen = one(many, CLIENT, "/memories")
-    assert re.search(r"1\. Customer 7 likes tea\n    [0-9a-f]{8} · pinned", seen)
-
-
 def test_a_long_memory_is_shortened_in_the_list(world: World) -> None:
     world.remember(CLIENT, "word\n" * 200)
     assert len(one(world, CLIENT, "/memories")) < 400
@@ -147,13 +141,9 @@ def test_search_finds_what_was_said_here_and_nowhere_else(told: World) -> None:
     assert "My sister" not in seen
 
 
-def test_search_without_words_says_how(world: World) -> None:
-    assert "/search TestCorp" in one(world, CLIENT, "/search")
-
-
 def test_search_without_its_embedder_finds_words_and_tells(told: World) -> None:
     broken = HashingEmbedder(failure=EmbedderError("down"))
-    told.dependencies = replace(told.dependencies, embedder=broken)
+    told.use(embedder=broken)
     seen = one(told, CLIENT, "/search TestCorp")
     assert CHAT_FACT in seen
     assert "Not everything could be searched" in seen
@@ -203,19 +193,6 @@ def test_several_that_fit_are_asked_about(told: World) -> None:
     assert Memory.objects.count() == len(ALL)
 
 
-def test_forget_without_words_says_how(told: World) -> None:
-    for text in ("/forget", "/forget ?!"):
-        one(told, CLIENT, text)
-    assert Memory.objects.count() == len(ALL)
-
-
-def test_forgetting_takes_the_older_versions_along(world: World) -> None:
-    for price in (35, 40, 45):
-        world.remember(CLIENT, f"The price is {price}")
-    one(world, CLIENT, "/forget price")
-    assert not Memory.objects.exists()
-
-
 def test_forget_run_again_after_a_crash_forgets_once(told: World) -> None:
     told.say(CLIENT, "/forget driver")
     turn = Turn.objects.latest("id")
@@ -249,12 +226,6 @@ def test_export_tells_of_what_no_longer_counts(world: World) -> None:
     seen = one(world, CLIENT, "/export")
     assert "The price is 35" not in seen.split("Also kept")[0]
     assert "1 that were replaced" in seen
-
-
-def test_a_fact_remembered_twice_is_confirmed_twice_and_kept_once(world: World) -> None:
-    for _ in range(2):
-        world.remember(CLIENT, CHAT_FACT)
-    assert Memory.objects.get().told_count == 2
 
 
 def test_a_fact_that_is_too_long_is_refused_in_words(world: World) -> None:
@@ -325,3 +296,32 @@ def test_ids_are_longer_where_eight_digits_are_not_enough() -> None:
     ids = [uuid.UUID(int=1 << 64), uuid.UUID(int=2 << 64), uuid.uuid4()]
     assert len(set(short_ids(ids).values())) == len(ids)
     assert short_ids(ids[2:])[ids[2]] == ids[2].hex[:8]
+
+
+# Commands with very long arguments: a stranger's text never costs more than its length.
+
+
+MARKS = (".", ". ", ", ", ";", "…", " ", "\n", "-", "'", "[", "a", "א", ", and ")
+
+
+def test_an_argument_beyond_any_memory_is_refused_unread(world: World) -> None:
+    world.remember(CLIENT, "TestCorp pays in 30 days")
+    for command in ("forget", "search", "memories", "export"):
+        (answer,) = world.say(CLIENT, f"/{command} {'.' * 60_000}b")
+        assert "at most 8192" in answer
+    assert "8192" in world.say(CLIENT, f"/forget {'א' * 60_000}")[0]
+    assert Memory.objects.count() == 1
+
+
+def test_the_longest_argument_is_looked_for(world: World) -> None:
+    world.remember(CLIENT, "TestCorp pays in 30 days")
+    (answer,) = world.say(CLIENT, f"/forget {'.' * 8_191}b")
+    assert "at most" not in answer
+    assert Memory.objects.count() == 1
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_many_characters_are_read_in_linear_time(mark: str) -> None:
+    """With a quadratic pattern, each of these would take hours."""
+    text = f"x{mark * (400_000 // len(mark))}b"
+    assert fact_key(text) == fact_key(f" {text.upper()} ...")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import wait
-from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -131,7 +130,7 @@ def test_an_answer_made_of_both_is_made_again_when_the_merge_is_undone(world: Wo
         return f"known: {known}"
 
     model = ScriptedChatModel(answer)
-    world.dependencies = replace(world.dependencies, chat_model=model)
+    world.use(chat_model=model)
     world.receive(message_from(OTHER_CLIENT, "What is the safe's code?"))
     world.work()
     # The worker lost the turn; the page that undid the merge enqueues both contacts.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.inbound.synchronous_chat import talk
@@ -25,8 +23,9 @@ from sessions_app.turns.open_questions import MAX_AT_ONCE, MAX_DEFERRALS, questi
 from sessions_app.turns.pauses import chat_pause, chat_resume
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import turn_rerun
+from tests.events import revocation
 from tests.sessions.desk import Desk
-from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +52,7 @@ class Model:
 @pytest.fixture
 def model(world: World) -> Model:
     model = Model()
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(model))
+    world.use(chat_model=ScriptedChatModel(model))
     return model
 
 
@@ -116,25 +115,6 @@ def test_the_newest_question_stands_for_the_chat(world: World, model: Model) -> 
     assert attention_count() == 1
 
 
-def test_questions_that_waited_together_are_not_overtaken_by_earlier_answers(
-    world: World, model: Model
-) -> None:
-    answers: Iterator[Exception | str] = iter(["answer to: one", AWAY])
-
-    def flaky(_: ChatRequest) -> str:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(flaky))
-    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
-    world.work()
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(model))
-    model.error = None
-    assert resume(world) == ["answer to: two"]
-
-
 def test_a_command_is_answered_meanwhile_and_overtakes_nothing(world: World, model: Model) -> None:
     world.say(CLIENT, "When do you open?")
     (text,) = world.say(CLIENT, "/help")
@@ -143,17 +123,14 @@ def test_a_command_is_answered_meanwhile_and_overtakes_nothing(world: World, mod
     assert resume(world) == ["answer to: When do you open?"]
 
 
-def test_a_reset_overtakes(world: World, model: Model) -> None:
+@pytest.mark.parametrize(
+    ("text", "from_business"), [("/reset", False), ("At nine!", True)], ids=["reset", "by phone"]
+)
+def test_a_reset_and_what_the_owner_writes_by_phone_overtake(
+    world: World, model: Model, text: str, from_business: bool
+) -> None:
     world.say(CLIENT, "When do you open?")
-    world.say(CLIENT, "/reset")
-    model.error = None
-    assert resume(world) == []
-    assert (turn_of("When do you open?").state, attention_count()) == ("failed", 1)
-
-
-def test_what_the_owner_writes_by_phone_overtakes(world: World, model: Model) -> None:
-    world.say(CLIENT, "When do you open?")
-    world.say(CLIENT, "At nine!", from_business=True)
+    world.say(CLIENT, text, from_business=from_business)
     model.error = None
     assert resume(world) == []
     assert (turn_of("When do you open?").state, attention_count()) == ("failed", 1)
@@ -197,32 +174,11 @@ def test_a_question_that_is_too_old_needs_attention(world: World, model: Model) 
     assert (turn.state, turn.error.code, attention_count()) == ("failed", "question_too_old", 1)
 
 
-def test_a_question_that_grows_too_old_in_the_queue_needs_attention(
-    world: World, model: Model
-) -> None:
-    world.say(CLIENT, "When do you open?")
-    model.error = None
-    resume(world, work=False)
-    Turn.objects.update(asked_at=timezone.now() - DAY - timedelta(minutes=1))
-    world.work()
-    assert (turn_of("When do you open?").state, attention_count()) == ("failed", 1)
-
-
 def test_a_deleted_message_is_not_answered(world: World, model: Model) -> None:
     asked = message_from(CLIENT, "When do you open?")
     world.receive(asked)
     world.work()
-    world.receive(
-        MessageRevoked(
-            provider="cloud",
-            number_id=NUMBER_ID,
-            delivery_key="revoked:1",
-            raw={},
-            original_id=asked.provider_message_id,
-            party=Party(phone=CLIENT.split("@")[0]),
-            timestamp=timezone.now(),
-        )
-    )
+    world.receive(revocation(asked.provider_message_id))
     model.error = None
     assert resume(world) == []
     assert Turn.objects.get(provider_message_id=asked.provider_message_id).state == "cancelled"
@@ -240,7 +196,7 @@ def test_a_blocked_chat_is_not_answered(world: World, model: Model) -> None:
 
 def test_an_outage_uses_up_no_calls_of_the_day(world: World, model: Model) -> None:
     limits = UsageLimits(model_calls_per_day=2)
-    world.dependencies = replace(world.dependencies, limits=limits)
+    world.use(limits=limits)
     world.say(CLIENT, "When do you open?")
     for _ in range(5):
         resume(world)
@@ -317,15 +273,6 @@ def test_a_question_that_is_overtaken_still_counts_for_the_apology(
     assert turn_of("When do you open?").state == "failed"
 
 
-def test_a_service_that_is_not_in_use_any_more_holds_up_nothing(world: World, model: Model) -> None:
-    sick()
-    OutsideService.objects.update(changed_at=timezone.now() - timedelta(hours=1))
-    for chat in (CLIENT, OTHER_CLIENT):
-        world.say(chat, f"question of {chat}")
-    model.error = None
-    assert len(resume(world)) == 2
-
-
 def test_many_chats_come_in_turn_and_each_answer_lets_the_next_follow(
     world: World, model: Model
 ) -> None:
@@ -336,7 +283,7 @@ def test_many_chats_come_in_turn_and_each_answer_lets_the_next_follow(
     resume(world, work=False)
     assert Turn.objects.filter(state="pending").count() == MAX_AT_ONCE
     Turn.objects.filter(state="deferred").update(not_before=None)
-    world.dependencies = replace(world.dependencies, enqueue=world.enqueued.append)
+    world.use(enqueue=world.enqueued.append)
     while waiting := Turn.objects.filter(state="pending").order_by("id").first():
         Turn.objects.update(not_before=None)
         chat_answer(chat_id=waiting.chat_id, dependencies=world.dependencies)
@@ -397,21 +344,6 @@ def test_a_database_that_was_away_keeps_the_question_open(world: World, model: M
     assert resume(world) == ["answer to: When do you open?"]
 
 
-def test_a_fault_of_ours_ends_with_an_apology_and_needs_attention(
-    world: World, model: Model
-) -> None:
-    model.error = ZeroDivisionError("a fault")
-    world.receive(message_from(CLIENT, "When do you open?"))
-    for _ in range(4):
-        Turn.objects.update(not_before=None)
-        world.work()
-    assert [part.text for part in world.provider.sent] == [SORRY]
-    turn = turn_of("When do you open?")
-    assert (turn.state, turn.error_code) == ("failed", "answer_fault")
-    assert str(turn.error).endswith("ZeroDivisionError: a fault")
-    assert attention_count() == 1
-
-
 def test_an_apology_that_could_not_be_sent_is_not_sent_after_the_answer(
     world: World, model: Model
 ) -> None:
@@ -422,10 +354,3 @@ def test_an_apology_that_could_not_be_sent_is_not_sent_after_the_answer(
     Turn.objects.update(not_before=None)
     world.work()
     assert len(world.provider.sent) == 1
-
-
-def test_the_owner_is_answered_from_memory_meanwhile(world: World, model: Model) -> None:
-    world.remember(GODFATHER, "TestCorp owes me ₪5,000")
-    (reply,) = world.say(GODFATHER, "What's the status with TestCorp?")
-    assert "TestCorp owes me ₪5,000" in reply
-    assert Turn.objects.latest("id").state == "sent"

@@ -10,11 +10,13 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
+    InboundMessage,
+    MessageRevoked,
     Party,
-    StatusUpdate,
 )
-from sessions_app.models import Chat, ChatAddress, ChatSession, Turn
-from tests.world import CLIENT, GODFATHER, NUMBER_ID, World
+from sessions_app.models import Chat, ChatAddress, ChatSession, Message, Turn
+from tests.events import moved, revocation, status
+from tests.world import CLIENT, GODFATHER, World, message_from
 
 PHONE = "15550100123"
 BSUID = "US.10000000000000000001"
@@ -25,17 +27,6 @@ GROUP = "120363000000000001"
 
 def by_phone(**more: Any) -> Party:
     return Party(phone=PHONE, name="Test User", **more)
-
-
-def changed(old: Party, new: Party, **more: Any) -> AddressChanged:
-    return AddressChanged(
-        provider="cloud",
-        number_id=NUMBER_ID,
-        delivery_key=f"change-{old.addresses()}-{new.addresses()}",
-        old=old,
-        new=new,
-        timestamp=more.get("timestamp", timezone.now()),
-    )
 
 
 def test_a_person_without_a_phone_is_answered_by_their_id(world: World) -> None:
@@ -57,16 +48,8 @@ def test_phone_and_id_shown_together_are_one_person(world: World) -> None:
 
 def test_an_id_first_takes_the_phone_when_it_is_shown(world: World) -> None:
     world.say(CLIENT, "by id", party=Party(bsuid=BSUID))
-    status = StatusUpdate(
-        provider="cloud",
-        number_id=NUMBER_ID,
-        delivery_key="status",
-        provider_message_id=world.provider.sent[0].provider_message_id,
-        status="delivered",
-        timestamp=timezone.now(),
-        party=by_phone(bsuid=BSUID),
-    )
-    world.receive(status)
+    shown = world.provider.sent[0].provider_message_id
+    world.receive(status(shown, "delivered", party=by_phone(bsuid=BSUID)))
     assert Chat.objects.get().whatsapp_chat == CLIENT
 
 
@@ -113,7 +96,7 @@ def test_a_number_that_shows_up_with_another_persons_id_changed_hands(world: Wor
 
 def test_a_new_number_keeps_the_chat(world: World) -> None:
     world.say(CLIENT, "/remember I like tea")
-    world.receive(changed(Party(phone=PHONE), Party(phone=NEW_PHONE)))
+    world.receive(moved(Party(phone=PHONE), Party(phone=NEW_PHONE)))
     party = Party(phone=NEW_PHONE)
     assert "I like tea" in world.seen_by_model(CLIENT, "Do I like tea?", party=party)
     chat = Chat.objects.get()
@@ -121,21 +104,11 @@ def test_a_new_number_keeps_the_chat(world: World) -> None:
     assert ChatAddress.objects.get(address=CLIENT).left_at is not None
 
 
-def test_a_message_from_the_new_number_before_the_news_of_it_is_the_same_person(
-    world: World,
-) -> None:
-    world.say(CLIENT, "from the old number")
-    world.say(CLIENT, "from the new number", party=Party(phone=NEW_PHONE))
-    earlier = timezone.now() - timedelta(minutes=1)
-    world.receive(changed(Party(phone=PHONE), Party(phone=NEW_PHONE), timestamp=earlier))
-    assert Chat.objects.get().sessions.count() == 2
-
-
 def test_who_had_the_new_number_before_keeps_their_own_memory(world: World) -> None:
     long_ago = timezone.now() - timedelta(hours=20)
     world.say(CLIENT, "my secret is 77", party=Party(phone=NEW_PHONE), timestamp=long_ago)
     world.say(CLIENT, "hello", party=by_phone())
-    world.receive(changed(Party(phone=PHONE), Party(phone=NEW_PHONE)))
+    world.receive(moved(Party(phone=PHONE), Party(phone=NEW_PHONE)))
     seen = world.seen_by_model(CLIENT, "What is my secret?", party=Party(phone=NEW_PHONE))
     assert "77" not in seen
     assert Chat.objects.count() == 2
@@ -143,7 +116,7 @@ def test_who_had_the_new_number_before_keeps_their_own_memory(world: World) -> N
 
 def test_a_new_id_does_not_take_the_phone_away(world: World) -> None:
     world.say(CLIENT, "hello", party=by_phone(bsuid=BSUID))
-    world.receive(changed(by_phone(bsuid=BSUID), Party(bsuid=OTHER_BSUID)))
+    world.receive(moved(by_phone(bsuid=BSUID), Party(bsuid=OTHER_BSUID)))
     world.say(CLIENT, "again", party=by_phone(bsuid=OTHER_BSUID))
     chat = Chat.objects.get()
     assert chat.addresses.get(address=CLIENT).left_at is None
@@ -182,3 +155,81 @@ def test_a_command_in_a_group_may_follow_the_mention(world: World) -> None:
         CLIENT, "@15550100001 /remember cake on Friday", group_id=GROUP, mentions_us=True
     )
     assert replies == ["✅ Remembered: cake on Friday"]
+
+
+# Webhooks come late: what was written before a person moved on changes nothing afterwards.
+
+
+NEW_NUMBER = "15550100789@c.us"
+
+
+def number_change() -> AddressChanged:
+    return moved(Party(phone="15550100123"), Party(phone="15550100789"))
+
+
+def who_moved(world: World) -> None:
+    world.say(CLIENT, "from the old number")
+    world.receive(number_change())
+
+
+def test_an_old_message_does_not_bring_the_old_number_back(world: World) -> None:
+    who_moved(world)
+    earlier = timezone.now() - timedelta(hours=1)
+    world.receive(message_from(CLIENT, "written before", timestamp=earlier))
+    chat = Chat.objects.get()
+    assert chat.whatsapp_chat == NEW_NUMBER
+    assert chat.addresses.get(address=CLIENT).left_at is not None
+
+
+def test_who_writes_from_the_old_number_later_is_somebody_else(world: World) -> None:
+    who_moved(world)
+    later = timezone.now() + timedelta(seconds=5)
+    world.receive(message_from(CLIENT, "I am new here", timestamp=later))
+    assert Chat.objects.count() == 2
+    assert [message.content for message in world.messages(CLIENT)] == ["I am new here"]
+
+
+def revoked(message: InboundMessage, party: Party, group_id: str | None = None) -> MessageRevoked:
+    return revocation(message.provider_message_id, party=party, group_id=group_id)
+
+
+def test_a_revocation_before_the_change_meets_its_message_after_it(world: World) -> None:
+    world.say(CLIENT, "from the old number")
+    later = timezone.now() + timedelta(seconds=5)
+    message = message_from(CLIENT, "forget this at once", timestamp=later)
+    world.receive(revoked(message, message.party))
+    world.receive(number_change())
+    world.receive(message)
+    stored = Message.objects.get(provider_message_id=message.provider_message_id)
+    assert stored.chat != Chat.objects.get(whatsapp_chat=NEW_NUMBER)
+    assert stored.content == ""
+    assert stored.revoked_at is not None
+
+
+def test_a_revocation_after_the_change_meets_its_message_of_before(world: World) -> None:
+    message = message_from(CLIENT, "forget this at once")
+    world.receive(message)
+    world.receive(number_change())
+    later = timezone.now() + timedelta(seconds=5)
+    world.receive(message_from(CLIENT, "I am new here", timestamp=later))
+    world.receive(revoked(message, message.party))
+    stored = Message.objects.get(provider_message_id=message.provider_message_id)
+    assert (stored.chat, stored.content) == (Chat.objects.get(whatsapp_chat=NEW_NUMBER), "")
+    assert [kept.content for kept in world.messages(CLIENT)] == ["I am new here"]
+
+
+def test_an_early_revocation_by_somebody_else_is_not_applied(world: World) -> None:
+    world.say(CLIENT, "one")
+    world.say(NEW_NUMBER, "two")
+    message = message_from(CLIENT, "this stays")
+    world.receive(revoked(message, Party(phone="15550100789")))
+    world.receive(message)
+    assert Message.objects.filter(content="this stays", revoked_at__isnull=True).exists()
+
+
+def test_an_early_revocation_from_a_group_is_not_applied_elsewhere(world: World) -> None:
+    world.say(CLIENT, "in the group", group_id="120363000000000001")
+    message = message_from(CLIENT, "this stays")
+    world.receive(revoked(message, message.party, group_id="120363000000000001"))
+    world.receive(message)
+    assert Message.objects.filter(content="this stays", revoked_at__isnull=True).exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from memories_app.models import Memory
@@ -55,7 +53,7 @@ def test_a_client_gets_nothing_of_what_the_godfather_remembers(
     fact: World, phrasing: str, model: str
 ) -> None:
     if model == "offline":
-        fact.dependencies = replace(fact.dependencies, chat_model=OfflineChatModel())
+        fact.use(chat_model=OfflineChatModel())
     shown = everything_shown(fact, CLIENT, phrasing)
     assert "owes me" not in shown
     assert "5,000" not in shown
@@ -130,7 +128,7 @@ def test_no_command_of_a_client_reaches_other_memories(world: World, command: st
     world.remember(GODFATHER, FACT)
     world.remember(OTHER_CLIENT, "TestCorp owes us ₪7,000 from INV-002")
     ids = [str(pk) for pk in Memory.objects.values_list("pk", flat=True)]
-    for text in [*PHRASINGS, *ids, *(pk[:8] for pk in ids), "%", "_", "1", "' OR true --"]:
+    for text in [*PHRASINGS[::3], *ids, *(pk[:8] for pk in ids), "%", "_", "1", "' OR true --"]:
         shown = everything_shown(world, CLIENT, f"{command} {text}").replace(text, "")
         assert "INV-00" not in shown, text
         assert "000" not in shown, text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -49,7 +48,7 @@ def brief_model() -> ScriptedChatModel:
 
 
 def with_model(world: World, model: ScriptedChatModel, **changes: object) -> None:
-    world.dependencies = replace(world.dependencies, chat_model=model, **changes)  # type: ignore[arg-type]
+    world.use(chat_model=model, **changes)
 
 
 def test_long_texts_do_not_make_a_question_expensive(world: World) -> None:
@@ -80,15 +79,6 @@ def test_answers_that_grow_do_not_make_prompts_grow(world: World) -> None:
     for number in range(8):
         world.say(CLIENT, f"What is new with order {number}? " + FILLER * 20)
     assert max(tokens_of(request) for request in requests(world)) <= 4_000
-
-
-@pytest.mark.parametrize(("who", "limit"), [(CLIENT, 4_000), (GODFATHER, 100_000)])
-def test_the_limit_is_the_one_of_the_role(world: World, who: str, limit: int) -> None:
-    for _ in range(32):
-        world.receive(message_from(who, FILLER * (limit // 400), from_business=True))
-    world.say(who, "And now?")
-    sent = tokens_of(requests(world)[-1])
-    assert limit * 0.9 < sent <= limit
 
 
 def test_memories_keep_a_part_of_a_full_prompt(world: World) -> None:
@@ -150,16 +140,6 @@ def test_a_prompt_that_is_too_long_is_shortened_until_it_is_read(world: World, t
     assert len(requests(world)) == len(asked) + 1
     assert tokens_of(requests(world)[-1]) <= 3_000
     assert Turn.objects.latest("id").replay.left_out["refused_prompts"] == 0
-
-
-def test_where_the_server_tells_its_limit_one_more_try_is_enough(world: World) -> None:
-    with_model(world, model_that_reads(3_000, tells=True), context_limit=OwnContextLimit())
-    for number in range(60):
-        new = message_from(GODFATHER, f"Line {number}: " + FILLER * 10, from_business=True)
-        world.receive(new)
-    world.say(GODFATHER, "And now?")
-    refused, read = (tokens_of(request) for request in requests(world))
-    assert refused > 3_000 > read > 2_500
 
 
 def test_other_workers_know_the_limit_too(world: World, caplog: pytest.LogCaptureFixture) -> None:

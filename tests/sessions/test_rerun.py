@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -23,7 +25,7 @@ from sessions_app.turns.rerun import (
 from tests.limits.test_access import decide
 from tests.sessions.desk import Desk
 from tests.threads import in_threads
-from tests.world import CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 REFUSED = SendError("window closed", permanent=True)
 
@@ -99,14 +101,6 @@ def test_in_a_blocked_chat_only_a_reply_by_staff_is_sent_again(world: World, des
     assert [part.text for part in world.provider.sent] == ["answer to: Lost", "By hand"]
 
 
-def test_while_paused_what_was_written_is_sent_again_all_the_same(world: World, desk: Desk) -> None:
-    turn = failed_in_sending(world)
-    desk.pause()
-    assert desk.rerun(turn) == "send"
-    world.work()
-    assert [part.text for part in world.provider.sent] == ["answer to: Lost"]
-
-
 @pytest.mark.parametrize("state", ["pending", "running", "sending", "sent", "missed", "cancelled"])
 def test_what_is_in_no_trouble_is_left_alone(world: World, desk: Desk, state: str) -> None:
     turn = failed_in_answering(world)
@@ -178,3 +172,27 @@ def test_several_clicks_run_it_once(world: World, desk: Desk) -> None:
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Broken"]
     assert AuditEvent.objects.filter(action="turn.rerun").count() == 1
+
+
+# Staff send failed answers again from the admin's list of turns.
+
+
+@pytest.mark.parametrize("address_ends", ["", "?state__exact=failed"])
+def test_each_failed_answer_is_sent_again_and_others_are_left_alone(
+    world: World, admin_client: Client, address_ends: str
+) -> None:
+    world.provider.fail_next(SendError("window closed", permanent=True))
+    world.say(CLIENT, "Lost")
+    world.say(OTHER_CLIENT, "Fine")
+    chosen = Turn.objects.filter(state="failed") if address_ends else Turn.objects.all()
+    answer = admin_client.post(
+        reverse("admin:sessions_app_turn_changelist") + address_ends,
+        {"action": "send_again", "_selected_action": list(chosen.values_list("pk", flat=True))},
+        follow=True,
+    )
+    told = [str(message) for message in answer.context["messages"]]
+    left = "1 answer was skipped: it needs no retry, or can't be run any more."
+    assert told == ["1 answer is retried.", *([] if address_ends else [left])]
+    world.work()
+    assert [part.text for part in world.provider.sent] == ["answer to: Fine", "answer to: Lost"]
+    assert set(Turn.objects.values_list("state", flat=True)) == {"sent"}

@@ -10,7 +10,7 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import ChatSession, Message, SummaryWork, Turn
+from sessions_app.models import ChatSession, SummaryWork, Turn
 from sessions_app.models.chats import Limits
 from sessions_app.summaries.summarizer import SKILLS, Summarizer
 from tests.doubles.own_context_limit import OwnContextLimit
@@ -42,13 +42,6 @@ def test_every_n_messages_are_summed_up_with_their_ids_and_times(world: World) -
     assert session.total_tokens == sum(message.tokens for message in world.messages(CLIENT))
 
 
-def test_fewer_than_n_messages_are_not_summed_up(world: World) -> None:
-    world.summarizing(5)
-    talk_to(world, 2)
-    assert world.sum_up(CLIENT) == 0
-    assert not SummaryWork.objects.exists()
-
-
 def test_the_hook_enqueues_a_session_once_until_it_is_worked_off(
     world: World, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -63,17 +56,6 @@ def test_the_hook_enqueues_a_session_once_until_it_is_worked_off(
     assert [(each.first_order, each.last_order) for each in summaries()] == [(1, 2), (3, 4), (5, 6)]
     assert not SummaryWork.objects.get().due
     assert world.rules.chat_memory.manage(conversation_id=session.pk) == 0
-
-
-def test_each_message_is_summed_up_once_and_summaries_never(world: World) -> None:
-    world.summarizing(3)
-    for number in range(1, 8):
-        talk_to(world, 1, start=number)
-        world.sum_up(CLIENT)
-    ids = [pk for each in summaries() for pk in each.summarized_message_ids]
-    said = [message for message in world.messages(CLIENT) if message.role != "summary"]
-    assert len(ids) == len(set(ids)) == 12
-    assert ids == [message.pk for message in said][:12]
 
 
 def test_the_model_gets_the_messages_fenced_and_as_data(world: World) -> None:
@@ -206,15 +188,6 @@ def history_tokens(turn: Turn) -> int:
 class TestFolding:
     """Older summaries go on in the newer ones, at one more level of detail loss at most."""
 
-    def test_a_newer_summary_holds_what_the_older_said(self, world: World) -> None:
-        world.dependencies = world_that_sums_up_by_numbers(world)
-        world.summarizing(2)
-        for number in range(1, 5):
-            talk_to(world, 1, start=number)
-            world.sum_up(CLIENT)
-        last = summaries()[-1].summary_message.content
-        assert last.splitlines() == [f"digest of fact {number}" for number in range(1, 5)]
-
     def test_six_digests_become_a_chapter_made_of_digests_and_never_of_chapters(
         self, world: World
     ) -> None:
@@ -244,21 +217,6 @@ class TestFolding:
             "digest of fact 13",
             "digest of fact 14",
         ]
-
-    def test_the_chain_shows_every_source_message(self, world: World) -> None:
-        world.summarizing(2)
-        talk_to(world, 5)
-        world.sum_up(CLIENT)
-        made = summaries()
-        assert [(each.first_order, each.last_order) for each in made] == [
-            (number, number + 1) for number in range(1, 11, 2)
-        ]
-        for each in made:
-            sources = Message.objects.filter(pk__in=each.summarized_message_ids)
-            assert [message.order_num for message in sources.order_by("order_num")] == [
-                each.first_order,
-                each.last_order,
-            ]
 
     def test_a_long_chain_stays_within_the_summarys_share(self, world: World) -> None:
         world.dependencies = world_that_sums_up_by_numbers(world, more=" and so on" * 200)
@@ -366,15 +324,6 @@ class TestWithoutAModel:
         assert content.startswith("(קטעים מתוך השיחה)")
         assert "4,500" in content
 
-    def test_chapters_are_made_too(self, world: World) -> None:
-        world.summarizing(2, summarizer=Summarizer(chat_model=None))
-        for number in range(1, 8):
-            world.say(CLIENT, f"We decided to order {number} tables")
-            world.sum_up(CLIENT)
-        made = summaries()
-        assert made[5].chapter
-        assert "order 7 tables" in made[-1].summary_message.content
-
 
 def test_a_summary_is_no_sign_of_life(world: World) -> None:
     world.summarizing(2)
@@ -396,12 +345,3 @@ def test_summaries_of_one_chat_reach_no_other(world: World) -> None:
         others = {CLIENT, OTHER_CLIENT, GODFATHER} - {who}
         assert "Summary of the conversation" in system
         assert not any(other in system for other in others)
-
-
-def test_a_new_session_starts_without_the_old_ones_summary(world: World) -> None:
-    world.summarizing(2)
-    talk_to(world, 1)
-    world.sum_up(CLIENT)
-    world.say(CLIENT, "/reset")
-    world.say(CLIENT, "Hello")
-    assert "Summary of the conversation" not in world.prompt()[0].content

@@ -10,20 +10,17 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
-from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Message, SummaryWork, Turn
 from sessions_app.models.chats import Limits
-from sessions_app.summaries.summarizer import Made, Summarizer
+from sessions_app.summaries.summarizer import Summarizer
 from sessions_app.summaries.summary_claims import (
     excerpts_waiting,
     summaries_abandoned,
-    summary_claim,
     summary_request,
 )
-from sessions_app.summaries.summary_store import chunk_next, summary_store
 from sessions_app.sweeps import leased_kinds
+from tests.events import revocation
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, World, message_from
 
@@ -80,39 +77,8 @@ class TestAFailingModel:
         assert world.sum_up(CLIENT) == 1
         assert summaries()[0].is_extractive
 
-    def test_the_answer_never_waits_for_it(
-        self, world: World, model: list[Exception | str]
-    ) -> None:
-        model += [ChatModelError("down")] * 9
-        for number in range(5):
-            assert world.say(CLIENT, f"m{number}") == [f"answer to: m{number}"]
-            world.sum_up(CLIENT)
-
 
 class TestOneAtATime:
-    def test_who_finds_another_worker_leaves(self, world: World) -> None:
-        world.summarizing(2)
-        talk_to(world, 1)
-        session = world.session(CLIENT)
-        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
-        lease = summary_claim(session.pk)
-        assert lease is not None
-        assert summary_claim(session.pk) is None
-        assert world.rules.chat_memory.manage(conversation_id=session.pk) == 0
-        lease.finish()
-
-    def test_a_dead_workers_lease_ends(self, world: World) -> None:
-        world.summarizing(2)
-        talk_to(world, 1)
-        session = world.session(CLIENT)
-        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
-        lost = summary_claim(
-            session.pk, now=timezone.now() - SummaryWork.lease_length - timedelta(seconds=1)
-        )
-        assert lost is not None
-        assert len(summaries_abandoned(timezone.now())) == 1
-        assert world.rules.chat_memory.manage(conversation_id=session.pk) == 1
-
     def test_who_lost_the_lease_stores_nothing(self, world: World) -> None:
         """Another worker takes over while the model is thinking."""
 
@@ -124,29 +90,6 @@ class TestOneAtATime:
         talk_to(world, 1)
         assert world.sum_up(CLIENT) == 0
         assert summaries() == []
-        assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
-
-    def test_a_lease_lost_at_the_very_end_stores_nothing_either(self, world: World) -> None:
-        world.summarizing(2)
-        talk_to(world, 1)
-        session = world.session(CLIENT)
-        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
-        lease = summary_claim(session.pk)
-        chunk = chunk_next(session.pk, every=2, answered_only=False)
-        assert lease is not None
-        assert chunk is not None
-        SummaryWork.objects.update(lease_token=None)
-        with pytest.raises(LeaseLostError):
-            summary_store(
-                chunk=chunk,
-                lease=lease,
-                digest=Made("late", "scripted"),
-                chapter=None,
-                skill_id="conversation-summary",
-                delete_messages=True,
-                token_limit=4_000,
-                now=timezone.now(),
-            )
         assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
 
     def test_a_message_that_comes_in_at_the_last_moment_is_not_forgotten(
@@ -210,17 +153,7 @@ class TestChangedMessages:
         world.sum_up(CLIENT)
         world.say(CLIENT, "Go on")
         assert "4711" in repr(Turn.objects.latest("id").replay.prompt)
-        world.receive(
-            MessageRevoked(
-                provider="cloud",
-                number_id=secret.number_id,
-                delivery_key="revoke",
-                raw={},
-                party=secret.party,
-                timestamp=timezone.now(),
-                original_id=secret.provider_message_id,
-            )
-        )
+        world.receive(revocation(secret.provider_message_id))
         kept = [message for message in world.messages(CLIENT) if message.role != "assistant"]
         assert "4711" not in repr([message.content for message in kept])
         for turn in Turn.objects.filter(message__content="Go on"):
@@ -326,15 +259,6 @@ class TestDeletedSourcesAndAModelThatIsAway:
         assert "excerpts" not in second.summary_message.content
         assert self.sweep(world, timedelta(days=30)) == 0, "nothing is left to do"
 
-    def test_they_go_with_the_next_summary(self, world: World, is_away: list[bool]) -> None:
-        talk_to(world, 2)
-        world.sum_up(CLIENT)
-        is_away.clear()
-        talk_to(world, 2, 3)
-        assert world.sum_up(CLIENT) == 2
-        assert self.contents(world) == []
-        assert not any(made.is_extractive for made in summaries())
-
     def test_they_stay_if_the_model_never_comes_back(
         self, world: World, is_away: list[bool]
     ) -> None:
@@ -354,17 +278,6 @@ class TestDeletedSourcesAndAModelThatIsAway:
         kinds = {kind.name: kind for kind in leased_kinds()}
         assert kinds["excerpts"].sweep(timezone.now() + timedelta(hours=2)) == 1
         assert SummaryWork.objects.get().due
-
-    def test_a_message_that_is_edited_meanwhile_is_summed_up_as_it_is_then(
-        self, world: World, is_away: list[bool]
-    ) -> None:
-        talk_to(world, 2)
-        world.sum_up(CLIENT)
-        world.rules.chat_memory.retext(message=world.messages(CLIENT)[0], content="edited")
-        is_away.clear()
-        world.sum_up(CLIENT)
-        assert [made.digest for made in summaries()] == ["made by the model"]
-        assert self.contents(world) == []
 
 
 class TestNothingToSumUp:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,18 +13,15 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.history.clear_session import sessions_expire
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.models import Chat, ChatPause, Message, Turn
-from sessions_app.models.turns import TurnState
 from sessions_app.turns.pauses import pauses_end
 from sessions_app.turns.turn_claims import turn_claim, turns_sweep
+from tests.events import revocation
 from tests.sessions.desk import Desk
 from tests.threads import in_threads
-from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 GROUP = "120363000000000001"
 BSUID = "US.10000000000000000001"
@@ -150,7 +146,7 @@ def test_what_is_being_answered_when_it_is_paused_is_not_sent(world: World, desk
         desk.pause()
         return "too late"
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(paused_meanwhile))
+    world.use(chat_model=ScriptedChatModel(paused_meanwhile))
     assert world.say(CLIENT, "Just now") == []
     assert states() == ["sent", "held"]
     assert "too late" not in [message.content for message in world.messages(CLIENT)]
@@ -174,17 +170,6 @@ def test_commands_are_carried_out_while_it_is_paused(world: World, desk: Desk) -
     assert Memory.objects.count() == 0
 
 
-def test_a_pause_outlives_the_session(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.pause()
-    world.say(CLIENT, "Held")
-    later = timezone.now() + timedelta(hours=30)
-    assert sessions_expire(now=later, timeout=timedelta(hours=24)) == 1
-    assert world.say(CLIENT, "In a new session") == []
-    assert len({message.session_id for message in world.messages(CLIENT)}) == 2
-    assert states() == ["sent", "held", "held"]
-
-
 @pytest.mark.parametrize("paused", ["old", "young"])
 def test_of_two_chats_that_become_one_the_pause_goes_on(
     world: World, desk: Desk, paused: str
@@ -199,16 +184,6 @@ def test_of_two_chats_that_become_one_the_pause_goes_on(
     world.work()
     assert Chat.objects.get().pause.until is None
     assert states() == ["sent", "sent", "held", "held", "held"]
-
-
-def test_of_two_pauses_the_longer_one_goes_on(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "by id", party=Party(bsuid=BSUID))
-    world.say(CLIENT, "by phone")
-    now = timezone.now()
-    for hours, chat in enumerate(Chat.objects.order_by("-created_at"), start=1):
-        desk.pause(chat.whatsapp_chat, until=now + hours * HOUR)
-    world.receive(message_from(CLIENT, "both", party=Party(phone=CLIENT[:-5], bsuid=BSUID)))
-    assert ChatPause.objects.get().until == now + 2 * HOUR
 
 
 def test_groups_are_paused_as_well(world: World, desk: Desk) -> None:
@@ -244,16 +219,7 @@ def test_a_held_message_that_is_deleted_is_not_answered_any_more(
     desk.pause()
     event = message_from(CLIENT, "oops")
     world.receive(event)
-    world.receive(
-        MessageRevoked(
-            provider="cloud",
-            number_id=NUMBER_ID,
-            delivery_key="revoked",
-            party=event.party,
-            original_id=event.provider_message_id,
-            timestamp=timezone.now(),
-        )
-    )
+    world.receive(revocation(event.provider_message_id))
     assert states() == ["sent", "cancelled"]
     assert desk.resume(answer_last=True).answering is None
 
@@ -269,32 +235,6 @@ def test_who_waits_at_the_api_is_told(world: World, desk: Desk) -> None:
             rules=world.rules,
             now=timezone.now(),
         )
-
-
-def test_a_turn_that_waits_all_the_same_is_not_claimed(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.pause()
-    world.receive(message_from(CLIENT, "Held"))
-    Turn.objects.filter(state="held").update(state=TurnState.PENDING)
-    assert turn_claim(chat_id=world.chat(CLIENT).pk) is None
-    assert states() == ["sent", "held"]
-
-
-def test_an_erased_chat_takes_its_pause_along(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.pause()
-    dependencies = ForgetDependencies(
-        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
-    )
-    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=dependencies)
-    assert not ChatPause.objects.exists()
-
-
-def test_a_pause_names_nobody_whose_account_is_gone(world: World, desk: Desk) -> None:
-    world.say(CLIENT, "Hi")
-    desk.pause()
-    desk.user.delete()
-    assert ChatPause.objects.get().paused_by is None
 
 
 @pytest.mark.django_db(transaction=True)

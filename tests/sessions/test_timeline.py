@@ -123,14 +123,6 @@ def test_around_a_message_stand_those_before_and_after_it() -> None:
 
 
 @pytest.mark.django_db
-def test_a_place_in_another_chat_is_none() -> None:
-    chat = conversation([1])
-    other = conversation([1], "15550100456@c.us")
-    assert timeline.place_of(chat, in_order(other)[0]) is None
-    assert timeline.place_of(chat, None) is None
-
-
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("at", "first"),
     [
@@ -174,15 +166,12 @@ def test_a_word_is_found_anywhere_and_a_part_of_one_among_the_newest() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("length", [200, 5_000])
-def test_a_page_reads_as_much_at_the_end_of_a_long_conversation(length: int) -> None:
-    chat = conversation([length, 10])
+def test_a_page_at_the_end_of_a_long_conversation_reads_little() -> None:
+    chat = conversation([5_000, 10])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     with CaptureQueriesContext(connection) as asked:
         page = timeline.page_before(chat)
     assert len(page.messages) == PAGE
     assert len(asked) == 2
-    # Few against 5,000; which plan is chosen for 200 rows, and what it reads of other tests' rows,
-    # changes from run to run.
-    assert length < 1_000 or rows_read(asked) < 1_000
+    assert rows_read(asked) < 1_000

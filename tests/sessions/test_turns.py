@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.leases import LeaseLostError
-from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
+from memoryproject.staff_site.models import Mark
+from sessions_app.conversations.redact_derived import exposure_of
+from sessions_app.forgetting.person_export import person_export
+from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -25,12 +29,7 @@ def model_that(answer: Callable[[ChatRequest], str]) -> ScriptedChatModel:
 
 
 def use_model(world: World, answer: Callable[[ChatRequest], str]) -> None:
-    world.dependencies = replace(world.dependencies, chat_model=model_that(answer))
-
-
-def at_once() -> None:
-    """As if the time until the next try had passed."""
-    Turn.objects.update(not_before=None)
+    world.use(chat_model=model_that(answer))
 
 
 def test_a_delivery_that_comes_again_is_stored_and_answered_once(world: World) -> None:
@@ -66,29 +65,6 @@ def test_a_worker_that_lost_its_lease_writes_nothing(world: World) -> None:
         "the other worker's answer",
     ]
     assert OutboundPart.objects.count() == 1
-
-
-def test_a_lease_that_was_taken_over_cannot_be_renewed(world: World) -> None:
-    world.receive(message_from(CLIENT, "hello"))
-    lease = turn_claim(chat_id=world.chat(CLIENT).pk)
-    assert lease is not None
-    lease.renew()
-    later = timezone.now() + timedelta(hours=1)
-    other = turn_claim(chat_id=world.chat(CLIENT).pk, now=later)
-    assert other is not None
-    with pytest.raises(LeaseLostError):
-        lease.renew()
-    other.renew()
-
-
-def test_the_lease_of_a_dead_process_is_taken_over_at_once(world: World) -> None:
-    world.receive(message_from(CLIENT, "hello"))
-    turn_claim(chat_id=world.chat(CLIENT).pk)
-    owner = Turn.objects.get().lease_owner
-    host, _, _ = owner.partition(":")
-    Turn.objects.update(lease_owner=f"{host}:1:0.00")
-    world.work()
-    assert len(world.provider.sent) == 1
 
 
 def sweep(world: World, **changes: Any) -> dict[str, int]:
@@ -199,15 +175,6 @@ def test_without_model_and_memories_there_is_an_apology(
     assert reply.startswith(apology)
 
 
-def test_apologies_are_no_knowledge(world: World) -> None:
-    without_model(world)
-    world.say(CLIENT, "hello")
-    world.say(CLIENT, "/reset")
-    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
-    (reply,) = world.say(CLIENT, "Sorry, can't you answer right now?")
-    assert "•" not in reply
-
-
 def test_every_answer_has_its_replay_record(world: World) -> None:
     world.remember(GODFATHER, "TestCorp owes me ₪5,000")
     world.say(GODFATHER, "What's the status with TestCorp?")
@@ -273,3 +240,87 @@ def test_the_message_is_shown_as_read_before_it_is_answered(world: World) -> Non
     world.work()
     (mark,) = world.provider.read
     assert (mark.provider_message_id, mark.typing) == (event.provider_message_id, True)
+
+
+# The replay record stands beside its turn: what reads it, also before there is one.
+
+
+def test_the_replay_of_an_earlier_answer_is_replaced(world: World) -> None:
+    world.receive(message_from(CLIENT, "Hello"))
+    before = {"model": "before", "prompt": [{"role": "user"}], "left_out": {"messages": 3}}
+    TurnReplay.objects.create(turn=Turn.objects.get(), prompt_tokens=7, **before)
+    world.work()
+    replay = TurnReplay.objects.get()
+    assert replay.model == "scripted"
+    assert replay.prompt_tokens != 7
+    assert replay.prompt == [message.as_dict() for message in world.prompt()]
+    assert replay.left_out != before["left_out"]
+
+
+def test_a_person_is_given_each_turn_with_its_replay_in_it(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    world.receive(message_from(CLIENT, "And?"))
+    lines = person_export(chat=world.chat(CLIENT), actor=SYSTEM)
+    turns = [line for line in map(json.loads, lines) if line["record"] == "turn"]
+    assert [turn["model"] for turn in turns] == ["scripted", ""]
+    assert [bool(turn["prompt"]) for turn in turns] == [True, False]
+    assert [turn["state"] for turn in turns] == ["sent", "pending"]
+
+
+def test_where_a_memory_was_told_is_found_in_answers_and_in_lists(world: World) -> None:
+    recalled, listed, other = uuid4(), uuid4(), uuid4()
+    world.say(CLIENT, "Hello")
+    world.say(OTHER_CLIENT, "Hello")
+    ours = TurnReplay.objects.filter(turn__chat=world.chat(CLIENT))
+    ours.update(recalled=[{"id": str(recalled)}, {"id": str(other)}])
+    theirs = TurnReplay.objects.filter(turn__chat=world.chat(OTHER_CLIENT))
+    theirs.update(shown=[str(listed), str(recalled)])
+    assert exposure_of([recalled, listed]) == {
+        world.chat(CLIENT).pk: {recalled},
+        world.chat(OTHER_CLIENT).pk: {recalled, listed},
+    }
+    assert exposure_of([uuid4()]) == {}
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", []):
+        yield from nodes(part)
+
+
+def indexes_used(queries: CaptureQueriesContext, *, off: str = "seqscan") -> set[str]:
+    """The indexes by which the statements are answered where the plans in ``off`` are avoided."""
+    found: set[str] = set()
+    with connection.cursor() as cursor:
+        for plan in off.split():
+            cursor.execute(f"SET LOCAL enable_{plan} = off")
+        for query in list(queries):
+            if "sessions_app_turnreplay" in query["sql"]:
+                cursor.execute("EXPLAIN (FORMAT JSON) " + query["sql"])
+                (plan,) = cursor.fetchone()[0]
+                found |= {
+                    node["Index Name"] for node in nodes(plan["Plan"]) if "Index Name" in node
+                }
+    return found
+
+
+def test_an_index_finds_where_a_memory_was_told(world: World) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        exposure_of([uuid4()])
+    # A GIN index is read into a bitmap. Of so few rows, all could as well be read by their key.
+    used = indexes_used(queries, off="seqscan indexscan indexonlyscan nestloop")
+    assert "turns_telling" in used
+
+
+def test_a_replay_that_changes_marks_the_quarter_of_its_turn(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    Mark.objects.all().delete()
+    TurnReplay.objects.update(left_out={"recalled": 1})
+    assert not Mark.objects.exists(), "no figure changes"
+    TurnReplay.objects.update(prompt_tokens=1234)
+    assert Mark.objects.count() == 1
+    Mark.objects.all().delete()
+    replay = TurnReplay.objects.get()
+    TurnReplay.objects.all().delete()
+    replay.save(force_insert=True)
+    assert Mark.objects.count() == 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
+from sessions_app.conversations.session_lifecycle import session_lock
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import Chat, Message, Turn
+from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.turns.reply_store import Draft, reply_store
 from sessions_app.turns.send import reply_send
 from sessions_app.turns.turn_claims import TurnLease, turn_claim
@@ -36,18 +39,6 @@ def test_messages_of_a_new_chat_in_parallel_get_gapless_numbers_in_one_session(
     messages = world.messages(CLIENT)
     assert [message.order_num for message in messages] == list(range(1, 9))
     assert len({message.session_id for message in messages}) == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_workers_at_once_claim_one_turn(world: World) -> None:
-    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
-    chat_id = world.chat(CLIENT).pk
-    for _ in range(5):
-        claims = [claim for claim in in_threads(lambda: turn_claim(chat_id=chat_id), 4) if claim]
-        assert len(claims) == 1
-        assert isinstance(claims[0], TurnLease)
-        assert Turn.objects.get(pk=claims[0].turn_id).message.content == "one"
-        Turn.objects.update(state="pending", lease_token=None)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -146,3 +137,20 @@ def test_nor_does_a_merge_that_the_send_waits_for(world: World) -> None:
         sending = begin_blocked(lambda: send(world, lease))
     sending.result()
     assert [sent.text for sent in world.provider.sent] == ["the answer"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_that_a_merge_moves_meanwhile_is_found_in_its_new_chat() -> None:
+    chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+    now = timezone.now()
+    session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
+    kept = Chat.objects.create(whatsapp_chat=OTHER_CLIENT, provider="cloud")
+
+    def lock() -> Any:
+        with transaction.atomic():
+            return session_lock(session.pk)
+
+    with transaction.atomic():
+        ChatSession.objects.filter(pk=session.pk).update(chat=kept)
+        found = begin_blocked(lock)
+    assert found.result().session.chat == kept

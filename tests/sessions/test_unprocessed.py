@@ -53,11 +53,7 @@ def post(client: Client, provider: str, payload: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("provider", ["cloud", "green"])
 def test_the_sweep_takes_it_up_once_and_it_is_answered(
-    client: Client,
-    world: World,
-    fault: None,
-    provider: str,
-    request: pytest.FixtureRequest,
+    client: Client, world: World, fault: None, provider: str, request: pytest.FixtureRequest
 ) -> None:
     payload = request.getfixturevalue(f"{provider}_text")
     post(client, provider, payload)

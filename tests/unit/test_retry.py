@@ -32,12 +32,6 @@ class Attempt:
         return "done"
 
 
-def test_a_success_needs_one_try_and_no_wait() -> None:
-    waits: list[float] = []
-    assert call_with_retries(Attempt(), sleep=waits.append) == ("done", 1)
-    assert waits == []
-
-
 def test_three_failures_are_waited_out() -> None:
     waits: list[float] = []
     attempt = Attempt(*(AttemptFailed("busy") for _ in range(3)))

@@ -20,10 +20,7 @@ EXAMPLE = [
         "I can help with that. For zero-downtime deployment, I recommend using a blue-green "
         "deployment strategy. What's your current setup?",
     ),
-    Line(
-        "user",
-        "We have 3 replicas running on EKS. Should we increase that during deployment?",
-    ),
+    Line("user", "We have 3 replicas running on EKS. Should we increase that during deployment?"),
     Line(
         "assistant",
         "Yes, I've decided to recommend increasing to 6 replicas during deployment. We need to "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,18 +29,6 @@ def test_short_lines_give_their_room_to_long_ones() -> None:
     assert shown[1].endswith("word…")
 
 
-def test_all_long_lines_get_the_same() -> None:
-    assert shortened_lines(PARTY, longest=260) == (
-        "client: Hi there! I'd like to book the…\n"
-        "assistant: Sure! The garden costs 3,500 ₪…\n"
-        "client: We're going with the vegetarian…\n"
-        "assistant: There are 15 places behind the…\n"
-        "client: ok thanks!\n"
-        "client: I need to pay a deposit to Dana…\n"
-        "assistant: Great, noted."
-    )
-
-
 def test_where_not_all_fit_the_newest_stay() -> None:
     assert shortened_lines(PARTY, longest=100) == (
         "(4 earlier left out)\n"
@@ -65,11 +52,6 @@ def test_a_hebrew_conversation() -> None:
 def test_messages_without_text_have_no_line() -> None:
     assert shortened_lines(said("One\n\ntwo", " ", ""), longest=80) == "client: One two"
     assert shortened_lines([], longest=80) == ""
-
-
-def test_less_room_than_40_is_refused() -> None:
-    with pytest.raises(ValueError, match="40"):
-        shortened_lines(PARTY, longest=39)
 
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=1500))

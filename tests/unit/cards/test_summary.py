@@ -10,7 +10,6 @@ from cards_app.rules.extract import extractive_summary
 from cards_app.rules.session_data import Line, one_line
 from cards_app.rules.speakers import ENGLISH, HEBREW, SectionWords
 from cards_app.rules.words import without_points
-from tests.unit.cards.test_example import EXAMPLE
 from tests.unit.cards.texts import ANY_LINES, said
 
 PARTY = [
@@ -59,10 +58,6 @@ def test_where_room_is_short_figures_and_the_newest_stay() -> None:
     )
 
 
-def test_with_the_least_room_it_says_what_was_asked_for() -> None:
-    assert extractive_summary(PARTY, longest=40) == "About: client: I'd like to book the…"
-
-
 def test_a_hebrew_conversation_has_a_hebrew_summary() -> None:
     assert extractive_summary(CHAIRS, longest=400) == (
         "נושא: לקוח: אני רוצה להזמין 12 כיסאות לאירוע בגבעתיים ביום חמישי.\n"
@@ -75,20 +70,6 @@ def test_a_hebrew_conversation_has_a_hebrew_summary() -> None:
         "נאמר:\n"
         '- העוזר: המחיר הוא 45 ש"ח לכיסא.\n'
         "- לקוח: ב-18:30."
-    )
-
-
-def test_the_example_of_the_card() -> None:
-    assert extractive_summary(EXAMPLE, longest=350) == (
-        "About: client: I need help deploying the authentication service to production with zero "
-        "downtime.\n"
-        "Decided:\n"
-        "- assistant: Yes, I've decided to recommend increasing to 6 replicas during deployment.\n"
-        "Asked:\n"
-        "- client: Should we increase that during deployment?\n"
-        "Said:\n"
-        "- client: We have 3 replicas running on EKS.\n"
-        "Also named: Docker, Kubernetes"
     )
 
 

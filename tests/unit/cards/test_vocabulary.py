@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
 
 from cards_app.rules.card import extract_card
-from tests.unit.cards.texts import said
+from cards_app.rules.hebrew_names import is_hebrew
+from cards_app.rules.session_data import Line
+from memoryproject.foundation.text.characters import is_mark
+from tests.unit.cards.texts import ANY_LINES, said
 
 
 def entities(*contents: str) -> list[str]:
@@ -119,3 +123,21 @@ def test_keywords(text: str, expected: list[str]) -> None:
 
 def test_one_word_in_two_normal_forms_is_one_keyword() -> None:
     assert keywords("manana table mañana man\u0303ana") == ["mañana", "manana", "table"]
+
+
+# What holds for the card of any conversation.
+
+
+@given(ANY_LINES)
+@settings(deadline=None)
+def test_words_are_whole(lines: list[Line]) -> None:
+    card = extract_card(lines)
+    for word in card.entities + card.keywords:
+        assert word[0].isalpha()
+        # "תל אביב" is one name.
+        whole = word.replace(" ", "") if is_hebrew(word) else word
+        assert all(
+            each.isalnum() or is_mark(each) or each in "_'’ʼ׳\"״”\u200c\u200d" for each in whole
+        )
+    assert len(set(card.keywords)) == len(card.keywords)
+    assert len(set(card.entities)) == len(card.entities)

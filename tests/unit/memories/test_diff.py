@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories_app.facts import text_diff
 from memories_app.facts.text_diff import GONE, NEW, SAME, Piece, word_diff
 
 TEXTS = st.text(alphabet=st.sampled_from("ab א\u200f\n.,"), max_size=40)
@@ -45,13 +44,3 @@ def test_the_pieces_hold_both_texts(older: str, newer: str) -> None:
 )
 def test_words_are_marked(older: str, newer: str, pieces: list[Piece]) -> None:
     assert word_diff(older, newer) == pieces
-
-
-def test_what_is_too_long_to_be_compared_is_shown_as_replaced() -> None:
-    many = int(text_diff.MAX_COMPARED**0.5) + 2
-    older, newer = "a " * many, "b " * many
-    assert word_diff("x " + older, "x " + newer) == [
-        Piece(SAME, "x "),
-        Piece(GONE, older),
-        Piece(NEW, newer),
-    ]

