@@ -7,6 +7,7 @@ here may start a thread.
 import gc
 import os
 import sys
+from importlib import import_module
 from io import StringIO
 
 from django.core.management import call_command
@@ -27,8 +28,8 @@ from django.db import connections  # noqa: E402
 sys.setswitchinterval(SWITCH_SECONDS)
 if settings.ROOT_URLCONF == "memoryproject.urls":
     from sessions_app.embedding.facade import load_early
-    from sessions_app.recall import facade  # noqa: F401 loaded before the fork
 
+    import_module("sessions_app.recall.recall_steps")
     load_early()
 # Forked processes must not share a connection. What is loaded by now stays: the garbage collector
 # would scan it again and again, which delayed one request in six by 0.2 s, and copy it.

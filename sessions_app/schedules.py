@@ -82,8 +82,10 @@ def schedules_install() -> dict[str, bool]:
     return made
 
 
-def future_times_repair(now: datetime) -> None:
+def future_times_repair(now: datetime) -> int:
     """Bring back the times that a clock which was set back has left in the far future.
+
+    Returns the number of schedules that are due now.
 
     The next run of a schedule in minutes is at most so many minutes away, and a job that was taken
     is given out again after the time of a job at most.
@@ -95,3 +97,4 @@ def future_times_repair(now: datetime) -> None:
         logger.warning("The clock was set back: %d schedules are due now.", late)
     longest = timedelta(seconds=settings.Q_CLUSTER["retry"])
     OrmQ.objects.filter(lock__gt=later + longest).update(lock=now)
+    return late

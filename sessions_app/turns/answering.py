@@ -39,7 +39,7 @@ LATER_SECONDS = 1.0
 BEAT_SECONDS = 2.0
 # Heartbeats older than this don't count; a machine under load beats late.
 BEAT_LASTS = timedelta(seconds=15)
-BEATS = "programs that answer"
+BEATS = "answer-heartbeats"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Answerer:
                     self._tend()
                 if time.monotonic() >= beat_at:
                     beat_at = time.monotonic() + BEAT_SECONDS
-                    self._beat()
+                    self.beat()
                 if self._is_told() or self._is_due():
                     for is_quick in self._calls:
                         self._call(is_quick)
@@ -198,7 +198,8 @@ class Answerer:
             besides = {*self._taken, *self._later}
         return turns_ready(timezone.now()).exclude(chat__in=besides).exists()
 
-    def _beat(self) -> None:
+    def beat(self) -> None:
+        """Store this program's heartbeat."""
         now = timezone.now()
         others = {each.name: each for each in heartbeats(now)}
         beat = Heartbeat(this_process(), now, sum(self._threads.values()), len(self._taken))

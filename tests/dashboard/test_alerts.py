@@ -19,7 +19,6 @@ from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from memoryproject.foundation.outside_services.models import OutsideService
-from memoryproject.foundation.process.lanes import LANES
 from memoryproject.staff_site.alerts import (
     ChannelError,
     Condition,
@@ -121,9 +120,9 @@ def test_nothing_is_wrong_with_a_server_that_works() -> None:
     assert keys() == set()
 
 
-def test_lanes_without_workers() -> None:
-    beat("Idle", [lane for lane in LANES if lane != "background"])
-    assert keys() == {"lane:background"}
+def test_a_program_that_does_not_run() -> None:
+    beat("Idle", ["answer"])
+    assert keys() == {"program:qcluster"}
 
 
 def test_a_service_that_does_not_answer() -> None:
@@ -136,14 +135,14 @@ def test_messages_jobs_and_schedules_that_wait_for_long(world: World) -> None:
     beat("Idle")
     world.receive(message_from(CLIENT, "Hello"))
     now = timezone.now()
-    OrmQ.objects.create(key="background", payload="", lock=now)
+    OrmQ.objects.create(key="memory", payload="", lock=now)
     Schedule.objects.create(name="Sweep", func="a.b", next_run=now)
     assert keys() == set()
     long_ago = now - timedelta(minutes=11)
     Turn.objects.update(created_at=long_ago)
     OrmQ.objects.update(lock=long_ago)
     Schedule.objects.update(next_run=long_ago)
-    assert keys() == {"answers", "queue:background", "schedule:Sweep"}
+    assert keys() == {"answers", "queue", "schedule:Sweep"}
     Turn.objects.update(not_before=now + timedelta(minutes=1))
     assert "answers" not in keys()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from multiprocessing import Queue
 from types import SimpleNamespace
-from uuid import UUID
+from uuid import uuid4
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 from django_q.brokers.orm import ORM
@@ -15,21 +16,26 @@ from django_q.conf import Conf
 from django_q.signing import SignedPackage
 from django_q.status import Stat
 
-from memoryproject.foundation.process.lanes import LANES, cluster_id
+from sessions_app.turns.answering import BEATS, Heartbeat
+
+PROGRAMS = ("answer", "qcluster")
 
 
-def beat(state: str, lanes: Sequence[str] = LANES) -> None:
-    """Store the heartbeats of the lanes' clusters in this state, but for a minute."""
-    for lane in lanes:
-        _beat(state, cluster_id(lane))
+def beat(state: str, programs: Sequence[str] = PROGRAMS) -> None:
+    """Store the heartbeats of these programs, that of the cluster in this state for a minute."""
+    if "answer" in programs:
+        beat = Heartbeat("host:1:0.00", timezone.now(), threads=18, busy=0)
+        cache.set(BEATS, {beat.name: beat}, 60)
+    if "qcluster" in programs:
+        _beat(state)
 
 
-def _beat(state: str, cluster: UUID) -> None:
+def _beat(state: str) -> None:
     """Store one as its sentinel does."""
     sentinel = SimpleNamespace(
         parent_pid=1,
         pid=2,
-        cluster_id=cluster,
+        cluster_id=uuid4(),
         broker=ORM(),
         tob=timezone.now(),
         reincarnations=0,
@@ -61,11 +67,13 @@ def test_readiness_does_not_depend_on_the_language(
 
 
 @pytest.mark.django_db
-def test_a_lane_without_workers_is_named(client: Client) -> None:
-    beat(Conf.IDLE, [lane for lane in LANES if lane != "schedules"])
+@pytest.mark.parametrize("runs", PROGRAMS)
+def test_a_program_that_does_not_run_is_named(client: Client, runs: str) -> None:
+    beat(Conf.IDLE, [runs])
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["parts"]["workers"].startswith("No workers run for: schedules.")
+    (missing,) = {*PROGRAMS} - {runs}
+    assert answer.json()["parts"]["workers"] == f"Run `python manage.py {missing}`."
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -15,8 +14,9 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.limits.answer_limits import KNOWN_AFTER
 from sessions_app.models import Turn
 from sessions_app.models.limits import Standing
-from sessions_app.turns.queue import queued_chat_answer
+from sessions_app.turns.turn_claims import turn_claim
 from tests.limits.test_access import decide
+from tests.sessions.test_answering import answerer_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -41,16 +41,17 @@ def meanwhile(world: World, happens: Callable[[], None]) -> None:
     world.dependencies = replace(world.dependencies, chat_model=model)
 
 
-def flood(world: World) -> list[UUID]:
-    """Many strangers write; return their chats as one worker's queue holds them."""
+def flood(world: World) -> None:
+    """Many strangers write."""
     for number, stranger in enumerate(STRANGERS):
         world.receive(message_from(stranger, f"stranger {number}"))
-    return [world.chat(stranger).pk for stranger in STRANGERS]
 
 
-def work(world: World, queue: list[UUID]) -> None:
-    for chat_id in queue:
-        queued_chat_answer(chat_id=chat_id, dependencies=world.dependencies)
+def work(world: World) -> None:
+    """Answer as one thread does."""
+    answerer = answerer_of(world)
+    while answerer.answer_next():
+        pass
 
 
 def known_before(world: World, whatsapp_chat: str) -> None:
@@ -60,9 +61,9 @@ def known_before(world: World, whatsapp_chat: str) -> None:
 
 
 def test_the_owner_waits_for_one_answer_of_many(world: World) -> None:
-    queue = flood(world)
+    flood(world)
     meanwhile(world, lambda: world.receive(message_from(GODFATHER, "the owner")))
-    work(world, queue)
+    work(world)
     assert asked(world) == ["stranger 0", "the owner", *(f"stranger {n}" for n in range(1, 12))]
 
 
@@ -70,15 +71,15 @@ def test_so_do_people_who_were_answered_before_and_those_whom_staff_allow(world:
     known_before(world, CLIENT)
     world.say(OTHER_CLIENT, "Hello")
     decide(world, str(Standing.ALLOWED), OTHER_CLIENT)
-    queue = flood(world)
+    flood(world)
 
     def write() -> None:
         for chat, text in ((CLIENT, "known"), (OTHER_CLIENT, "allowed"), (CLIENT, "known again")):
             world.receive(message_from(chat, text))
 
     meanwhile(world, write)
-    work(world, queue)
-    assert asked(world)[:4] == ["stranger 0", "known", "known again", "allowed"]
+    work(world)
+    assert asked(world)[:4] == ["stranger 0", "known", "allowed", "known again"]
     assert len(asked(world)) == 15
 
 
@@ -86,7 +87,7 @@ def test_between_the_messages_of_one_stranger_too(world: World) -> None:
     for number in range(5):
         world.receive(message_from(CLIENT, f"flood {number}"))
     meanwhile(world, lambda: world.receive(message_from(GODFATHER, "the owner")))
-    work(world, [world.chat(CLIENT).pk])
+    work(world)
     assert asked(world)[:3] == ["flood 0", "the owner", "flood 1"]
 
 
@@ -96,23 +97,22 @@ def test_known_chats_are_answered_in_the_order_of_the_queue(world: World) -> Non
     known_before(world, OTHER_CLIENT)
     meanwhile(world, lambda: None)
     world.receive(message_from(CLIENT, "first"), message_from(GODFATHER, "second"))
-    work(world, [world.chat(CLIENT).pk, world.chat(GODFATHER).pk])
+    work(world)
     assert asked(world) == ["first", "second"]
 
 
 def test_a_known_chat_that_another_worker_answers_is_left_to_it(world: World) -> None:
     known_before(world, OTHER_CLIENT)
     world.receive(message_from(OTHER_CLIENT, "one"), message_from(OTHER_CLIENT, "two"))
-    first = Turn.objects.filter(chat=world.chat(OTHER_CLIENT)).order_by("id")[1]
-    Turn.objects.filter(pk=first.pk).update(state="running")
+    turn_claim(chat_id=world.chat(OTHER_CLIENT).pk)
     world.receive(message_from(CLIENT, "stranger"))
     meanwhile(world, lambda: None)
-    work(world, [world.chat(CLIENT).pk])
+    work(world)
     assert asked(world) == ["stranger"]
 
 
 def test_strangers_among_themselves_stay_in_order(world: World) -> None:
-    queue = flood(world)
+    flood(world)
     meanwhile(world, lambda: world.receive(message_from(CLIENT, "another stranger")))
-    work(world, queue)
-    assert asked(world) == [f"stranger {number}" for number in range(12)]
+    work(world)
+    assert asked(world) == [f"stranger {number}" for number in range(12)] + ["another stranger"]

@@ -34,7 +34,7 @@ from sessions_app.models import (
 )
 from sessions_app.summaries.summary_claims import summaries_abandoned
 from sessions_app.tasks import sweep_work
-from sessions_app.turns.turn_claims import sends_resolve, turns_abandoned
+from sessions_app.turns.turn_claims import sends_resolve, turns_sweep
 from tests.threads import begin_blocked, in_threads
 
 MINUTE = timedelta(minutes=1)
@@ -172,7 +172,7 @@ class TestTheSweep:
     @pytest.mark.parametrize(
         "sweep",
         [
-            turns_abandoned,
+            lambda now: turns_sweep(unconfirmed_after=15 * MINUTE, now=now),
             extractions_abandoned,
             summaries_abandoned,
             lambda now: sends_resolve(now=now, unconfirmed_after=15 * MINUTE),
@@ -206,5 +206,5 @@ class TestTheSweep:
 
     def test_one_task_takes_up_all_kinds(self) -> None:
         swept = sweep_work()
-        assert {"turns", "documents", "forgettings", "webhooks"} <= set(swept)
+        assert {"documents", "forgettings", "webhooks"} <= set(swept)
         assert set(swept.values()) == {0}

@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.whatsapp.recording import RecordingPr
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import NotInTroubleError, turn_rerun
-from sessions_app.turns.turn_claims import turns_sweep
+from sessions_app.turns.turn_claims import turns_ready, turns_sweep
 from tests.world import CLIENT, NUMBER_ID, World, message_from
 
 REFUSED = SendError("no route")
@@ -39,10 +39,9 @@ def status(world: World, name: str, **changes: Any) -> None:
     world.receive(replace(event, **changes))
 
 
-def sweep(world: World, minutes: int) -> dict[str, int]:
+def sweep(minutes: int) -> dict[str, int]:
     """The sweeper, that many minutes from now."""
     return turns_sweep(
-        enqueue=world.enqueued.append,
         unconfirmed_after=timedelta(minutes=15),
         now=timezone.now() + timedelta(minutes=minutes),
     )
@@ -95,8 +94,9 @@ def test_after_the_retries_the_answer_waits_for_a_later_try(world: World) -> Non
     assert turn.state == "replied"
     assert turn.not_before is not None
     assert turn.error == "no route"
-    assert sweep(world, minutes=0)["enqueued"] == 0
-    assert sweep(world, minutes=2)["enqueued"] == 1
+    now = timezone.now()
+    assert not turns_ready(now)
+    assert list(turns_ready(now + timedelta(minutes=2))) == [turn]
     Turn.objects.update(not_before=None)
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Hi"]
@@ -120,8 +120,8 @@ def test_a_send_that_may_have_happened_is_never_repeated_by_itself(world: World)
     world.provider.fail_next(UNKNOWN)
     world.say(CLIENT, "Hi")
     assert Turn.objects.get().state == "sending"
-    assert sweep(world, minutes=5)["unconfirmed"] == 0
-    assert sweep(world, minutes=16)["unconfirmed"] == 1
+    assert sweep(minutes=5)["unconfirmed"] == 0
+    assert sweep(minutes=16)["unconfirmed"] == 1
     world.work()
     assert world.provider.sent == []
     assert Turn.objects.get().state == "unconfirmed"

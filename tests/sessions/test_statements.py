@@ -11,9 +11,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django_q.models import OrmQ
 
-from memoryproject.foundation.process.lanes import ANSWERS
 from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
 from tests.webhooks.posting import post_cloud
 from tests.world import CLIENT, World, message_from
@@ -22,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 MAX_TO_TAKE_IN = 14
 MAX_TO_ANSWER = 53
-# With the job that it leaves.
+# With the word to the programs that answer.
 MAX_OF_A_WEBHOOK = 16
 MAX_OF_A_REPEATED_WEBHOOK = 3
 
@@ -58,7 +56,7 @@ def test_a_webhook_takes_few_statements_and_one_commit(
     world: World,
     cloud_text: dict[str, Any],  # noqa: F811
 ) -> None:
-    """Each commit waits for the disk: message, turn and job are one transaction."""
+    """Each commit waits for the disk: message and turn are one transaction."""
     for _ in range(2):
         assert post_cloud(client, fresh(cloud_text)).status_code == 200
     body = fresh(cloud_text)
@@ -66,9 +64,7 @@ def test_a_webhook_takes_few_statements_and_one_commit(
         assert post_cloud(client, body).status_code == 200
     assert len(queries) <= MAX_OF_A_WEBHOOK, statements(queries)
     assert [query["sql"] for query in queries].count("COMMIT") == 1
-    jobs = OrmQ.objects.filter(key=ANSWERS)
-    assert [job.func() for job in jobs] == ["sessions_app.tasks.answer_chat"] * 3
+    assert "NOTIFY turns" in [query["sql"] for query in queries]
     with CaptureQueriesContext(connection) as queries:
         assert post_cloud(client, body).status_code == 200
     assert len(queries) <= MAX_OF_A_REPEATED_WEBHOOK, statements(queries)
-    assert jobs.count() == 3

@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.turns.pauses import pauses_end
-from sessions_app.turns.turn_claims import turn_claim, turns_sweep
+from sessions_app.turns.turn_claims import turn_claim, turns_ready
 from tests.events import revocation
 from tests.sessions.desk import Desk
 from tests.threads import in_threads
@@ -46,7 +46,7 @@ def test_while_paused_messages_are_stored_and_nobody_else_is_held_up(
     assert world.say(OTHER_CLIENT, "Hello") == ["answer to: Hello"]
     assert [message.content for message in world.messages(CLIENT)][-1] == "Is anybody there?"
     assert states() == ["sent", "held", "sent"]
-    assert turns_sweep(enqueue=world.enqueued.append, unconfirmed_after=HOUR)["enqueued"] == 0
+    assert not turns_ready(timezone.now())
 
 
 def test_resumed_it_answers_what_comes_next_and_knows_what_was_said(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -20,7 +20,7 @@ from memoryproject.staff_site.models import Mark
 from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn, TurnReplay
-from sessions_app.turns.turn_claims import turn_claim, turns_sweep
+from sessions_app.turns.turn_claims import turn_claim, turns_ready, turns_sweep
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 
@@ -67,30 +67,41 @@ def test_a_worker_that_lost_its_lease_writes_nothing(world: World) -> None:
     assert OutboundPart.objects.count() == 1
 
 
-def sweep(world: World, **changes: Any) -> dict[str, int]:
-    found: list[UUID] = []
-    counts = turns_sweep(enqueue=found.append, unconfirmed_after=timedelta(minutes=15), **changes)
-    assert counts["enqueued"] == len(found)
-    return counts
+def ready(now: datetime | None = None) -> list[str]:
+    """The chats that may be answered, the longest waiting first."""
+    turns = turns_ready(now or timezone.now())
+    return list(dict.fromkeys(turns.values_list("chat__whatsapp_chat", flat=True)))
 
 
-def test_the_sweeper_enqueues_what_nobody_works_on(world: World) -> None:
+def test_what_nobody_works_on_is_ready(world: World) -> None:
     world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
     world.receive(message_from(OTHER_CLIENT, "other"))
-    assert sweep(world) == {"enqueued": 2, "unconfirmed": 0}
+    assert ready() == [CLIENT, OTHER_CLIENT]
     turn_claim(chat_id=world.chat(CLIENT).pk)
-    assert sweep(world)["enqueued"] == 1, "one chat has a living worker"
-    assert sweep(world, now=timezone.now() + timedelta(hours=1))["enqueued"] == 2
-    world.work()
+    assert ready() == [OTHER_CLIENT], "one chat has a worker"
+    assert ready(timezone.now() + timedelta(hours=1)) == [CLIENT, OTHER_CLIENT]
 
 
-def test_the_sweeper_lets_a_turn_wait_until_its_time(world: World) -> None:
+def test_what_a_dead_worker_left_is_released(world: World) -> None:
     world.receive(message_from(CLIENT, "one"))
-    Turn.objects.update(not_before=timezone.now() + timedelta(minutes=5))
-    assert sweep(world)["enqueued"] == 0
+    turn_claim(chat_id=world.chat(CLIENT).pk)
+    minutes = timedelta(minutes=15)
+    assert turns_sweep(unconfirmed_after=minutes) == {"enqueued": 0, "unconfirmed": 0}
+    host, _, _ = Turn.objects.get().lease_owner.partition(":")
+    Turn.objects.update(lease_owner=f"{host}:1:0.00")
+    assert ready() == []
+    assert turns_sweep(unconfirmed_after=minutes) == {"enqueued": 1, "unconfirmed": 0}
+    assert ready() == [CLIENT]
+
+
+def test_a_turn_waits_until_its_time(world: World) -> None:
+    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
+    first = Turn.objects.earliest("id")
+    Turn.objects.filter(pk=first.pk).update(not_before=timezone.now() + timedelta(minutes=5))
+    assert ready() == []
     world.work()
     assert world.provider.sent == []
-    assert sweep(world, now=timezone.now() + timedelta(minutes=6))["enqueued"] == 1
+    assert ready(timezone.now() + timedelta(minutes=6)) == [CLIENT]
 
 
 def test_a_turn_begun_before_a_merge_brought_an_older_one_is_finished_first(world: World) -> None:
@@ -101,7 +112,7 @@ def test_a_turn_begun_before_a_merge_brought_an_older_one_is_finished_first(worl
     older.chat = world.chat(CLIENT)
     older.save()
     assert turn_claim(chat_id=world.chat(CLIENT).pk) is None
-    assert sweep(world)["enqueued"] == 0
+    assert ready() == []
     Turn.objects.update(lease_until=timezone.now())
     world.work()
     assert [sent.text for sent in world.provider.sent] == ["answer to: begun", "answer to: older"]

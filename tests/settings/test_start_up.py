@@ -127,21 +127,6 @@ def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, obj
 
 
 @pytest.mark.processes
-def test_the_lanes_share_what_they_need_and_nothing_of_the_pages(tmp_path: Path) -> None:
-    program = (
-        "import os, django; os.environ.setdefault('DJANGO_SETTINGS_MODULE', "
-        "'memoryproject.settings'); django.setup()\n"
-        "from memoryproject.preloading import preload_workers, prepare_fork\n"
-        "preload_workers(); prepare_fork()"
-    )
-    assert loaded_by(program, tmp_path) == {
-        "loaded": sorted([*OF_RECALL, *OF_WORK]),
-        "threads": 1,
-        "connected": False,
-    }
-
-
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("settings_module", "wanted"),
     [

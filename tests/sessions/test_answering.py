@@ -1,0 +1,86 @@
+"""The program that answers: which turn each of its threads takes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from sessions_app.models import Turn
+from sessions_app.turns.answering import QUICK_THREADS, Answerer, heartbeats
+from sessions_app.turns.turn_dependencies import Dependencies
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+
+pytestmark = pytest.mark.django_db
+
+
+def answerer_of(world: World, **changes: Any) -> Answerer:
+    """One whose threads don't run: tests call ``answer_next``."""
+    given: dict[str, Any] = {
+        "threads": 1,
+        "godfather": {GODFATHER},
+        "dependencies": lambda: world.dependencies,
+        "embed": lambda _session: None,
+        "tend": lambda: None,
+    }
+    return Answerer(**{**given, **changes})
+
+
+def sent(world: World) -> list[str]:
+    return [each.text for each in world.provider.sent]
+
+
+def test_it_answers_the_longest_waiting_chat_one_turn_at_a_time(world: World) -> None:
+    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
+    world.receive(message_from(OTHER_CLIENT, "three"))
+    answerer = answerer_of(world)
+    assert [answerer.answer_next() for _ in range(4)] == [True, True, True, False]
+    assert sent(world) == ["answer to: one", "answer to: two", "answer to: three"]
+
+
+def test_a_thread_for_what_is_quick_leaves_what_needs_a_model(world: World) -> None:
+    world.receive(message_from(CLIENT, "a question"), message_from(CLIENT, "/help"))
+    world.receive(message_from(OTHER_CLIENT, "  /help"))
+    embedded: list[UUID] = []
+    answerer = answerer_of(world, embed=embedded.append)
+    assert answerer.answer_next(is_quick=True)
+    assert not answerer.answer_next(is_quick=True)
+    assert [turn.chat.whatsapp_chat for turn in Turn.objects.filter(state="sent")] == [OTHER_CLIENT]
+    assert embedded == [world.session(OTHER_CLIENT).pk]
+    assert answerer.answer_next()
+    assert answerer.answer_next(is_quick=True), "the command behind the question is the next turn"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "/help", "\n/memories", "!/help"])
+def test_every_text_that_needs_no_model_is_found(world: World, text: str) -> None:
+    """PostgreSQL chooses candidates, of which Python keeps the right ones."""
+    world.receive(message_from(CLIENT, text))
+    is_quick = text != "!/help"
+    assert answerer_of(world).answer_next(is_quick=True) is is_quick
+
+
+def test_a_chat_that_cannot_be_answered_holds_up_no_other(world: World) -> None:
+    """Here the first one's time is put off between the look and the claim."""
+    world.receive(message_from(CLIENT, "one"), message_from(OTHER_CLIENT, "two"))
+    first = Turn.objects.filter(pk=Turn.objects.earliest("id").pk)
+
+    def put_off() -> Dependencies:
+        first.update(not_before=timezone.now() + timedelta(minutes=1))
+        return world.dependencies
+
+    answerer = answerer_of(world, dependencies=put_off)
+    assert not answerer.answer_next()
+    first.update(not_before=None)
+    assert answerer.answer_next()
+    assert sent(world) == ["answer to: two"], "the other is tried again after a moment"
+
+
+def test_only_young_heartbeats_count(world: World) -> None:
+    answerer_of(world).beat()
+    now = timezone.now()
+    (beat,) = heartbeats(now)
+    assert (beat.threads, beat.busy) == (1 + QUICK_THREADS, 0)
+    assert heartbeats(now + timedelta(minutes=1)) == []
