@@ -37,7 +37,7 @@ def instructions(name: str) -> list[str]:
 
 def test_every_part_is_there() -> None:
     assert set(SERVICES) == {
-        *("prepare", "webhooks", "web", "workers", "db", "redis", "caddy"),
+        *("prepare", "webhooks", "web", "answer", "qcluster", "db", "caddy"),
         *("backup", "restore-drill"),
     }
 

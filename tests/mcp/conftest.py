@@ -22,7 +22,7 @@ def installation() -> Iterator[Installation]:
         started = Installation(Path(folder), ENABLE_MEMORY_SYSTEM="true")
         try:
             started.prepare()
-            started.start_web()
+            started.start_program("web")
             wait_until(lambda: started.answer("/healthz") == httpx.codes.OK, "the server is up")
             yield started
         finally:

@@ -29,7 +29,7 @@ def caddy_command() -> list[str]:
     return [caddy_program(), "run", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
 
 
-def caddy_environment(port: int, web: str, webhooks: str, folder: Path) -> dict[str, str]:
+def caddy_environment(folder: Path, port: int, web: str, webhooks: str) -> dict[str, str]:
     """What the Caddyfile reads. Caddy's own files would otherwise be in the home folder."""
     return {
         "MEMORY_SITE": f"http://:{port}",
@@ -64,9 +64,8 @@ class FrontDoor:
         installation = self.installation
         if name == "front":
             command = caddy_command()
-            environment = caddy_environment(
-                installation.port, *self._addresses.values(), installation.folder
-            )
+            web, webhooks = self._addresses["web"], self._addresses["webhooks"]
+            environment = caddy_environment(installation.folder, installation.port, web, webhooks)
         else:
             command = [sys.executable, "-m", "gunicorn", "--config", str(GUNICORN_CONF)]
             environment = {"WEB_BIND": self._addresses[name]}

@@ -29,8 +29,12 @@ APOLOGY = "Sorry, I can't answer right now."
 
 
 def test_a_hanging_model_holds_up_no_command_and_no_answer_for_long() -> None:
-    settings = {"MODEL_TIMEOUT_SECONDS": "3", "ANSWER_DEADLINE_SECONDS": "5"}
-    with stage(run=everything, ANSWER_THREADS=str(THREADS), **settings) as hanging:
+    with stage(
+        run=everything,
+        ANSWER_THREADS=str(THREADS),
+        MODEL_TIMEOUT_SECONDS="3",
+        ANSWER_DEADLINE_SECONDS="5",
+    ) as hanging:
         hold = hanging.openai.hold_chat("hanging question")
         phones = [new_phone() for _ in range(CHATS)]
         for phone in phones:

@@ -124,7 +124,7 @@ def test_a_web_server_that_is_killed_while_it_answers_leaves_one_turn(
         hold.release()
         with pytest.raises(httpx.HTTPError):
             first.result()
-    live.installation.start_web()
+    live.installation.start_program("web")
     live.installation.wait_until_ready()
     again = call.post("chat/", body, "t4")
     assert again.status_code == 200, again.text

@@ -38,7 +38,7 @@ PAUSE_SECONDS = 0.02
 
 
 # Caddy is the one proxy before the web servers.
-BEHIND = {"TRUSTED_PROXIES": "1", "HTTPS_ONLY": "false"}
+BEHIND: dict[str, Any] = {"TRUSTED_PROXIES": "1", "HTTPS_ONLY": "false"}
 
 
 def behind_the_front_door(installation: Installation) -> None:

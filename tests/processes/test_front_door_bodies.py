@@ -74,10 +74,10 @@ def door(tmp_path: Path) -> Iterator[Door]:
     with ExitStack() as stack:
         # The path of a socket may not be long.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sockets-")))
-        sockets = [folder / f"{name}.sock" for name in ("web", "webhooks")]
-        for path in sockets:
+        web, webhooks = folder / "web.sock", folder / "webhooks.sock"
+        for path in (web, webhooks):
             stack.enter_context(hashing_server(path))
-        given = caddy_environment(port, *(f"unix/{path}" for path in sockets), tmp_path)
+        given = caddy_environment(tmp_path, port, f"unix/{web}", f"unix/{webhooks}")
         with (tmp_path / "output.log").open("wb") as output:
             caddy = subprocess.Popen(
                 caddy_command(),

@@ -78,7 +78,7 @@ def test_without_a_secret_nobody_gets_in(live: Stage) -> None:
         },
     )
     try:
-        bare.start_web()
+        bare.start_program("web")
         bare.wait_until_ready()
         post = Poster(bare.url)
         for provider, headers in [*WRONG, ("cloud", signed_headers(APP_SECRET, b"{}"))]:

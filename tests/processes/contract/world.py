@@ -72,7 +72,7 @@ def running(parent: Path | None = None) -> Iterator[World]:
         installation = Installation(Path(folder), **SETTINGS)
         try:
             installation.prepare()
-            installation.start_web()
+            installation.start_program("web")
             wait_until(lambda: installation.answer("/healthz") == 200, "the API is served")
             # Read by each caller: the server takes a second to write it, and JSON is read quickly.
             schema = installation.folder / "schema.json"
