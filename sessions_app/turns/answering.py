@@ -177,7 +177,7 @@ class Answerer:
                 if time.monotonic() >= beat_at:
                     beat_at = time.monotonic() + BEAT_SECONDS
                     self.beat()
-                if self._is_told() or self._is_due():
+                if self._is_notified() or self._is_due():
                     for is_quick in self._calls:
                         self._call(is_quick)
             except Exception:
@@ -187,11 +187,11 @@ class Answerer:
                 self._is_stopping.wait(LATER_SECONDS)
         connections.close_all()
 
-    def _is_told(self) -> bool:
+    def _is_notified(self) -> bool:
         """Wait for PostgreSQL to tell of turns, at most POLL_SECONDS."""
         connection.ensure_connection()
-        told = connection.connection.notifies(timeout=POLL_SECONDS, stop_after=1)
-        return any(True for _ in told)
+        found = connection.connection.notifies(timeout=POLL_SECONDS, stop_after=1)
+        return any(True for _ in found)
 
     def _is_due(self) -> bool:
         with self._lock:

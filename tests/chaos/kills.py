@@ -14,7 +14,7 @@ from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 from tests.processes.installation import Installation, family
 
 # A backend is killed less often: PostgreSQL then ends all connections and recovers.
-WEIGHTS = {"web": 1.0, "answer": 1.0, "qcluster": 0.5, "postgres": 0.15}
+WEIGHTS = {"web": 1.0, "answer": 0.5, "qcluster": 0.5, "postgres": 0.15}
 
 
 class Killer(threading.Thread):
