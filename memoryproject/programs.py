@@ -15,6 +15,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 GUNICORN_CONF = BASE_DIR / "deploy" / "gunicorn.conf.py"
 # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
 NICE = ("nice", "-n", "10")
+# glibc gives threads memory from up to eight pools for each processor, each of which keeps what it
+# once needed. Threads that hold the interpreter one after the other don't need so many.
+ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
 SUPERVISOR = """\
 [supervisord]
@@ -62,9 +65,9 @@ def all_programs(port: int) -> list[Program]:
         Program(
             "web",
             (sys.executable, "-m", "gunicorn", "--config", str(GUNICORN_CONF)),
-            environment={"WEB_BIND": f"127.0.0.1:{port}"},
+            environment={**ARENAS, "WEB_BIND": f"127.0.0.1:{port}"},
         ),
-        Program("answer", (*NICE, *manage, "answer")),
+        Program("answer", (*NICE, *manage, "answer"), environment=ARENAS),
         Program("qcluster", (*NICE, *manage, "qcluster")),
     ]
 

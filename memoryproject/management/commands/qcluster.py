@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -34,8 +35,9 @@ class Command(qcluster.Command):  # type: ignore[misc]
     def handle(self, *args: Any, **options: Any) -> None:
         # On Linux none of them outlives the one that started it.
         os.register_at_fork(after_in_child=lambda: end_with_parent(signal.SIGKILL))
-        # Loaded before the fork, it is in memory once.
+        # Loaded before the fork, it is in memory once, and the garbage collector leaves it there.
         import_module("sessions_app.tasks")
+        gc.freeze()
         super().handle(*args, **options)
         if not options["run_once"]:
             self._watch()
