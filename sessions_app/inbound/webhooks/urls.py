@@ -5,11 +5,11 @@ Providers follow no redirect to the address with a slash at its end: their messa
 
 from django.urls import path
 
-from sessions_app.inbound.webhooks.views import cloud_webhook, green_webhook
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from sessions_app.inbound.webhooks.views import webhook
 
+_VIEWS = {name: webhook(record) for name, record in PROVIDERS.items()}
 urlpatterns = [
-    path("cloud/", cloud_webhook, name="webhook-cloud"),
-    path("green/", green_webhook, name="webhook-green"),
-    path("cloud", cloud_webhook),
-    path("green", green_webhook),
+    *(path(f"{name}/", view, name=f"webhook-{name}") for name, view in _VIEWS.items()),
+    *(path(name, view) for name, view in _VIEWS.items()),
 ]

@@ -1,11 +1,10 @@
-"""The webhooks of the Cloud API and of Green API: read the body, verify it, store the events."""
+"""The webhooks of the providers: read the body, verify it, store the events."""
 
 from __future__ import annotations
 
-import hmac
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -14,15 +13,10 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import (
-    is_signature,
-    parse_cloud,
-    verify_signature,
-)
+from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, WebhookRefusedError
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green, verify_token
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate
@@ -41,32 +35,33 @@ TOO_LARGE = "The body is larger than 3 MB."
 # So long a webhook waits for its chat: much longer than an event takes, unless the chat is locked.
 BUSY_SECONDS = 2
 GATE = ChatGate(BUSY_SECONDS)
-UNSIGNED = "X-Hub-Signature-256 is missing or does not match the body."
 
 
-def body_of(request: HttpRequest) -> bytes | HttpResponse:
-    """Return the raw body, or an error response if it is too large or was cut off."""
+def body_of(request: HttpRequest) -> bytes:
+    """Return the raw body. Raises WebhookRefusedError if it is too large or was cut off."""
     try:
         if not request.META.get("CONTENT_LENGTH") and request.META.get("wsgi.input_terminated"):
             # It came in chunks, which Django takes for an empty body.
             body: bytes = request.META["wsgi.input"].read(MAX_BODY_SIZE + 1)
-            return body if len(body) <= MAX_BODY_SIZE else refuse(413, TOO_LARGE)
+            if len(body) > MAX_BODY_SIZE:
+                raise WebhookRefusedError(413, TOO_LARGE)
+            return body
         return request.body
     except RequestDataTooBig:
         drain(request)
-        return refuse(413, TOO_LARGE)
+        raise WebhookRefusedError(413, TOO_LARGE) from None
     except (UnreadablePostError, OSError):
-        return refuse(400, "The body was cut off.")
+        raise WebhookRefusedError(400, "The body was cut off.") from None
 
 
-def read_json(body: bytes) -> dict[str, Any] | HttpResponse:
-    """Return the JSON object in the body, or an error response if it isn't one."""
+def read_json(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in the body. Raises WebhookRefusedError if it isn't one."""
     try:
         payload = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        return refuse(400, "The body is not JSON.")
+        raise WebhookRefusedError(400, "The body is not JSON.") from None
     if not isinstance(payload, dict):
-        return refuse(400, "The body is not a JSON object.")
+        raise WebhookRefusedError(400, "The body is not a JSON object.")
     return payload
 
 
@@ -117,69 +112,33 @@ def refuse(status: int, detail: str) -> JsonResponse:
     return JsonResponse({"type": kind, "errors": [error]}, status=status)
 
 
-@csrf_exempt
-@require_http_methods(["GET", "POST"])
-def cloud_webhook(request: HttpRequest) -> HttpResponse:
-    """Answer Meta's handshake on GET; receive a batch of events on POST.
+def webhook(provider: ProviderRecord) -> Callable[[HttpRequest], HttpResponse]:
+    """Return the view that takes a provider's events, and its handshake if it has one."""
 
-    The events are signed over the raw body.
+    @csrf_exempt
+    @require_http_methods(["GET", "POST"] if provider.handshake else ["POST"])
+    def view(request: HttpRequest) -> HttpResponse:
+        try:
+            if request.method == "GET" and provider.handshake:
+                # Plain text, so that no browser takes it for a page.
+                answer = provider.handshake(request.GET.dict())
+                return HttpResponse(answer, content_type="text/plain")
+            # Without the body: a flood of unsigned posts costs next to nothing.
+            provider.verify(request.headers, None)
+            body = body_of(request)
+            provider.verify(request.headers, body)
+            return receive(_ours(provider, read_json(body)))
+        except WebhookRefusedError as error:
+            return refuse(error.status, str(error))
+
+    return view
+
+
+def _ours(provider: ProviderRecord, payload: dict[str, Any]) -> list[Event]:
+    """Return the events for our number, and those that name none.
+
+    Retries and other apps' numbers come here as well.
     """
-    if request.method == "GET":
-        return _handshake(request)
-    secret = settings.WHATSAPP_CLOUD_APP_SECRET
-    header = request.headers.get("X-Hub-Signature-256")
-    if not secret or not is_signature(header):
-        # The body isn't read: a flood of unsigned posts costs next to nothing.
-        return refuse(401, UNSIGNED)
-    body = body_of(request)
-    if isinstance(body, HttpResponse):
-        return body
-    if not verify_signature(secret=secret, body=body, header=header):
-        return refuse(401, UNSIGNED)
-    payload = read_json(body)
-    if isinstance(payload, HttpResponse):
-        return payload
-    return receive(_ours(payload))
-
-
-def _handshake(request: HttpRequest) -> HttpResponse:
-    expected = settings.WHATSAPP_CLOUD_VERIFY_TOKEN
-    given = request.GET.get("hub.verify_token", "")
-    known = bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
-    if request.GET.get("hub.mode") != "subscribe" or not known:
-        return refuse(403, "hub.verify_token is not WHATSAPP_CLOUD_VERIFY_TOKEN.")
-    challenge = request.GET.get("hub.challenge", "")
-    if not challenge:
-        return refuse(400, "hub.challenge is missing.")
-    # Meta expects the bare challenge; it is plain text, so that no browser takes it for a page.
-    return HttpResponse(challenge, content_type="text/plain")
-
-
-def _ours(payload: dict[str, Any]) -> list[Any]:
-    """Return the events for our number; retries and other apps' numbers come here as well."""
-    events = parse_cloud(payload)
-    number = settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID
+    events = provider.parse(payload)
+    number = getattr(settings, provider.number_setting)
     return [event for event in events if not number or event.number_id in ("", number)]
-
-
-@csrf_exempt
-@require_POST
-def green_webhook(request: HttpRequest) -> HttpResponse:
-    """Receive one event, with the token that was set as the instance's webhookUrlToken."""
-    header = request.headers.get("Authorization")
-    if not verify_token(expected=settings.GREEN_API_WEBHOOK_TOKEN, header=header):
-        return refuse(401, "Authorization is missing or is not GREEN_API_WEBHOOK_TOKEN.")
-    body = body_of(request)
-    if isinstance(body, HttpResponse):
-        return body
-    payload = read_json(body)
-    if isinstance(payload, HttpResponse):
-        return payload
-    return receive(_ours_green(payload))
-
-
-def _ours_green(payload: dict[str, Any]) -> list[Event]:
-    """Return the events for our instance; a body that names no instance is kept for staff."""
-    events = parse_green(payload)
-    instance = settings.GREEN_API_ID_INSTANCE
-    return [event for event in events if not instance or event.number_id in ("", instance)]

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
+    Account,
     MediaError,
     MediaSink,
     OutgoingFile,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _MEGABYTE = 1024 * 1024
+_ACCOUNT_FIELDS = ("display_phone_number", "verified_name", "quality_rating")
 
 
 class CloudProvider:
@@ -178,6 +180,18 @@ class CloudProvider:
             headers=self._headers,
             sha256=about.text("sha256") or media.sha256,
         )
+
+    def account(self) -> Account:
+        """Return Meta's details of our phone number."""
+        response = self._connection.get_json(
+            f"{self._api_url}/{quote(self.phone_number_id, safe='')}",
+            {"fields": ",".join(_ACCOUNT_FIELDS)},
+        )
+        if not response.is_success:
+            raise error_of(response)
+        answer = answer_object(response)
+        facts = {name: answer.text(name) for name in _ACCOUNT_FIELDS}
+        return Account(True, "", {name: text for name, text in facts.items() if text})
 
     def _send(
         self,
