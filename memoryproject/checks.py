@@ -19,7 +19,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.prices import model_tokens
+from memoryproject.foundation.integrations.llm.base import model_tokens
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatModelError,
     ChatRequest,
     Completion,
+    OfflineChatModel,
 )
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import Turn

@@ -11,8 +11,11 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModelError,
+    ChatRequest,
+    OfflineChatModel,
+)
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn

@@ -13,8 +13,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
-from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModel,
+    ChatRequest,
+    Completion,
+    OfflineChatModel,
+)
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider

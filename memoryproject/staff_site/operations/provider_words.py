@@ -148,7 +148,7 @@ def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
     It follows from the provider's code; without one, from how the connection ended. ``sends``: the
     test sent a message, instead of a query.
     """
-    known = BY_CODE[provider].get(error.code) if error.code is not None else None
+    known = BY_CODE.get(provider, {}).get(error.code) if error.code is not None else None
     return known or _advice_without_code(error, sends)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.base import EmbedderError, embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from tests.doubles.hashing_embedder import HashingEmbedder
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
-from memoryproject.foundation.integrations.llm.offline import MAX_MEMORY_LENGTH, OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import (
+    MAX_MEMORY_LENGTH,
+    ChatMessage,
+    ChatRequest,
+    OfflineChatModel,
+)
 from memoryproject.foundation.text.characters import cut_at_word
 
 MEMORIES = ["TestCorp owes ₪5,000 from invoice INV-001", "טסטקורפ משלמת בכל ראשון לחודש"]

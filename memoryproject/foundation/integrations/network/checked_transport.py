@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import httpcore
 import httpx
 
 from memoryproject.foundation.integrations.network.addresses import AddressRules, addresses_checked
-
-# The first kind that fits counts.
-_ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
-    (httpcore.ConnectTimeout, httpx.ConnectTimeout),
-    (httpcore.TimeoutException, httpx.ReadTimeout),
-    (httpcore.ConnectError, httpx.ConnectError),
-    (httpcore.WriteError, httpx.WriteError),
-    (httpcore.NetworkError, httpx.ReadError),
-    (httpcore.UnsupportedProtocol, httpx.UnsupportedProtocol),
-    (httpcore.LocalProtocolError, httpx.LocalProtocolError),
-    (httpcore.ProtocolError, httpx.RemoteProtocolError),
-)
 
 
 def checked_client(
@@ -45,65 +32,17 @@ def checked_client(
     )
 
 
-class CheckedTransport(httpx.BaseTransport):
+class CheckedTransport(httpx.HTTPTransport):
     """Sends requests over ``network``, which checks the addresses. It uses no proxy.
 
     An AddressError of the network propagates.
     """
 
     def __init__(self, network: httpcore.NetworkBackend, *, trusted: ssl.SSLContext) -> None:
+        super().__init__(verify=trusted, trust_env=False)
+        # httpx has no argument for it. Tests show that nothing goes round it, whatever httpx names
+        # its pool.
         self._pool = httpcore.ConnectionPool(ssl_context=trusted, network_backend=network)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
-        sent = httpcore.Request(
-            request.method,
-            url,
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=request.extensions,
-        )
-        with _httpx_errors():
-            answer = self._pool.handle_request(sent)
-        return httpx.Response(
-            answer.status,
-            headers=answer.headers,
-            stream=_Body(answer),
-            extensions=answer.extensions,
-        )
-
-    def close(self) -> None:
-        self._pool.close()
-
-
-class _Body(httpx.SyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    def __iter__(self) -> Iterator[bytes]:
-        with _httpx_errors():
-            stream: Any = self._answer.stream
-            yield from stream
-
-    def close(self) -> None:
-        self._answer.close()
-
-
-@contextmanager
-def _httpx_errors() -> Iterator[None]:
-    """Translate the errors of httpcore to those of httpx, as httpx's own transport does."""
-    try:
-        yield
-    except Exception as error:
-        for kind, translated in _ERRORS:
-            if isinstance(error, kind):
-                raise translated(str(error)) from error
-        raise
 
 
 # Connections that go only to addresses which were checked.

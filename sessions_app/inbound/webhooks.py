@@ -12,11 +12,13 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
+from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, WebhookRefusedError
 from memoryproject.foundation.integrations.whatsapp.events import Event
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate
@@ -142,3 +144,11 @@ def _ours(provider: ProviderRecord, payload: dict[str, Any]) -> list[Event]:
     events = provider.parse(payload)
     number = getattr(settings, provider.number_setting)
     return [event for event in events if not number or event.number_id in ("", number)]
+
+
+_VIEWS = {name: webhook(record) for name, record in PROVIDERS.items()}
+# Providers follow no redirect to the address with a slash at its end: their messages would be lost.
+urlpatterns = [
+    *(path(f"{name}/", view, name=f"webhook-{name}") for name, view in _VIEWS.items()),
+    *(path(name, view) for name, view in _VIEWS.items()),
+]
