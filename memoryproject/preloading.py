@@ -31,7 +31,7 @@ RECALL = (
     "sessions_app.recall.recall_steps",
 )
 WORK = (
-    "memoryproject.foundation.integrations.network.http_poster",
+    "memoryproject.foundation.integrations.network.checked_transport",
     "memoryproject.foundation.integrations.network.checked_transport",
     "memoryproject.foundation.outside_services.breaker",
     "phonenumbers",
