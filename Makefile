@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock messages help fuzz audit licences
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock messages help fuzz audit licences settings
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -23,6 +23,7 @@ help:
 	@echo "make screenshots  the pictures of the docs, anew, by a headless Chromium"
 	@echo "make fuzz   damaged input of every kind, with many more examples than the tests"
 	@echo "make audit  known vulnerabilities of the server's packages; needs the internet"
+	@echo "make settings  .env.example and the defaults in docs/configuration.md, from the table"
 	@echo "make licences  the licences of the server's packages, in docs/licences.md"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
 	@echo "make client a Python client of the API, in ./client"
@@ -105,6 +106,9 @@ audit: install-dev
 	@$(BIN)/uv tool run --quiet --from "$(PIP_AUDIT)" pip-audit --strict --disable-pip \
 		--require-hashes -r requirements.txt -r requirements-tracing.txt -r requirements-s3.txt \
 		$(ARGS)
+
+settings: install-dev
+	@$(BIN)/python -m docs.setting_files
 
 licences: install-dev
 	@$(BIN)/python docs/licences.py

@@ -33,7 +33,7 @@ from past_chats import chat_open, clock_at
 from memories_app.embedding_models.facade import due_vectors_make
 from memories_app.models import Memory
 from memories_app.store.remember import NewMemory, memories_remember
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbound.dependencies import build_intake_rules

@@ -27,8 +27,8 @@ from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,
     EmbedderError,
+    embed_covered,
 )
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative
 from memoryproject.foundation.retrieval.relevance import (
     PART_WORTH,

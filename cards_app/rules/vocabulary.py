@@ -15,16 +15,16 @@ from cards_app.rules.hebrew_names import (
 from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
 from cards_app.rules.session_data import Line
 from cards_app.rules.words import Sentence, folded, letter_count, split_sentences, split_words
-from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
 
 MAX_ENTITIES = 10
 MAX_KEYWORDS = 10
 MIN_ENTITY_LENGTH = 3
 MIN_KEYWORD_LENGTH = 5
 
-_COMMON_ENGLISH = (english_words.FUNCTION, english_words.VAGUE, english_words.COMMON)
+_COMMON_ENGLISH = (ENGLISH.function, ENGLISH.vague, ENGLISH.common)
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
 # "and", "that", "when", "the": written as prefixes of any word.
 _BEFORE_STOP_WORDS = ("וכש", "כש", "וש", "וה", "ו", "ש", "ה")
@@ -128,7 +128,7 @@ def _is_stop_word(word: str) -> bool:
     if not is_hebrew(word[0]):
         return False
     rests = [word, *(word[len(each) :] for each in _BEFORE_STOP_WORDS if word.startswith(each))]
-    return any(rest in HEBREW_STOP_WORDS or fold(rest) in hebrew_words.FUNCTION for rest in rests)
+    return any(rest in HEBREW_STOP_WORDS or fold(rest) in HEBREW.function for rest in rests)
 
 
 def _ranked(counts: Counter[str]) -> list[str]:

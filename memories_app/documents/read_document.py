@@ -30,8 +30,11 @@ from memoryproject.foundation.integrations.documents.sniffing import (
     ExtractedText,
     TextExtractor,
 )
-from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
+from memoryproject.foundation.integrations.embedders.base import (
+    Embedder,
+    EmbedderError,
+    embed_awaited,
+)
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.chunks import Passage, cut_text
 from memoryproject.foundation.text.terms import index_text

@@ -14,8 +14,11 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory, MemoryEmbedding
-from memoryproject.foundation.integrations.embedders.base import Embedder, WrongDimensionsError
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.base import (
+    Embedder,
+    WrongDimensionsError,
+    embed_covered,
+)
 from memoryproject.foundation.process.narrowing import present
 
 # The embedder's own batch size.

@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 
 from memories_app.facts import lexicon
 from memories_app.facts.fact_parser import WORD, folded, tokens_of
-from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.tokenizer import stem
+from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
 
 SAME, GONE, NEW = "same", "gone", "new"
 
@@ -67,7 +67,7 @@ def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
 
 # Measure how much two texts have in common, so that people can decide whether to merge them.
 
-_GRAMMAR = english_words.FUNCTION | hebrew_words.FUNCTION
+_GRAMMAR = ENGLISH.function | HEBREW.function
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,7 @@ from memories_app.store.facade import (
     terms_set,
 )
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 
 

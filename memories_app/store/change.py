@@ -36,8 +36,11 @@ from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.base import (
+    Calibration,
+    Embedder,
+    embed_covered,
+)
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 from memoryproject.foundation.process.narrowing import present
 

@@ -25,8 +25,7 @@ from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
-from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_awaited
 
 logger = logging.getLogger(__name__)
 

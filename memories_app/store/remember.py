@@ -20,8 +20,7 @@ from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
 from memories_app.store.memory_fields import validity_given
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_awaited
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_awaited
 
 logger = logging.getLogger(__name__)
 

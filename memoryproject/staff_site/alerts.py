@@ -21,6 +21,7 @@ from django_q.models import OrmQ
 
 from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import (
     OutsideService,
     ServiceName,
@@ -38,7 +39,7 @@ from sessions_app.limits.facade import spent_on
 from sessions_app.media.facade import refused_for_room
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.turns.facade import ACCOUNTS, accounts_refused
+from sessions_app.turns.facade import accounts_refused
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ def _services() -> Iterator[Condition]:
 
     An outage has one key from what first shows it until nothing waits for it any more.
     """
-    refused = {ACCOUNTS[name].service: ACCOUNTS[name].setting for name in accounts_refused()}
+    refused = {PROVIDERS[name].service: PROVIDERS[name].key_setting for name in accounts_refused()}
     sick = services_sick()
     for service in sick:
         why = service.error or ErrorText("service_paused")

@@ -14,6 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
 
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import services_sick
 from memoryproject.staff_site.dashboard.metrics import metrics_registry
 from memoryproject.staff_site.server_state import parts
@@ -83,7 +84,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "parts": found,
         "ready": all(part.ready for part in found),
         "memory_enabled": settings.ENABLE_MEMORY_SYSTEM,
-        "base_url": request.build_absolute_uri("/"),
+        "webhooks": [
+            request.build_absolute_uri(f"/webhooks/whatsapp/{name}/") for name in PROVIDERS
+        ],
         "has_owner": bool(settings.GODFATHER_PHONE),
         "has_model": settings.CHAT_MODEL == "openai",
         "has_whatsapp": _reaches_whatsapp(),
@@ -93,7 +96,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _reaches_whatsapp() -> bool:
     """Return whether a configured provider is not one of the demo's stand-ins."""
-    cloud = settings.WHATSAPP_CLOUD_ACCESS_TOKEN and settings.WHATSAPP_CLOUD_API_URL
-    green = settings.GREEN_API_TOKEN and settings.GREEN_API_URL
-    hosts = [urlsplit(url).hostname for url in (cloud, green) if url]
-    return any(host not in LOOPBACK for host in hosts)
+    return any(
+        urlsplit(url).hostname not in LOOPBACK
+        for record in PROVIDERS.values()
+        if getattr(settings, record.key_setting) and (url := getattr(settings, record.url_setting))
+    )

@@ -19,6 +19,7 @@ from unfold.sites import UnfoldAdminSite
 
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.staff_site.accounts.login_site import AccessSite
@@ -30,7 +31,7 @@ from memoryproject.staff_site.dashboard.pages import (
 )
 from memoryproject.staff_site.navigation import navigation
 from sessions_app.global_search.presentation import search_address, search_urls
-from sessions_app.turns.facade import ACCOUNTS, accounts_refused
+from sessions_app.turns.facade import accounts_refused
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
 MODELS = (
@@ -146,8 +147,8 @@ def _refused_accounts(request: HttpRequest) -> list[dict[str, str]]:
         return []
     return [
         {
-            "name": str(ServiceName(ACCOUNTS[provider].service).label),
-            "setting": ACCOUNTS[provider].setting,
+            "name": str(ServiceName(PROVIDERS[provider].service).label),
+            "setting": PROVIDERS[provider].key_setting,
             "why": translate_error(why),
         }
         for provider, why in accounts_refused().items()

@@ -24,7 +24,7 @@ from sessions_app.conversation_views.api.session_api import (
 )
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api import ReceiptsView, ReceiptView
-from sessions_app.inbound.api.chat import AskView
+from sessions_app.inbound.api import AskView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Reverse
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     PERSON_DOMAIN,
     WhatsAppChatError,
@@ -22,7 +23,6 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.models import Chat, ChatAddress, Message, Turn
-from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 
 # Fewer digits would find too many numbers.
@@ -277,11 +277,8 @@ def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
 
 
 def has_window(provider: str) -> bool:
-    """Return whether the provider refuses what staff write once the window has closed.
-
-    Green API works as WhatsApp on a phone does, which writes at any time.
-    """
-    return provider != str(Provider.GREEN)
+    """Return whether the provider refuses what staff write once the window has closed."""
+    return provider not in PROVIDERS or PROVIDERS[provider].has_window
 
 
 def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:

@@ -7,7 +7,7 @@ scopes was forgotten in between, the worker starts again. A forgetting in anothe
 concern it.
 
 The locks are advisory, by scope, and are taken in the order of ``_place``. See "The order of
-locks" in docs/architecture.md.
+locks" in docs/reference.md.
 """
 
 from __future__ import annotations

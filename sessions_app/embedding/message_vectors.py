@@ -11,8 +11,11 @@ from django.db import transaction
 from django.db.models import QuerySet, Subquery, Value
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.base import (
+    Embedder,
+    EmbedderError,
+    embed_covered,
+)
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import VECTORS_LOST_AFTER

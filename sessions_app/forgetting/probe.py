@@ -25,8 +25,8 @@ from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,
     EmbedderError,
+    embed_covered,
 )
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.forgetting.deletion_plan import DeletionPlan

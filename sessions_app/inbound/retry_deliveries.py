@@ -6,27 +6,20 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from sessions_app.conversations.facade import REDACT
 from sessions_app.inbound.receive import process, unprocessed_outcome
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import InboundDelivery
-from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import UNPROCESSED
 
 logger = logging.getLogger(__name__)
 
-PARSERS: dict[str, Callable[[Any], list[Event]]] = {
-    str(Provider.CLOUD): parse_cloud,
-    str(Provider.GREEN): parse_green,
-}
 # After 1, 2, 4, … 512 minutes: for 17 hours. Then it is left to staff.
 MAX_ATTEMPTS = 10
 MAX_COUNT = 200
@@ -76,7 +69,7 @@ def delivery_retry(
 
 def _event_of(delivery: InboundDelivery) -> Event:
     """Return the event that the provider delivered: ``raw`` is a webhook body of it alone."""
-    (event,) = PARSERS[delivery.provider](delivery.raw)
+    (event,) = PROVIDERS[delivery.provider].parse(delivery.raw)
     return event
 
 

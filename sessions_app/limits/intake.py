@@ -16,8 +16,7 @@ from zoneinfo import ZoneInfo
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.base import ChatModelError
-from memoryproject.foundation.integrations.llm.prices import model_tokens
+from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
 from sessions_app.conversations.facade import Command
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing

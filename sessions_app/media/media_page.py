@@ -21,10 +21,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
-from memoryproject.foundation.integrations.media_storage.base import (
-    MediaStorage,
-    MediaStorageError,
-)
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )

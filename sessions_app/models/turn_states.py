@@ -23,7 +23,7 @@ INITIAL_STATES: frozenset[str] = frozenset(
     }
 )
 
-# docs/architecture.md describes when each transition happens.
+# docs/reference.md describes when each transition happens.
 TRANSITIONS: Mapping[str, frozenset[str]] = {
     TurnState.PENDING: frozenset(
         {TurnState.RUNNING, TurnState.MERGED, TurnState.HELD, TurnState.CANCELLED}

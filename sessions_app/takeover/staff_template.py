@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memoryproject.foundation.integrations.whatsapp.base import Template
-from sessions_app.models.chats import Provider
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from sessions_app.models.turns import TEMPLATE
 from sessions_app.takeover.attachment import BadTemplateError, NoTemplatesError
 from sessions_app.takeover.staff_reply import (
@@ -37,7 +37,7 @@ _REFUSED = re.compile(r"[\n\t\r]| {5}")
 
 def takes_templates(by: OwnNumber) -> bool:
     """Return whether the number's provider sends templates."""
-    return by.provider == str(Provider.CLOUD)
+    return by.provider in PROVIDERS and PROVIDERS[by.provider].sends_templates
 
 
 def chat_template(

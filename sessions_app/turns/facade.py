@@ -39,7 +39,6 @@ from sessions_app.turns.queue import (
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.small_talk import recital
 from sessions_app.turns.statuses import (
-    ACCOUNTS,
     accounts_refused,
     held_send_now,
     own_send_confirm,
@@ -53,7 +52,6 @@ from sessions_app.turns.turn_claims import (
 from sessions_app.turns.turn_dependencies import Dependencies
 
 __all__ = [
-    "ACCOUNTS",
     "Dependencies",
     "Heartbeat",
     "PromptParts",

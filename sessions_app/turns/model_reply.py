@@ -23,8 +23,8 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatRequest,
     Completion,
     Picture,
+    recited_lines,
 )
-from memoryproject.foundation.integrations.llm.offline import recited_lines
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import (

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage
-from memoryproject.foundation.integrations.llm.offline import MAX_MEMORY_LENGTH
+from memoryproject.foundation.integrations.llm.base import MAX_MEMORY_LENGTH, ChatMessage
 from memoryproject.foundation.retrieval.passages import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
 from memoryproject.foundation.text.characters import estimate_tokens

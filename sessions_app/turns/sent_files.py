@@ -10,10 +10,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.media_storage.base import (
-    MediaStorage,
-    MediaStorageError,
-)
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import (
     FileProvider,
     OutgoingFile,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.base import ChatModel
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
 from sessions_app.conversations.facade import (
     profile_current,
     small_talk,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -29,7 +29,8 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     OwnSend,
     StatusUpdate,
 )
-from memoryproject.foundation.outside_services.models import ServiceName, services_try_again
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.outside_services.models import services_try_again
 from memoryproject.foundation.process.shared_times import SharedTimes
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -41,7 +42,6 @@ from sessions_app.conversations.facade import (
     text_for,
 )
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus, has_token_of
 from sessions_app.models.turns import TurnState
@@ -228,19 +228,6 @@ HELD, PAUSED = "send_held", "service_paused"
 MAX_AT_ONCE = 50
 
 
-class Account(NamedTuple):
-    """Our account at a provider: the service, and the setting of its token."""
-
-    service: str
-    setting: str
-
-
-ACCOUNTS = {
-    str(Provider.CLOUD): Account(ServiceName.WHATSAPP_CLOUD, "WHATSAPP_CLOUD_ACCESS_TOKEN"),
-    str(Provider.GREEN): Account(ServiceName.WHATSAPP_GREEN, "GREEN_API_TOKEN"),
-}
-
-
 def postponed_error(turn: Turn, error: SendError) -> str:
     """Return the error of a turn whose answer is sent later."""
     if error.is_paused and is_held(turn):
@@ -284,8 +271,8 @@ def sends_release(*, providers: Collection[str], enqueue: Callable[[UUID], objec
 def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     """Send what is held, as staff ask for; return how many answers."""
     with transaction.atomic():
-        services_try_again([account.service for account in ACCOUNTS.values()])
-        released = sends_release(providers=ACCOUNTS, enqueue=enqueue)
+        services_try_again([record.service for record in PROVIDERS.values()])
+        released = sends_release(providers=PROVIDERS, enqueue=enqueue)
         audit_record(action="turn.send_held", actor=actor, details={"answers": released})
     return released
 

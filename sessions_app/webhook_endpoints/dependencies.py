@@ -20,7 +20,7 @@ def build_address_rules() -> AddressRules:
 
 def build_webhook_dependencies() -> WebhookDependencies:
     """Return the dependencies of sending webhooks."""
-    from memoryproject.foundation.integrations.network.http_poster import HttpPoster  # noqa: PLC0415 slow
+    from memoryproject.foundation.integrations.network.checked_transport import HttpPoster  # noqa: PLC0415 slow
 
     return WebhookDependencies(
         poster=HttpPoster(build_address_rules()),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.memories.api.recall_api import RecalledSerializer
 from sessions_app.models import Chat, Turn, TurnReplay

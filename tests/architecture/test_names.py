@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("memoryproject", "sessions_app", "memories_app", "cards_app")
-# What each was called in the glossary's place: docs/architecture.md, "Retired words".
+# What each was called in the glossary's place: docs/reference.md, "Retired words".
 RETIRED = frozenset(
     {"doomed", "rivals", "witness", "promising", "settle", "settled", "scrub", "told"}
     | {"telling", "tellings", "retell", "untell"}
@@ -112,7 +112,7 @@ def test_no_module_has_a_retired_name() -> None:
 
 
 def test_the_glossary_names_every_retired_word() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").lower()
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").lower()
     # Forms of one word stand for each other.
     forms = {"settled": "settle", "telling": "told", "tellings": "told", "retell": "told"}
     wanted = {forms.get(word, word) for word in RETIRED} - {"untell"}

@@ -22,7 +22,7 @@ from memoryproject.foundation.admin_kit.periods import (
     span_of,
 )
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.llm.prices import model_tokens
+from memoryproject.foundation.integrations.llm.base import model_tokens
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.staff_site import tasks
 from memoryproject.staff_site.dashboard.figures import figures_of

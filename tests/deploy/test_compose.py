@@ -10,7 +10,8 @@ import pytest
 import yaml
 from django.core.management import get_commands
 
-from tests.docs.sources import EXAMPLE, PROJECT, read, settings_read
+from memoryproject.settings_table import OWN_SETTINGS
+from tests.docs.sources import EXAMPLE, PROJECT, read
 
 COMPOSE: dict[str, Any] = yaml.safe_load(read("compose.yaml"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
@@ -55,12 +56,12 @@ def test_commands_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_settings_exist(name: str) -> None:
-    assert set(OURS[name]["environment"]) <= settings_read() | OF_GUNICORN
+    assert set(OURS[name]["environment"]) <= OWN_SETTINGS.keys() | OF_GUNICORN
 
 
 def test_the_example_names_each_variable_and_only_settings() -> None:
     named = {key for key, _ in EXAMPLE.findall(read("deploy/compose.env.example"))}
-    assert named <= settings_read() | OF_DEPLOYMENT
+    assert named <= OWN_SETTINGS.keys() | OF_DEPLOYMENT
     assert set(VARIABLE.findall(read("compose.yaml"))) - {"MEMORY_VERSION"} <= named
 
 

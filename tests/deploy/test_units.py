@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from tests.docs.sources import PROJECT, read, settings_read
+from memoryproject.settings_table import OWN_SETTINGS
+from tests.docs.sources import PROJECT, read
 
 UNITS = sorted((PROJECT / "deploy" / "systemd").iterdir())
 SERVICES = [path for path in UNITS if path.suffix == ".service"]
@@ -62,7 +63,7 @@ def test_settings_exist_and_everything_is_locked_down(path: Path) -> None:
     named = {
         word.partition("=")[0] for line in service["Environment"] for word in shlex.split(line)
     }
-    assert named <= settings_read() | OF_GUNICORN | {"PYTHONUNBUFFERED"}
+    assert named <= OWN_SETTINGS.keys() | OF_GUNICORN | {"PYTHONUNBUFFERED"}
     for name, value in HARDENED.items():
         assert service[name] == [value]
 

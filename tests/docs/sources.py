@@ -21,29 +21,10 @@ OUR_APPS = (
 )
 # An assignment at the beginning of a line, perhaps commented out.
 EXAMPLE = re.compile(r"^#?\s?([A-Z][A-Z0-9_]+)=(.*)$", re.MULTILINE)
-# A row of a table whose first cell is a setting: its name and its default.
-ROW = re.compile(r"^\| `([A-Z][A-Z0-9_]+)` \| (?:`([^`]*)`)?\s*\| (.+) \|$", re.MULTILINE)
 
 
 def read(name: str) -> str:
     return (PROJECT / name).read_text(encoding="utf-8")
-
-
-def settings_read() -> set[str]:
-    """The names that settings.py takes from the environment."""
-    text = read("memoryproject/settings.py")
-    return set(re.findall(r'(?:env\.\w+|_folder)\(\s*"([A-Z][A-Z0-9_]+)"', text))
-
-
-def example_defaults() -> dict[str, str]:
-    """What .env.example says, by name."""
-    return {name: value.strip() for name, value in EXAMPLE.findall(read(".env.example"))}
-
-
-def documented_defaults() -> dict[str, str]:
-    """What the tables of docs/configuration.md say, by name."""
-    rows = ROW.findall(read("docs/configuration.md"))
-    return {name: default for name, default, _ in rows}
 
 
 def tracked_files() -> list[Path]:

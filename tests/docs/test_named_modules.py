@@ -81,7 +81,7 @@ def _names(row: str) -> set[str]:
 
 
 def test_the_documented_layers_are_the_ones_that_are_checked() -> None:
-    sections = re.split(r"^#+ Layers of ", read("docs/architecture.md"), flags=re.MULTILINE)[1:]
+    sections = re.split(r"^#+ Layers of ", read("docs/reference.md"), flags=re.MULTILINE)[1:]
     documented = {}
     for section in sections:
         title, _, text = section.partition("\n")
@@ -99,7 +99,7 @@ def test_every_package_of_a_contract_exists() -> None:
 
 def test_the_tree_names_every_package_and_module_at_its_places() -> None:
     """A newcomer finds each of them with a word on what it holds."""
-    tree = read("docs/architecture.md").partition("## The tree")[2].partition("## ")[0]
+    tree = read("docs/reference.md").partition("## The tree")[2].partition("## ")[0]
     named: dict[str, set[str]] = {}
     places: list[str] = []
     for indent, text in re.findall(r"^ {4}( *)([a-z_]+(?:/|\.py).*)$", tree, re.MULTILINE):
@@ -118,7 +118,7 @@ def test_the_tree_names_every_package_and_module_at_its_places() -> None:
 
 
 def test_every_record_is_described() -> None:
-    data = read("docs/architecture.md").partition("## Data")[2].partition("## ")[0]
+    data = read("docs/reference.md").partition("## Data")[2].partition("## ")[0]
     records = set(re.findall(r"\b[A-Z]\w+", " ".join(re.findall(r"^\| (.+?) \|", data, re.M))))
     ours = {model.__name__ for model in apps.get_models() if re.match(PACKAGES, model.__module__)}
     assert ours - records == set()

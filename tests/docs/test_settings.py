@@ -3,92 +3,37 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memoryproject.environment import CONFIG_KEYS
-from tests.docs.sources import (
-    PROJECT,
-    documented_defaults,
-    example_defaults,
-    read,
-    settings_read,
-)
-
-SHOW = """
-import json
-from django.conf import settings
-names = {names!r}
-shown = {{name: getattr(settings, name) for name in names}}
-print(json.dumps(shown, default=lambda value: sorted(map(str, value))
-    if isinstance(value, (set, frozenset)) else str(value)))
-"""
+from docs.setting_files import example, page_with_defaults
+from memoryproject.environment import CONFIG_KEYS, Environment
+from memoryproject.settings_table import OWN_SETTINGS
+from tests.docs.sources import EXAMPLE, PROJECT, read
 
 
-def test_every_setting_that_is_read_is_documented_and_no_other() -> None:
-    assert settings_read() == set(documented_defaults())
+def test_the_page_and_the_example_are_what_the_table_says() -> None:
+    """If this fails: `make settings`."""
+    page = read("docs/configuration.md")
+    assert page == page_with_defaults(page)
+    assert read(".env.example") == example(page)
 
 
-def test_the_example_file_lists_every_setting_and_no_other() -> None:
-    assert settings_read() == set(example_defaults())
+def test_a_setting_that_is_not_described_is_named() -> None:
+    page = read("docs/configuration.md").replace("| `PORT` |", "| `HARBOUR` |")
+    with pytest.raises(SystemExit, match="HARBOUR.*PORT|PORT.*HARBOUR"):
+        page_with_defaults(page)
 
 
-def test_both_documents_give_the_same_defaults() -> None:
-    assert documented_defaults() == example_defaults()
-
-
-@pytest.fixture(scope="module")
-def real_defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The settings of a process that has none in its environment, but for the folders."""
-    folder = tmp_path_factory.mktemp("defaults")
-    names = sorted(settings_read() - {"DATA_DIR", "LOG_DIR", "MEMORY_CONFIG"})
-    # An empty value counts as unset, and wins over a developer's .env.
-    unset = dict.fromkeys(settings_read(), "")
-    folders = {"DATA_DIR": str(folder / "data"), "LOG_DIR": str(folder / "logs")}
-    shown = subprocess.run(
-        [sys.executable, "-c", SHOW.format(names=names)],
-        env={
-            **os.environ,
-            **unset,
-            **folders,
-            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-        },
-        cwd=PROJECT,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    found: dict[str, Any] = json.loads(shown.stdout)
-    return found
-
-
-MADE_ONCE = {"SECRET_KEY", "AUDIT_KEY", "BACKUP_KEY"}
-
-
-@pytest.mark.processes
-def test_the_documented_defaults_are_the_real_ones(real_defaults: dict[str, Any]) -> None:
-    documented = documented_defaults()
-    for name, value in real_defaults.items():
-        if name in MADE_ONCE:
-            assert documented[name] == ""
-            assert value, f"{name} is made when it is unset"
-        else:
-            assert documented[name] == _written(value), name
-
-
-def _written(value: Any) -> str:
-    """A setting's value as one writes it in the environment."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(value) if isinstance(value, (list, dict)) else str(value)
+def test_a_copy_of_the_example_changes_nothing() -> None:
+    """Each default reads as itself."""
+    env = Environment(values=dict(EXAMPLE.findall(read(".env.example"))))
+    for name, setting in OWN_SETTINGS.items():
+        assert env.read(name, setting) == setting.default, name
+    assert env.errors == []
 
 
 def test_the_config_file_table_maps_every_key_that_is_read() -> None:

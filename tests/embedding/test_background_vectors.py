@@ -16,8 +16,7 @@ from memories_app.facts.facade import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.facade import memories_remember, memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.coverage import MAX_AWAITED
+from memoryproject.foundation.integrations.embedders.base import MAX_AWAITED, EmbedderError
 from sessions_app.conversations.facade import ConversationMessage
 from sessions_app.embedding.choice import embedder
 from sessions_app.embedding.facade import texts_waiting

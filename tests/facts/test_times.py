@@ -12,7 +12,7 @@ from django.test import Client
 
 from memories_app.facts.facade import validity_of
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from tests.api.calling import Api
 from tests.world import CLIENT, GODFATHER, World, message_from

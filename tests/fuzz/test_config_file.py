@@ -11,7 +11,7 @@ from hypothesis import example, given
 
 from memoryproject.environment import CONFIG_KEYS, Environment, Note, read_config_file
 from tests.fuzz.damage import budget, damaged
-from tests.settings.test_environment import EXAMPLE, READERS
+from tests.settings.test_environment import EXAMPLE, WRONG
 
 
 def wrapped(value: Any, keys: tuple[str, ...]) -> Any:
@@ -43,10 +43,10 @@ def test_any_file_gives_settings_or_one_error(file: Path, raw: bytes) -> None:
     assert set(found) <= set(CONFIG_KEYS)
     assert all(note.level == "ERROR" and str(file) in str(note.text) for note in notes)
     assert not (found and notes)
-    for read in READERS.values():
+    for setting in WRONG.values():
         for value in found.values():
             settings = Environment(values={}, config={"X": value})
-            read(settings)
+            settings.read("X", setting)
             assert settings.errors == []
             for note in settings.notes:
                 str(note.text).encode("utf-8", "backslashreplace")

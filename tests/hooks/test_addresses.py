@@ -28,7 +28,7 @@ from memoryproject.foundation.integrations.network.addresses import (
     url_checked,
     url_parsed,
 )
-from memoryproject.foundation.integrations.network.http_poster import HttpPoster
+from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from memoryproject.foundation.integrations.network.poster import PostError
 from tests.hooks.receiver import Receiver
 

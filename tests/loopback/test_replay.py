@@ -12,9 +12,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     Reaction,
 )
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.staff_site.demo.recordings import (
     CONVERSATIONS,
-    PARSERS,
     conversation,
     events_of,
     restamp,
@@ -58,9 +58,9 @@ def test_references_still_name_their_messages(provider: str, name: str) -> None:
             assert event.reply_to_id in known
 
 
-@pytest.mark.parametrize("provider", PARSERS)
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_only_times_and_ids_change(provider: str) -> None:
-    parse: Callable[..., list[Event]] = PARSERS[provider]
+    parse: Callable[..., list[Event]] = PROVIDERS[provider].parse
     for name in names(OWN / provider):
         recorded = load(OWN / provider / f"{name}.json")
         before = parse(recorded, received_at=NOW)

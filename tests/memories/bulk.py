@@ -7,8 +7,7 @@ from typing import Any
 
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.conversations.facade import text_for
 from sessions_app.conversations.phrases import languages
 from sessions_app.conversations.system_texts import TEXTS

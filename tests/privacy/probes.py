@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from memoryproject.foundation.integrations.llm.base import ChatModelError
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import ChatModelError, OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Turn
 from sessions_app.recall.facade import Viewer as RecallViewer

@@ -20,9 +20,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageRevoked,
     Reaction,
 )
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.staff_site.demo.recordings import (
     CONVERSATIONS,
-    PARSERS,
     conversation,
     restamp,
 )
@@ -32,7 +32,9 @@ from tests.unit.whatsapp.payloads import OWN, SHARED, load
 
 pytestmark = pytest.mark.processes
 
-PARSE: dict[str, Callable[[Any], list[Event]]] = {**PARSERS}
+PARSE: dict[str, Callable[[Any], list[Event]]] = {
+    name: record.parse for name, record in PROVIDERS.items()
+}
 # A revocation in front of its message, so that it is certain that nobody answers it.
 FIRST = ("revoke", "deleted")
 # How many of the payloads that differ in their words alone are answered: each takes its time.

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest, Completion
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModelError,
+    ChatRequest,
+    Completion,
+    OfflineChatModel,
+)
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import Turn
 from sessions_app.models.turns import APOLOGY_FOR
-from tests.world import CLIENT, World, message_from, remember
+from tests.world import CLIENT, GODFATHER, World, message_from, remember
 
 pytestmark = pytest.mark.django_db
 APOLOGY = "Sorry, I can't answer right now. Please try again in a few minutes."
@@ -23,7 +28,7 @@ Script = Callable[[ChatRequest], str | Completion]
 
 def use_model(world: World, script: Script) -> ScriptedChatModel:
     model = ScriptedChatModel(script)
-    world.use(chat_model=model)
+    world.dependencies = replace(world.dependencies, chat_model=model)
     return model
 
 
@@ -70,6 +75,16 @@ def test_a_fault_of_any_class_ends_in_an_apology_at_once(
     assert len(model.requests) == 2
 
 
+def test_a_second_try_may_help(world: World) -> None:
+    answers: Iterator[str | Completion] = iter(
+        [Completion(text="a\x00b", model="m"), "We open at 9."]
+    )
+    use_model(world, lambda _: next(answers))
+    assert world.say(CLIENT, "hello") == ["We open at 9."]
+    turn = Turn.objects.get()
+    assert (turn.outcome, turn.error_code) == ("answered", None)
+
+
 def test_a_turn_that_each_worker_left_says_so(world: World) -> None:
     """Workers that die leave no error."""
     world.receive(message_from(CLIENT, "hello"))
@@ -94,7 +109,7 @@ def test_an_answer_made_of_memories_is_told_from_an_apology(world: World) -> Non
 
 
 def test_without_a_model_each_answer_is_from_memory(world: World) -> None:
-    world.use(chat_model=OfflineChatModel())
+    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
     world.say(CLIENT, "Who sells umbrellas?")
     turn = Turn.objects.get()
     assert (turn.outcome, turn.error_code) == ("from_memory", None)
@@ -102,7 +117,7 @@ def test_without_a_model_each_answer_is_from_memory(world: World) -> None:
 
 def test_what_a_limit_forbids_is_refused(world: World) -> None:
     limits = UsageLimits(model_calls_per_day=1)
-    world.use(limits=limits)
+    world.dependencies = replace(world.dependencies, limits=limits)
     world.say(CLIENT, "one")
     world.say(CLIENT, "two")
     world.say(CLIENT, "three")
@@ -112,6 +127,12 @@ def test_what_a_limit_forbids_is_refused(world: World) -> None:
         ("refused", "limit_model_calls"),
         ("refused", "limit_model_calls"),
     ]
+
+
+def test_what_needs_memory_is_refused_without_it(world: World) -> None:
+    world.with_rules(memory_enabled=False)
+    world.say(GODFATHER, "/remember the code is 4711")
+    assert Turn.objects.get().outcome == "refused"
 
 
 def test_an_apology_stands_in_no_later_prompt_and_no_summary(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.models import Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 

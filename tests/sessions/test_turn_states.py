@@ -50,7 +50,7 @@ def named(text: str) -> set[str]:
 
 
 def test_the_docs_have_the_same_transitions() -> None:
-    rows = ROW.findall(read("docs/architecture.md"))
+    rows = ROW.findall(read("docs/reference.md"))
     told = [(source, to) for source, to, _when in rows]
     assert len(told) == len(set(told)), "a transition is there twice"
     assert set(told) == {
@@ -59,14 +59,14 @@ def test_the_docs_have_the_same_transitions() -> None:
 
 
 def test_the_docs_draw_only_what_is_allowed() -> None:
-    (drawn,) = DRAWN.findall(read("docs/architecture.md"))
+    (drawn,) = DRAWN.findall(read("docs/reference.md"))
     steps = [TurnState(name) for name in drawn.split(" ──→ ")]
     assert all(to in TRANSITIONS[state] for state, to in zip(steps, steps[1:], strict=False))
     assert (steps[0], steps[-1]) == (TurnState.PENDING, TurnState.SENT)
 
 
 def test_the_docs_name_where_turns_begin_and_end() -> None:
-    text = read("docs/architecture.md")
+    text = read("docs/reference.md")
     (begins,), (ends,) = BEGINS.findall(text), ENDS.findall(text)
     assert named(begins) == {str(state) for state in INITIAL_STATES}
     assert named(ends) == {str(state) for state in FINAL}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.environment import (
+    Amount,
+    Boolean,
+    Choice,
+    Emails,
     Environment,
+    Fraction,
+    Hosts,
+    Integer,
     Note,
+    Prices,
+    Setting,
+    TimeZone,
+    Url,
+    WhatsAppIds,
     config_wins_over_env_file,
     read_config_file,
     read_env_file,
     secret_from_file,
 )
+from memoryproject.settings_table import OWN_SETTINGS
 
 # The example file of the original specification, REQ-CONFIG-001.
 EXAMPLE = {
@@ -44,30 +56,35 @@ EXAMPLE = {
     },
 }
 
-READERS: dict[str, Callable[[Environment], Any]] = {
-    "maybe": lambda env: env.boolean("X", True),
-    "1.5": lambda env: env.integer("X", 3),
-    "-1": lambda env: env.integer("X", 3),
-    "7": lambda env: env.integer("X", 3, maximum=5),
-    "1.2": lambda env: env.fraction("X", 0.5),
-    "nan": lambda env: env.fraction("X", 0.5),
-    "-2.50": lambda env: env.amount("X"),
-    "1e3": lambda env: env.amount("X"),
-    "red": lambda env: env.choice("X", "blue", ["blue", "green"]),
-    "ftp://host": lambda env: env.url("X", "http://default"),
-    "http://host:port": lambda env: env.url("X", "http://default"),
-    "http://host:70000": lambda env: env.url("X", "http://default"),
-    "http://[host": lambda env: env.url("X", "http://default"),
-    "https://example.com": lambda env: env.hosts("X", ["localhost"]),
-    "example.com:8000": lambda env: env.hosts("X", ["localhost"]),
-    "example.com/admin": lambda env: env.hosts("X", ["localhost"]),
-    "Mars/Base": lambda env: env.time_zone("X", "UTC"),
-    "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
-    "972501234567": lambda env: env.whatsapp_ids("X"),
-    "the owner": lambda env: env.emails("X"),
-    "small=0.15": lambda env: env.prices("X"),
-    "small=-1/2": lambda env: env.prices("X"),
+# A wrong value, and a setting that refuses it.
+WRONG: dict[str, Setting] = {
+    "maybe": Boolean("", True),
+    "1.5": Integer("", 3),
+    "-1": Integer("", 3),
+    "7": Integer("", 3, maximum=5),
+    "1.2": Fraction("", 0.5),
+    "nan": Fraction("", 0.5),
+    "-2.50": Amount("", None),
+    "1e3": Amount("", None),
+    "red": Choice("", "blue", ("blue", "green")),
+    "ftp://host": Url("", "http://default"),
+    "http://host:port": Url("", "http://default"),
+    "http://host:70000": Url("", "http://default"),
+    "http://[host": Url("", "http://default"),
+    "https://example.com": Hosts("", ["localhost"]),
+    "example.com:8000": Hosts("", ["localhost"]),
+    "example.com/admin": Hosts("", ["localhost"]),
+    "Mars/Base": TimeZone("", "UTC"),
+    "../../etc/passwd": TimeZone("", "UTC"),
+    "972501234567": WhatsAppIds("", frozenset()),
+    "the owner": Emails("", []),
+    "small=0.15": Prices("", {}),
+    "small=-1/2": Prices("", {}),
 }
+
+
+def read(env: Environment, name: str) -> Any:
+    return env.read(name, OWN_SETTINGS[name])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +92,7 @@ READERS: dict[str, Callable[[Environment], Any]] = {
 )
 def test_the_error_of_a_url_does_not_repeat_its_password(word: str) -> None:
     env = Environment(values={"X": word})
-    assert env.url("X", schemes=("redis",)) == ""
+    assert env.read("X", Url("", schemes=("redis",))) == ""
     (error,) = env.errors
     assert "…@host/x" in error
     assert "s3cr" not in error
@@ -84,22 +101,25 @@ def test_the_error_of_a_url_does_not_repeat_its_password(word: str) -> None:
 
 def test_prices_of_models() -> None:
     env = Environment(values={"X": "gpt-4o-mini=0.15/0.60, local/model:7b = 0/0"})
-    assert env.prices("X") == {"gpt-4o-mini": (0.15, 0.6), "local/model:7b": (0.0, 0.0)}
+    assert env.read("X", Prices("", {})) == {
+        "gpt-4o-mini": (0.15, 0.6),
+        "local/model:7b": (0.0, 0.0),
+    }
     assert env.errors == []
 
 
 @pytest.mark.parametrize(("word", "amount"), [("5", 5), ("2.50", 2.5), ("0", 0)])
 def test_an_amount_of_money(word: str, amount: float) -> None:
     env = Environment(values={"X": word})
-    assert env.amount("X") == Decimal(str(amount))
+    assert env.read("X", Amount("")) == Decimal(str(amount))
     assert env.errors == []
 
 
-@pytest.mark.parametrize("word", READERS)
+@pytest.mark.parametrize("word", WRONG)
 def test_a_wrong_value_names_the_variable_and_the_default_stands_in(word: str) -> None:
     env = Environment(values={"X": word})
     unset = Environment(values={})
-    assert READERS[word](env) == READERS[word](unset)
+    assert env.read("X", WRONG[word]) == unset.read("X", WRONG[word]) == WRONG[word].default
     assert len(env.errors) == 1
     assert env.errors[0].startswith("X ")
     assert word in env.errors[0]
@@ -109,21 +129,21 @@ def test_a_wrong_value_names_the_variable_and_the_default_stands_in(word: str) -
 def test_names_of_hosts() -> None:
     names = ["*", "example.com", ".example.com", "web", "10.0.0.1", "[::1]"]
     env = Environment(values={"X": ", ".join(names)})
-    assert env.hosts("X", []) == names
+    assert env.read("X", Hosts("")) == names
     assert env.errors == []
 
 
-@pytest.mark.parametrize("word", READERS)
+@pytest.mark.parametrize("word", WRONG)
 def test_an_empty_value_counts_as_unset(word: str) -> None:
     env = Environment(values={"X": " "})
-    assert READERS[word](env) == READERS[word](Environment(values={}))
+    assert env.read("X", WRONG[word]) == WRONG[word].default
     assert not env.errors
 
 
 @given(st.text())
 def test_no_value_raises(word: str) -> None:
-    for read in READERS.values():
-        read(Environment(values={"X": word}))
+    for setting in WRONG.values():
+        Environment(values={"X": word}).read("X", setting)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
@@ -133,14 +153,14 @@ def test_the_specifications_own_example_file_is_read(tmp_path: Path, encoding: s
     path.write_text(json.dumps(EXAMPLE), encoding=encoding)
     notes: list[Note] = []
     env = Environment(values={}, config=read_config_file(path, notes))
-    assert env.boolean("ENABLE_MEMORY_SYSTEM", True) is False
-    assert env.whatsapp_ids("GODFATHER_PHONE") == {"972501234567@c.us"}
-    assert env.integer("CLIENT_MAX_TOKENS", 1) == 4000
-    assert env.integer("GODFATHER_MAX_TOKENS", 1) == 100_000
-    assert env.integer("SESSION_TIMEOUT_HOURS", 1) == 24
-    assert env.boolean("LONGTERM_ENABLED", False) is True
-    assert env.integer("RECALL_TOP_K", 1) == 5
-    assert env.fraction("RECALL_MIN_SIMILARITY", 0.1) == 0.7
+    assert read(env, "ENABLE_MEMORY_SYSTEM") is False
+    assert read(env, "GODFATHER_PHONE") == {"972501234567@c.us"}
+    assert read(env, "CLIENT_MAX_TOKENS") == 4000
+    assert read(env, "GODFATHER_MAX_TOKENS") == 100_000
+    assert read(env, "SESSION_TIMEOUT_HOURS") == 24
+    assert read(env, "LONGTERM_ENABLED") is True
+    assert read(env, "RECALL_TOP_K") == 5
+    assert read(env, "RECALL_MIN_SIMILARITY") == 0.7
     assert (notes, env.errors, env.notes) == ([], [], [])
 
 
@@ -203,7 +223,7 @@ def test_an_env_file_that_cannot_be_read_is_an_error_and_a_missing_one_is_none(
 
 def test_the_environment_wins_over_the_file() -> None:
     env = Environment(values={"RECALL_TOP_K": "9"}, config={"RECALL_TOP_K": 5})
-    assert env.integer("RECALL_TOP_K", 1) == 9
+    assert read(env, "RECALL_TOP_K") == 9
 
 
 @pytest.mark.parametrize(
@@ -267,7 +287,7 @@ def test_a_missing_file_is_an_error_in_the_log(tmp_path: Path) -> None:
 
 def test_a_wrong_value_in_the_file_is_logged_by_its_key_and_does_not_stop() -> None:
     env = Environment(values={}, config={"RECALL_TOP_K": "many"})
-    assert env.integer("RECALL_TOP_K", 5) == 5
+    assert read(env, "RECALL_TOP_K") == 5
     assert not env.errors
     assert "memory.longterm.top_k_results" in env.notes[0].text
 
@@ -294,10 +314,10 @@ def test_a_refused_value_of_the_file_is_not_the_origin_of_the_default() -> None:
         "GODFATHER_PHONE": "nobody",
     }
     env = Environment(values={}, config=config)
-    assert env.integer("RECALL_TOP_K", 5) == 5
-    assert env.integer("CLIENT_MAX_TOKENS", 4000) == 5000
-    assert env.whatsapp_ids("GODFATHER_PHONE") == frozenset()
-    assert env.origins([]) == {
+    assert read(env, "RECALL_TOP_K") == 5
+    assert read(env, "CLIENT_MAX_TOKENS") == 5000
+    assert read(env, "GODFATHER_PHONE") == frozenset()
+    assert {name: env.origin(name, []) for name in config} == {
         "RECALL_TOP_K": "default",
         "CLIENT_MAX_TOKENS": "config.json",
         "GODFATHER_PHONE": "default",

@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 
 from memories_app.models import Memory, SourceDocument
 from memories_app.models.proposals import MergeProposal, ProposalMemory
-from memoryproject.environment import Environment
+from memoryproject.environment import Environment, Integer
 from memoryproject.foundation.audit import findings as audit_report
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
@@ -308,7 +308,7 @@ def test_what_was_learned_is_counted_in_hebrew(reader: Client, world: World) -> 
 @pytest.mark.django_db
 def test_what_is_wrong_with_a_setting_is_told_in_hebrew(reader: Client, settings: Any) -> None:
     environment = Environment({}, {"RECALL_TOP_K": "x"})
-    environment.integer("RECALL_TOP_K", 5, minimum=1, maximum=50)
+    environment.read("RECALL_TOP_K", Integer("", 5, minimum=1, maximum=50))
     text = environment.notes[0].text
     assert text == (
         "MEMORY_CONFIG: memory.longterm.top_k_results must be a whole number from 1 to 50; "

@@ -66,16 +66,7 @@ def _log_errors(work: Callable[[], int]) -> int:
 # An advisory lock number that nothing else uses.
 _LOCK = 0xA0D1782
 
-# AUDIT_KEY is detected separately: see settings_note. ADMIN_PASSWORD is used once, by ensure_admin.
-# A port and the log's form don't affect anybody's data; MEMORY_CONFIG's values are in the others.
-UNTRACKED_SETTINGS = (
-    "ADMIN_PASSWORD",
-    "AUDIT_KEY",
-    "DATA_DIR",
-    "LOG_FORMAT",
-    "MEMORY_CONFIG",
-    "PORT",
-)
+# Its value is in no fingerprint: see settings_note.
 KEY_ITSELF = "AUDIT_KEY"
 
 
@@ -85,8 +76,8 @@ def note_settings() -> list[str]:
 
 
 def tracked_values(settings: Any) -> dict[str, str]:
-    """Return all settings except the untracked ones as texts, in a stable form; sets are sorted."""
-    names = sorted(set(settings.CONFIG_ORIGINS) - set(UNTRACKED_SETTINGS))
+    """Return the audited settings as texts, in a stable form; sets are sorted."""
+    names = sorted(name for name, setting in settings.OWN_SETTINGS.items() if setting.audited)
     return {name: _form(getattr(settings, name)) for name in names}
 
 

@@ -13,14 +13,17 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from memoryproject.foundation.integrations.context_limit import ContextLimit, SharedContextLimit
-from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest, Completion
-from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.base import (
+    ChatModel,
+    ChatRequest,
+    Completion,
+    OfflineChatModel,
+)
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
-from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.foundation.integrations.whatsapp.posting import trusted
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 
@@ -99,21 +102,11 @@ def configured_providers() -> dict[str, WhatsAppProvider]:
 
     A provider that isn't configured refuses to send and states which setting is missing.
     """
-    return {
-        "cloud": CloudProvider(
-            api_url=settings.WHATSAPP_CLOUD_API_URL,
-            phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
-            access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
-            guard=service_guard(str(ServiceName.WHATSAPP_CLOUD), settings.WHATSAPP_CLOUD_API_URL),
-        ),
-        "green": GreenProvider(
-            api_url=settings.GREEN_API_URL,
-            id_instance=settings.GREEN_API_ID_INSTANCE,
-            token=settings.GREEN_API_TOKEN,
-            guard=service_guard(str(ServiceName.WHATSAPP_GREEN), settings.GREEN_API_URL),
-        ),
-        "console": ConsoleProvider(),
-    }
+    found: dict[str, WhatsAppProvider] = {ConsoleProvider.name: ConsoleProvider()}
+    for name, record in PROVIDERS.items():
+        address = getattr(settings, record.url_setting)
+        found[name] = record.connect(guard=service_guard(record.service, address))
+    return found
 
 
 def load_models_early() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.terms import WordForms, word_forms
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -122,7 +122,7 @@ def _kinds(tokens: list[Token]) -> list[Kind]:
         if kind is Kind.PLAIN and named:
             kind = Kind.NAME
         kinds.append(kind)
-        if token.text in english_words.TOPIC_MARKERS | hebrew_words.TOPIC_MARKERS:
+        if token.text in ENGLISH.topic_markers | HEBREW.topic_markers:
             topic_next = True
         elif kind is not Kind.FUNCTION:
             topic_next = False

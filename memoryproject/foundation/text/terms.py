@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memoryproject.foundation.text import hebrew_words
 from memoryproject.foundation.text.hebrew import bare_forms
 from memoryproject.foundation.text.tokenizer import (
     MAX_TERM,
@@ -19,6 +18,7 @@ from memoryproject.foundation.text.tokenizer import (
     stem,
     tokenize,
 )
+from memoryproject.foundation.text.word_lists import HEBREW
 
 MAX_TERMS = 60_000
 
@@ -114,7 +114,7 @@ def _forms_as_terms(token: Token) -> Iterator[str]:
 @lru_cache(maxsize=50_000)
 def _hebrew_forms(word: str) -> WordForms:
     # "האחריות" is no form of the word "אחרי": the remaining word must be informative.
-    bare = tuple(form for form in bare_forms(word) if form not in hebrew_words.FUNCTION)
+    bare = tuple(form for form in bare_forms(word) if form not in HEBREW.function)
     sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
     return WordForms(word, bare=bare, sounds=tuple(sounds))
 

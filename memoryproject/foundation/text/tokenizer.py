@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
-from memoryproject.foundation.text import english_words, hebrew_words, other_words
 from memoryproject.foundation.text.characters import fold, readable
 from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW, OTHERS
 
 
 class Kind(Enum):
@@ -36,16 +36,16 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
 def _english() -> tuple[tuple[Kind, frozenset[str]], ...]:
     """Return the English words of each kind. Stemming them takes time: not at import."""
     return (
-        (Kind.FUNCTION, _bare(english_words.FUNCTION)),
-        (Kind.VAGUE, _stems(english_words.VAGUE)),
-        (Kind.COMMON, _stems(english_words.COMMON)),
+        (Kind.FUNCTION, _bare(ENGLISH.function)),
+        (Kind.VAGUE, _stems(ENGLISH.vague)),
+        (Kind.COMMON, _stems(ENGLISH.common)),
     )
 
 
 _HEBREW = (
-    (Kind.FUNCTION, hebrew_words.FUNCTION),
-    (Kind.VAGUE, hebrew_words.VAGUE),
-    (Kind.COMMON, hebrew_words.COMMON),
+    (Kind.FUNCTION, HEBREW.function),
+    (Kind.VAGUE, HEBREW.vague),
+    (Kind.COMMON, HEBREW.common),
 )
 
 # The only prefixes that are written together with a grammar word.
@@ -66,7 +66,7 @@ def kind_of(token: Token) -> Kind:
         if token.text in words or (kind is not Kind.FUNCTION and stem(token.text) in words):
             return kind
     # In mid-sentence "Ella" and "MIT" are names.
-    if token.text in other_words.FUNCTION and (token.starts_sentence or not token.capitalised):
+    if token.text in OTHERS and (token.starts_sentence or not token.capitalised):
         return Kind.FUNCTION
     return Kind.NAME if token.camel_parts else Kind.PLAIN
 
@@ -75,7 +75,7 @@ def _hebrew_kind(word: str) -> Kind:
     for kind, words in _HEBREW:
         if word in words:
             return kind
-    if word.startswith(_JOINED) and word[1:] in hebrew_words.FUNCTION:
+    if word.startswith(_JOINED) and word[1:] in HEBREW.function:
         return Kind.FUNCTION
     rests = without_prefixes(word)[1:]
     for kind, words in _HEBREW[1:]:

@@ -12,13 +12,11 @@ from collections.abc import Callable, Container
 from datetime import datetime
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.staff_site.demo.story_texts import FOLDER
 
-PARSERS = {"cloud": parse_cloud, "green": parse_green}
 CONVERSATIONS = {
     ("cloud", "en"): "WhatsApp Cloud API: a client, in English",
     ("cloud", "he"): "WhatsApp Cloud API: a client, in Hebrew",
@@ -56,7 +54,7 @@ def conversation(provider: str, name: str) -> list[dict[str, Any]]:
 
 def events_of(provider: str, payload: dict[str, Any]) -> list[Event]:
     """Return the events of a webhook body."""
-    return PARSERS[provider](payload)
+    return PROVIDERS[provider].parse(payload)
 
 
 def recorded_chats() -> set[str]:

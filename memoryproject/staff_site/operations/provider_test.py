@@ -18,18 +18,13 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
 from memoryproject.foundation.integrations.whatsapp.base import (
+    Account,
+    ProviderRecord,
     Recipient,
     SendError,
     SendResult,
-    WhatsAppProvider,
 )
-from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
-from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
-from memoryproject.foundation.integrations.whatsapp.provider_accounts import (
-    Account,
-    cloud_account,
-    green_account,
-)
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
 
 # The time between two parts of a provider's response, and the total time: no page waits longer.
@@ -38,11 +33,6 @@ MAX_SECONDS = 12.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NUMBER = re.compile(r"[1-9][0-9]{6,14}")
 PUNCTUATION = re.compile(r"[\s()\-./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-NEEDED = {
-    "cloud": ("WHATSAPP_CLOUD_PHONE_NUMBER_ID", "WHATSAPP_CLOUD_ACCESS_TOKEN"),
-    "green": ("GREEN_API_ID_INSTANCE", "GREEN_API_TOKEN"),
-}
-TITLES = {"cloud": "WhatsApp Cloud API", "green": "Green API"}
 TEXT = (
     "This is a test message of your WhatsApp assistant. It arrived, so sending works. / "
     "זו הודעת בדיקה של העוזר שלך בוואטסאפ. היא הגיעה, כלומר השליחה עובדת."
@@ -85,13 +75,14 @@ class Result:
 
 
 def providers_there() -> list[ProviderState]:
-    return [_state(name) for name in NEEDED]
+    return [_state(record) for record in PROVIDERS.values()]
 
 
-def _state(name: str) -> ProviderState:
-    missing = [setting for setting in NEEDED[name] if not getattr(settings, setting)]
-    address = settings.WHATSAPP_CLOUD_API_URL if name == "cloud" else settings.GREEN_API_URL
-    return ProviderState(name, TITLES[name], missing, urlsplit(address).hostname in LOOPBACK)
+def _state(record: ProviderRecord) -> ProviderState:
+    needed = (record.number_setting, record.key_setting)
+    missing = [name for name in needed if not getattr(settings, name)]
+    host = urlsplit(getattr(settings, record.url_setting)).hostname
+    return ProviderState(record.name, record.title, missing, host in LOOPBACK)
 
 
 def number_read(text: str) -> str | None:
@@ -102,7 +93,7 @@ def number_read(text: str) -> str | None:
 
 def message_send(provider: str, number: str) -> Result:
     """Send the test text through the real client. Nothing of it is stored."""
-    client: WhatsAppProvider = _cloud() if provider == "cloud" else _green()
+    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
     to = Recipient(f"{number}@c.us", phone=number)
 
     def ended(sent: SendResult) -> Result:
@@ -127,36 +118,8 @@ def credentials_check(provider: str) -> Result:
         advice = advice_for_state(found.state)
         return Result(False, str(advice.what), 0.0, found.state, str(advice.todo), found.facts)
 
-    return _call_provider(provider, lambda: _account(provider), ended, sends=False)
-
-
-def _account(provider: str) -> Account:
-    if provider == "green":
-        return green_account(_green())
-    return cloud_account(
-        api_url=settings.WHATSAPP_CLOUD_API_URL,
-        phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
-        access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
-        timeout=QUIET_SECONDS,
-    )
-
-
-def _cloud() -> CloudProvider:
-    return CloudProvider(
-        api_url=settings.WHATSAPP_CLOUD_API_URL,
-        phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
-        access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
-        timeout=QUIET_SECONDS,
-    )
-
-
-def _green() -> GreenProvider:
-    return GreenProvider(
-        api_url=settings.GREEN_API_URL,
-        id_instance=settings.GREEN_API_ID_INSTANCE,
-        token=settings.GREEN_API_TOKEN,
-        timeout=QUIET_SECONDS,
-    )
+    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
+    return _call_provider(provider, client.account, ended, sends=False)
 
 
 def _call_provider(
@@ -192,8 +155,8 @@ def _failed(advice: Advice, words: str) -> Result:
 def _without_credentials(error: SendError) -> str:
     """Return the error's text without our credentials, which a server may repeat."""
     text = translate_error(error_text(error))
-    for name in ("WHATSAPP_CLOUD_ACCESS_TOKEN", "GREEN_API_TOKEN"):
-        secret = getattr(settings, name)
+    for record in PROVIDERS.values():
+        secret = getattr(settings, record.key_setting)
         text = text.replace(secret, "•••") if secret else text
     return text
 

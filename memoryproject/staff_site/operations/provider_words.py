@@ -57,7 +57,9 @@ _UNREGISTERED = Advice(
     gettext_lazy("The phone number is not registered for the Cloud API."),
     gettext_lazy("Register it under WhatsApp → API setup."),
 )
-CLOUD: dict[int, Advice] = {
+_CLOUD: dict[int, Advice] = {
+    # Meta's range of missing permissions.
+    **dict.fromkeys(range(200, 300), _RIGHTS),
     0: _TOKEN,
     190: _TOKEN,
     3: _RIGHTS,
@@ -93,7 +95,7 @@ CLOUD: dict[int, Advice] = {
     131045: _UNREGISTERED,
     133010: _UNREGISTERED,
 }
-GREEN: dict[int, Advice] = {
+_GREEN: dict[int, Advice] = {
     401: Advice(
         gettext_lazy("Green API does not accept the token."),
         gettext_lazy(
@@ -115,6 +117,7 @@ GREEN: dict[int, Advice] = {
         gettext_lazy("Choose another plan in the console, or wait for the next month."),
     ),
 }
+BY_CODE = {"cloud": _CLOUD, "green": _GREEN}
 STATES: dict[str, Advice] = {
     "notAuthorized": Advice(
         gettext_lazy("The instance is not connected to a phone."),
@@ -145,9 +148,7 @@ def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
     It follows from the provider's code; without one, from how the connection ended. ``sends``: the
     test sent a message, instead of a query.
     """
-    known = (CLOUD if provider == "cloud" else GREEN).get(-1 if error.code is None else error.code)
-    if known is None and provider == "cloud" and 200 <= (error.code or 0) <= 299:
-        known = _RIGHTS
+    known = BY_CODE.get(provider, {}).get(error.code) if error.code is not None else None
     return known or _advice_without_code(error, sends)
 
 

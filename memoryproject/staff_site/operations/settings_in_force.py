@@ -15,16 +15,11 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from memoryproject.environment import Url
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.integrations.configured import configured_context_limit
 from memoryproject.foundation.integrations.context_limit import KEPT_FOR
-from memoryproject.staff_site.operations.setting_meanings import (
-    ADDRESSES,
-    DESCRIBED,
-    GROUPS,
-    MADE_HERE,
-    SECRET,
-)
+from memoryproject.settings_table import GROUPS, OWN_SETTINGS
 
 SERIOUS = 40  # checks.ERROR: such a problem stops the next start
 # The embedder's checks may query another server, and no page waits for that.
@@ -79,13 +74,10 @@ class SettingsInForce:
 def settings_in_force() -> SettingsInForce:
     """Return the settings as this process uses them."""
     problems = problems_found()
-    named: set[str] = set()
-    groups = []
-    for title, meanings in _groups():
-        rows = [_setting(name, meaning, problems) for name, meaning in meanings.items()]
-        named |= set(meanings)
-        groups.append(Group(title, rows))
-    general = [each for each in problems if not _names_in(each) & named]
+    groups = [
+        Group(str(title), [_setting(name, problems) for name in rows]) for title, rows in GROUPS
+    ]
+    general = [each for each in problems if not _names_in(each) & set(OWN_SETTINGS)]
     return SettingsInForce(groups, general)
 
 
@@ -94,9 +86,7 @@ def problems_found() -> list[Problem]:
 
     Secrets that the texts may repeat are removed.
     """
-    names = [name for _title, meanings in _groups() for name in meanings]
-    hidden = [name for name in names if is_secret(name) or is_address(name)]
-    secrets = [_text(getattr(settings, name, "")) for name in hidden]
+    secrets = [_text(getattr(settings, name)) for name in OWN_SETTINGS if _may_be_secret(name)]
     found = [_problem(message, secrets) for check in _checks() for message in check()]
     notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
     texts = [without_secrets(translate_error(note.text), secrets) for note in notes]
@@ -128,8 +118,7 @@ def _checks() -> list[Callable[[], Iterable[CheckMessage]]]:
 
 def _problem(message: CheckMessage, secrets: list[str]) -> Problem:
     text = translate_error(message.msg)
-    name = message.msg.partition(" ")[0]
-    if is_secret(name) or is_address(name):
+    if _may_be_secret(message.msg.partition(" ")[0]):
         text = _without_value(message.msg)
     return Problem(
         text=without_secrets(text, secrets),
@@ -145,25 +134,15 @@ def _without_value(text: str) -> str:
     return WRONG_VALUE.sub(".", translate_error(text))
 
 
-def _groups() -> list[tuple[str, dict[str, str]]]:
-    """Return the described settings by group, and at the end those without a description."""
-    found = [
-        (str(title), {name: str(text) for name, text in meanings.items()})
-        for title, meanings in GROUPS
-    ]
-    others = {name: "" for name in settings.CONFIG_ORIGINS if name not in DESCRIBED}
-    return [*found, (_("Others"), others)] if others else found
-
-
-def _setting(name: str, meaning: str, problems: list[Problem]) -> Setting:
-    value = getattr(settings, name, "")
-    origin = settings.CONFIG_ORIGINS.get(name, "default")
+def _setting(name: str, problems: list[Problem]) -> Setting:
+    value = getattr(settings, name)
+    origin = settings.CONFIG_ORIGINS[name]
     refused = any(error.startswith(f"{name} ") for error in settings.CONFIG_ERRORS)
     return Setting(
         name=name,
         value=value_shown(name, value),
         origin=_origin_shown(name, "refused" if refused else origin),
-        meaning=meaning,
+        meaning=str(OWN_SETTINGS[name].meaning),
         is_set=value not in (None, "", frozenset(), []),
         is_default=origin == "default",
         problems=[problem for problem in problems if name in _names_in(problem)],
@@ -173,11 +152,16 @@ def _setting(name: str, meaning: str, problems: list[Problem]) -> Setting:
 def value_shown(name: str, value: object) -> str:
     """Return the value as text; for a secret only its length."""
     text = _text(value)
-    if is_secret(name):
+    if OWN_SETTINGS[name].secret:
         return secret_shown(text)
-    if is_address(name):
+    if isinstance(OWN_SETTINGS[name], Url):
         return address_shown(text)
     return text or _("not set")
+
+
+def _may_be_secret(name: str) -> bool:
+    setting = OWN_SETTINGS.get(name)
+    return isinstance(setting, Url) or (setting is not None and setting.secret)
 
 
 def _text(value: Any) -> str:
@@ -191,7 +175,7 @@ def _text(value: Any) -> str:
 
 
 def _origin_shown(name: str, origin: str) -> str:
-    if origin == "default" and name in MADE_HERE:
+    if origin == "default" and OWN_SETTINGS[name].file:
         return _("made by itself, in DATA_DIR")
     words = {
         "environment": _("environment"),
@@ -211,19 +195,8 @@ def _names_in(problem: Problem) -> set[str]:
 # Show that a secret is set without showing any of it.
 
 HIDDEN = "•••"
-# A setting without a description is hidden rather than shown.
-LIKE_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|SALT")
 # Shorter secrets would also match parts of common words.
 MIN_REPLACED = 6
-LIKE_AN_ADDRESS = re.compile(r"URL|URI|BROKER|DSN|PROXY")
-
-
-def is_secret(name: str) -> bool:
-    return name in SECRET or (name not in DESCRIBED and bool(LIKE_A_SECRET.search(name)))
-
-
-def is_address(name: str) -> bool:
-    return name in ADDRESSES or (name not in DESCRIBED and bool(LIKE_AN_ADDRESS.search(name)))
 
 
 def secret_shown(value: str) -> str:

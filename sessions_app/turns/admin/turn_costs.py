@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import small_cost_shown
-from memoryproject.foundation.integrations.llm.prices import MILLION
+from memoryproject.foundation.integrations.llm.base import MILLION
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
-from memoryproject.foundation.integrations.llm.offline import MAX_MEMORY_LENGTH, OfflineChatModel
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryproject.foundation.integrations.llm.base import (
+    MAX_MEMORY_LENGTH,
+    ChatMessage,
+    ChatRequest,
+    OfflineChatModel,
+)
+from memoryproject.foundation.text.characters import cut_at_word
 
 MEMORIES = ["TestCorp owes ₪5,000 from invoice INV-001", "טסטקורפ משלמת בכל ראשון לחודש"]
 
@@ -37,6 +45,13 @@ def test_a_long_memory_is_cut_between_words() -> None:
     entry = ask([memory]).removeprefix("• ")
     assert entry.endswith("word…")
     assert MAX_MEMORY_LENGTH - 5 < len(entry) <= MAX_MEMORY_LENGTH
+
+
+@given(st.text(), st.integers(min_value=2, max_value=40))
+def test_a_cut_text_is_bounded_and_a_beginning_of_the_whole(text: str, longest: int) -> None:
+    cut = cut_at_word(text, longest)
+    assert len(cut) <= longest
+    assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
 
 
 def test_before_attempt_is_called_and_no_tokens_are_claimed() -> None:

@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
-from memoryproject.foundation.integrations.embedders.coverage import WORD_START, known_share
+from memoryproject.foundation.integrations.embedders.base import (
+    WORD_START,
+    Calibration,
+    EmbedderError,
+    known_share,
+)
 
 if TYPE_CHECKING:
     import numpy as np

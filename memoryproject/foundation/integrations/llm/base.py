@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from memoryproject.foundation.integrations.retry import CallError
-from memoryproject.foundation.text.characters import estimate_tokens
+from memoryproject.foundation.integrations.retry import CallError, do_nothing
+from memoryproject.foundation.text.characters import cut_at_word, estimate_tokens
 
 # What a picture of usual size costs at OpenAI; the exact number depends on model and size.
 PICTURE_TOKENS = 800
@@ -157,3 +158,67 @@ class ChatModel(Protocol):
         exceptions propagate. Raises ChatModelError after the retries.
         """
         ...
+
+
+# Answer without a language model: list what was recalled. The caller says why, in words.
+
+
+MAX_MEMORIES = 5
+MAX_MEMORY_LENGTH = 300
+
+
+class OfflineChatModel:
+    """A chat model that needs no server: it answers with ChatRequest.recalled alone."""
+
+    name = "offline"
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
+    ) -> Completion:
+        """See ChatModel.complete. Never fails by itself. The text is that of ``recited_lines``."""
+        before_attempt()
+        text = recited_lines(request.recalled)
+        return Completion(text=text, model=self.name, is_recital=True)
+
+
+def recited_lines(recalled: Sequence[str]) -> str:
+    """Return the best of ``recalled`` (best first), each once and on a line of its own.
+
+    At most MAX_MEMORIES lines of MAX_MEMORY_LENGTH characters; "" if nothing was recalled.
+    """
+    lines = (" ".join(text.split()) for text in recalled)
+    distinct = list(dict.fromkeys(line for line in lines if line))[:MAX_MEMORIES]
+    return "\n".join(f"• {cut_at_word(text, MAX_MEMORY_LENGTH)}" for text in distinct)
+
+
+# The costs of tokens.
+
+
+MILLION = 1_000_000
+_DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+@dataclass(frozen=True)
+class ModelTokens:
+    """The tokens sent to a model and received from it, and their cost.
+
+    The cost is in the currency of the prices; None if the model has no price.
+    """
+
+    model: str
+    prompt: int
+    completion: int
+    cost: float | None
+
+
+def model_tokens(
+    model: str, prompt: int, completion: int, prices: Mapping[str, tuple[float, float]]
+) -> ModelTokens:
+    """Return a model's tokens with their cost.
+
+    ``prices``: the prices of a million input and output tokens, by model. A provider reports a
+    model's dated name (gpt-4o-mini-2024-07-18); the price of the undated name applies to it, too.
+    """
+    price = prices.get(model) or prices.get(_DATED.sub("", model))
+    cost = (prompt * price[0] + completion * price[1]) / MILLION if price else None
+    return ModelTokens(model, prompt, completion, cost)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from datetime import datetime, timezone
 from typing import Any
 
 import httpcore
 import httpx
 
-from memoryproject.foundation.integrations.network.addresses import AddressRules, addresses_checked
-
-# The first kind that fits counts.
-_ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
-    (httpcore.ConnectTimeout, httpx.ConnectTimeout),
-    (httpcore.TimeoutException, httpx.ReadTimeout),
-    (httpcore.ConnectError, httpx.ConnectError),
-    (httpcore.WriteError, httpx.WriteError),
-    (httpcore.NetworkError, httpx.ReadError),
-    (httpcore.UnsupportedProtocol, httpx.UnsupportedProtocol),
-    (httpcore.LocalProtocolError, httpx.LocalProtocolError),
-    (httpcore.ProtocolError, httpx.RemoteProtocolError),
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.network.addresses import (
+    AddressError,
+    AddressRules,
+    addresses_checked,
+    url_parsed,
 )
+from memoryproject.foundation.integrations.network.poster import Posted, PostError
+from memoryproject.foundation.integrations.retry import parse_retry_after
+from memoryproject.foundation.process.tracing import call_span, note_status
 
 
 def checked_client(
@@ -45,65 +43,17 @@ def checked_client(
     )
 
 
-class CheckedTransport(httpx.BaseTransport):
+class CheckedTransport(httpx.HTTPTransport):
     """Sends requests over ``network``, which checks the addresses. It uses no proxy.
 
     An AddressError of the network propagates.
     """
 
     def __init__(self, network: httpcore.NetworkBackend, *, trusted: ssl.SSLContext) -> None:
+        super().__init__(verify=trusted, trust_env=False)
+        # httpx has no argument for it. Tests show that nothing goes round it, whatever httpx names
+        # its pool.
         self._pool = httpcore.ConnectionPool(ssl_context=trusted, network_backend=network)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        url = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
-        sent = httpcore.Request(
-            request.method,
-            url,
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=request.extensions,
-        )
-        with _httpx_errors():
-            answer = self._pool.handle_request(sent)
-        return httpx.Response(
-            answer.status,
-            headers=answer.headers,
-            stream=_Body(answer),
-            extensions=answer.extensions,
-        )
-
-    def close(self) -> None:
-        self._pool.close()
-
-
-class _Body(httpx.SyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    def __iter__(self) -> Iterator[bytes]:
-        with _httpx_errors():
-            stream: Any = self._answer.stream
-            yield from stream
-
-    def close(self) -> None:
-        self._answer.close()
-
-
-@contextmanager
-def _httpx_errors() -> Iterator[None]:
-    """Translate the errors of httpcore to those of httpx, as httpx's own transport does."""
-    try:
-        yield
-    except Exception as error:
-        for kind, translated in _ERRORS:
-            if isinstance(error, kind):
-                raise translated(str(error)) from error
-        raise
 
 
 # Connections that go only to addresses which were checked.
@@ -184,3 +134,86 @@ def _left(deadline: float, late: type[httpcore.TimeoutException], longest: float
     if left <= 0:
         raise late
     return left if longest is None else min(left, longest)
+
+
+# Post over HTTP, only to addresses that were checked.
+
+
+# For the whole request: connecting, TLS, sending and the response, however slowly it arrives.
+MAX_SECONDS = 15.0
+# Enough for usual responses. Their content is ignored.
+MAX_BYTES = 4_096
+
+
+class HttpPoster:
+    """Posts each body over a new connection.
+
+    No proxy is used: it would connect to unchecked addresses. ``trusted`` is for servers with
+    private certificates.
+    """
+
+    def __init__(
+        self,
+        rules: AddressRules,
+        *,
+        longest: float = MAX_SECONDS,
+        trusted: ssl.SSLContext | None = None,
+    ) -> None:
+        self._rules = rules
+        self._longest = longest
+        self._trusted = trusted or httpx.create_ssl_context(trust_env=False)
+
+    def post(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Posted:
+        """Raises PostError."""
+        try:
+            return self._post(url_parsed(url, self._rules), headers, body)
+        except AddressError as error:
+            raise PostError(error_text(error)) from None
+        except httpx.TimeoutException:
+            raise PostError(ErrorText("webhook_timeout", seconds=f"{self._longest:g}")) from None
+        except httpx.ConnectError as error:
+            code = "webhook_certificate" if _is_tls(error) else "webhook_unreachable"
+            raise PostError(ErrorText(code)) from None
+        except (httpx.TransportError, OSError) as error:
+            raise PostError(ErrorText("webhook_connection", kind=type(error).__name__)) from None
+
+    def _post(self, url: httpx.URL, headers: Mapping[str, str], body: bytes) -> Posted:
+        client = checked_client(
+            self._rules,
+            deadline=time.monotonic() + self._longest,
+            timeout=self._longest,
+            trusted=self._trusted,
+        )
+        # Not of the client, which would add headers of its own.
+        timeout = httpx.Timeout(self._longest).as_dict()
+        request = httpx.Request(
+            "POST", url, headers=headers, content=body, extensions={"timeout": timeout}
+        )
+        with call_span("POST", str(url)) as traced, client:
+            answer = client.send(request, stream=True)
+            with closing(answer):
+                _read_some(answer)
+            note_status(traced, answer.status_code)
+            wait = parse_retry_after(
+                answer.headers.get("retry-after"), now=datetime.now(timezone.utc)
+            )
+            return Posted(answer.status_code, wait)
+
+
+def _read_some(answer: httpx.Response) -> None:
+    """Read the response to its end or to MAX_BYTES. Errors don't matter: the status is known."""
+    size = 0
+    with suppress(httpx.TransportError):
+        for block in answer.iter_raw():
+            size += len(block)
+            if size >= MAX_BYTES:
+                return
+
+
+def _is_tls(error: BaseException | None) -> bool:
+    """Return whether the error came from a certificate or from TLS itself."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

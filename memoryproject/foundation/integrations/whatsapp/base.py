@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.retry import AttemptFailed
-from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.events import Event, Media
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,65 @@ class WhatsAppProvider(Protocol):
         Raises SendError; callers treat that as unimportant.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Account:
+    """Our account as the provider knows it.
+
+    ``ready``: it can send. ``state``: Green API's value, such as notAuthorized; empty for the Cloud
+    API. ``facts``: the provider's details under its own names.
+    """
+
+    ready: bool
+    state: str
+    facts: dict[str, str]
+
+
+class AccountProvider(WhatsAppProvider, Protocol):
+    """A provider that can be asked about our account."""
+
+    def account(self) -> Account:
+        """Ask about our account; this changes nothing. Raises SendError with a code."""
+        ...
+
+
+class WebhookRefusedError(Exception):
+    """A request to a webhook is answered with an HTTP status and a text for its sender."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class ProviderRecord:
+    """Everything that the rest of the product knows of one provider: see registry.py.
+
+    ``url_setting``, ``number_setting``, ``key_setting``: the settings that hold its address, our
+    number or instance, and our key. ``needed``: those that must be set where it is chosen.
+    ``service``: the name of its circuit breaker.
+
+    ``connect``: returns a client with these settings, given ``guard`` or ``timeout``. ``parse``:
+    returns the events of a webhook's body. ``verify``: takes a webhook's headers and, as soon as it
+    is read, its body; raises WebhookRefusedError. ``handshake``: returns the answer to a GET with
+    this query. ``has_window``: it refuses what staff write later than a day after the person's last
+    message.
+    """
+
+    name: str
+    title: str
+    service: str
+    url_setting: str
+    number_setting: str
+    key_setting: str
+    needed: tuple[str, ...]
+    connect: Callable[..., AccountProvider]
+    parse: Callable[..., list[Event]]
+    verify: Callable[[Mapping[str, str], bytes | None], None]
+    handshake: Callable[[Mapping[str, str]], str] | None = None
+    has_window: bool = True
+    sends_templates: bool = False
 
 
 # The interface for fetching a provider's files: bytes into a sink, or a MediaError.

@@ -8,11 +8,12 @@ import re
 from datetime import datetime, timezone
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.cloud.content import error_details, read_content
-from memoryproject.foundation.integrations.whatsapp.cloud.envelope import (
+from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     bsuid_of,
+    error_details,
     party_of,
+    read_content,
     unreadable,
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
@@ -22,6 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
+    Content,
     Event,
     Ignored,
     InboundMessage,
@@ -40,7 +42,6 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     phone_digits,
     storable,
 )
-from memoryproject.foundation.integrations.whatsapp.message_content import Content
 
 
 def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:

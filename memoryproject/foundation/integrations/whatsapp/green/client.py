@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import (
+    Account,
     MediaError,
     MediaSink,
     OutgoingFile,
@@ -41,6 +42,7 @@ from memoryproject.foundation.outside_services.guards import Guard
 if TYPE_CHECKING:
     import httpx
 
+_AUTHORIZED = "authorized"
 _QUOTA = 466
 _STAFF_STATUSES = (401, 403, 404, _QUOTA)
 # Of an instance without a phone, or one that starts.
@@ -159,9 +161,11 @@ class GreenProvider:
             raise MediaError("Green API has the file no more", code="gone", permanent=True)
         download(self._source, url, **how)
 
-    def ask(self, method: str) -> Fields:
-        """Return the answer to a query about the instance; it changes nothing. Raises SendError."""
-        return self._answer(self._connection.get_json(self._url(method)))
+    def account(self) -> Account:
+        """Return the state of our instance. The code of an error is the HTTP status."""
+        answer = self._answer(self._connection.get_json(self._url("getStateInstance")))
+        state = answer.text("stateInstance")
+        return Account(state == _AUTHORIZED, state, {"stateInstance": state} if state else {})
 
     def _post(self, method: str, payload: dict[str, Any]) -> Fields:
         return self._answer(self._connection.post_json(self._url(method), payload))

@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, text_of
-from memoryproject.foundation.integrations.whatsapp.message_content import (
+from memoryproject.foundation.integrations.whatsapp.events import (
     Content,
+    Media,
     button_content,
     contacts_content,
     location_content,
@@ -20,6 +19,7 @@ from memoryproject.foundation.integrations.whatsapp.message_content import (
     unsupported,
     vcard_person,
 )
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, text_of
 
 Reader = Callable[[Fields], Content | None]
 # Green API's replacement for content that it could not decode.

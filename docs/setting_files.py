@@ -1,0 +1,94 @@
+"""Write the defaults into docs/configuration.md, and .env.example from it: `make settings`.
+
+The defaults are those of memoryproject/settings_table.py. The page describes each setting; its
+texts are the comments of .env.example.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from memoryproject.settings_table import OWN_SETTINGS
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGE = PROJECT / "docs" / "configuration.md"
+EXAMPLE = PROJECT / ".env.example"
+HEADING = re.compile(r"## (.+)")
+ROW = re.compile(r"\| `([A-Z][A-Z0-9_]+)` \|(?: `[^`]*`)? \| (.+) \|")
+LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+# Where the choice depends on the machine, the default must not be copied with the rest.
+COMMENTED_OUT = {"EMBEDDER"}
+
+HEADER = """\
+# Every setting, with its default. Copy what you need into .env, or set it in the environment,
+# which wins over .env. An empty value counts as unset. A wrong value stops the start with a
+# message that names the variable. Written by `make settings` from docs/configuration.md.
+"""
+
+
+def default(name: str) -> str:
+    """Return a setting's default as one writes it in the environment."""
+    value: Any = OWN_SETTINGS[name].default
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return (
+        ",".join(value)
+        if isinstance(value, Collection) and not isinstance(value, str)
+        else str(value)
+    )
+
+
+def page_with_defaults(page: str) -> str:
+    """Return docs/configuration.md with the defaults of the table."""
+
+    def row(found: re.Match[str]) -> str:
+        name, text = found.groups()
+        shown = f" `{default(name)}`" if default(name) else ""
+        return f"| `{name}` |{shown} | {text} |"
+
+    described = {found[1] for found in ROW.finditer(page)}
+    if described != set(OWN_SETTINGS):
+        sys.exit(f"In only one of table and page: {', '.join(described ^ set(OWN_SETTINGS))}")
+    return ROW.sub(row, page)
+
+
+def example(page: str) -> str:
+    """Return .env.example: the rows of the page, with its headings and texts as comments."""
+    parts = [HEADER]
+    heading = ""
+    for line in page.splitlines():
+        if found := HEADING.fullmatch(line):
+            heading = f"\n# --- {found[1]} ".ljust(92, "-") + "\n"
+        elif found := ROW.fullmatch(line):
+            name, text = found.groups()
+            plain = LINK.sub(r"\1", text).replace("`", "")
+            comment = textwrap.fill(
+                plain,
+                width=98,
+                initial_indent="# ",
+                subsequent_indent="# ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            mark = "# " if name in COMMENTED_OUT else ""
+            parts.append(f"{heading}{comment}\n{mark}{name}={default(name)}\n")
+            heading = ""
+    return "".join(parts)
+
+
+def main() -> None:
+    page = page_with_defaults(PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(page, encoding="utf-8")
+    EXAMPLE.write_text(example(page), encoding="utf-8")
+    print(f"{len(OWN_SETTINGS)} settings: {PAGE}, {EXAMPLE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What the product knows of the Cloud API."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, WebhookRefusedError
+from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import (
+    is_signature,
+    parse_cloud,
+    verify_signature,
+)
+from memoryproject.foundation.outside_services.models import ServiceName
+
+
+def _connect(**how: Any) -> CloudProvider:
+    return CloudProvider(
+        api_url=settings.WHATSAPP_CLOUD_API_URL,
+        phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+        access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+        **how,
+    )
+
+
+def _verify(headers: Mapping[str, str], body: bytes | None) -> None:
+    secret = settings.WHATSAPP_CLOUD_APP_SECRET
+    header = headers.get("X-Hub-Signature-256")
+    if body is None:
+        is_ours = bool(secret) and is_signature(header)
+    else:
+        is_ours = verify_signature(secret=secret, body=body, header=header)
+    if not is_ours:
+        text = "X-Hub-Signature-256 is missing or does not match the body."
+        raise WebhookRefusedError(401, text)
+
+
+def _handshake(query: Mapping[str, str]) -> str:
+    """Return the bare challenge, as Meta expects it."""
+    expected = settings.WHATSAPP_CLOUD_VERIFY_TOKEN
+    given = query.get("hub.verify_token", "")
+    known = bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
+    if query.get("hub.mode") != "subscribe" or not known:
+        raise WebhookRefusedError(403, "hub.verify_token is not WHATSAPP_CLOUD_VERIFY_TOKEN.")
+    challenge = query.get("hub.challenge", "")
+    if not challenge:
+        raise WebhookRefusedError(400, "hub.challenge is missing.")
+    return challenge
+
+
+CLOUD = ProviderRecord(
+    name=CloudProvider.name,
+    title="WhatsApp Cloud API",
+    service=str(ServiceName.WHATSAPP_CLOUD),
+    url_setting="WHATSAPP_CLOUD_API_URL",
+    number_setting="WHATSAPP_CLOUD_PHONE_NUMBER_ID",
+    key_setting="WHATSAPP_CLOUD_ACCESS_TOKEN",
+    needed=(
+        "WHATSAPP_CLOUD_APP_SECRET",
+        "WHATSAPP_CLOUD_VERIFY_TOKEN",
+        "WHATSAPP_CLOUD_ACCESS_TOKEN",
+        "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
+    ),
+    connect=_connect,
+    parse=parse_cloud,
+    verify=_verify,
+    handshake=_handshake,
+    sends_templates=True,
+)
