@@ -10,12 +10,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.models import EmbeddingModel, MemoryEmbedding
+from memories_app.models import MemoryEmbedding
 from memories_app.vector_search import (
     index_drop,
-    index_ensure,
     index_name,
-    index_state,
     nearest_by_index,
     nearest_exactly,
     nearest_keys,
@@ -144,21 +142,3 @@ def test_exact_and_index_agree_on_what_is_near(filled: Filled) -> None:
     )
 
     assert exact == by_index == filled.nearest(TOTAL, filled.vectors[100], 10)
-
-
-def test_an_index_is_made_once_and_a_broken_one_again() -> None:
-    model = EmbeddingModel(model_id="once", dimensions=8)
-    assert index_ensure(model=model)
-    assert not index_ensure(model=model)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
-            [index_state("once").name],
-        )
-    assert index_state("once").exists
-    assert not index_state("once").valid
-
-    assert index_ensure(model=model)
-    assert index_state("once").valid
-    assert index_drop(model_id="once")
-    assert not index_drop(model_id="once")

@@ -72,16 +72,3 @@ def test_make_run_is_stopped_by_a_model_of_other_dimensions(small: Switching) ->
     small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 256")
     started = small.installation.attempt("shell", "-v", "0", "-c", PREPARE)
     assert started.returncode == 0, started.stderr
-
-
-def test_two_runs_at_once_one_works_and_the_other_says_so(small: Switching) -> None:
-    first = small.start("manage.py", "memories_reembed", "--model", NEW)
-    second = small.start("manage.py", "memories_reembed", "--model", NEW)
-    ended = [(*run.communicate(timeout=120), run.returncode) for run in (first, second)]
-
-    codes = sorted(code for *_, code in ended)
-    assert codes in ([0, 0], [0, 1]), ended
-    told = "".join(error for _, error, code in ended if code == 1)
-    assert codes == [0, 0] or "Another memories_reembed is at work" in told
-    assert small.active() == NEW
-    assert small.without(NEW) == 0

@@ -85,12 +85,15 @@ def test_small_talk_recalls_nothing() -> None:
 
 
 def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
-    # In Hebrew words decide alone; each of the frequent ones is in more texts than are scored.
+    # The small model knows English only, so words decide alone; each of the frequent ones is in
+    # more texts than are scored.
     frequent = ["החשבונית", "ההזמנה", "החוזה", "המשלוח", "התשלום"]
     rare = "גלבוע מערכות עוברים לחיפה"
-    memories_store([rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))])
+    others = [f"{word} של לקוח {n}" for word in frequent for n in range(400)]
+    bulk.memories_store([rare, *others], embedder=WordLlamaEmbedder())
 
-    hits = ask(f"מה עם {', '.join(frequent)} של גלבוע?", min_similarity=0.0).hits
+    question = f"מה עם {', '.join(frequent)} של גלבוע?"
+    hits = ask(question, embedder=WordLlamaEmbedder(), min_similarity=0.0).hits
 
     assert hits[0].content == rare
 
@@ -107,18 +110,21 @@ def test_copies_in_other_scopes_take_no_places() -> None:
     assert contents(ask("delivery in the morning", top_k=1)) == [hits[0].content]
 
 
-@pytest.mark.parametrize("question", [*QUESTIONS, "hello", "when is it, and where?" * 30])
-def test_the_number_of_queries_does_not_depend_on_what_is_asked_or_stored(question: str) -> None:
-    memories_store(ABOUT)
-    with CaptureQueriesContext(connection) as few:
-        ask(question)
-    memories_store(invoices(150))
-    with CaptureQueriesContext(connection) as many:
-        ask(question)
+def test_the_number_of_queries_does_not_depend_on_what_is_asked_or_stored() -> None:
+    def queries_of(question: str) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            ask(question)
+        return len(queries)
 
-    assert len(many) <= len(few) + 2
+    questions = [*QUESTIONS, "hello", "when is it, and where?" * 30]
+    memories_store(ABOUT)
+    few = [queries_of(question) for question in questions]
+    memories_store(invoices(150))
+    many = [queries_of(question) for question in questions]
+
+    assert all(more <= less + 2 for less, more in zip(few, many, strict=True)), (few, many)
     # Two of them are the savepoint's.
-    assert len(many) <= 9
+    assert max(many) <= 9
 
 
 def test_the_similarity_is_the_raw_cosine_of_the_whole_question() -> None:
