@@ -36,6 +36,8 @@ POLL_SECONDS = 0.3
 TEND_SECONDS = 10.0
 # A chat that couldn't be answered, and a database that couldn't be reached, are tried again then.
 LATER_SECONDS = 1.0
+# A thread that had nothing to do for so long closes its connection to the database.
+IDLE_SECONDS = 20.0
 BEAT_SECONDS = 2.0
 # Heartbeats older than this don't count; a machine under load beats late.
 BEAT_LASTS = timedelta(seconds=15)
@@ -88,6 +90,10 @@ class Answerer:
     def stop(self) -> None:
         """Take no more turns. Those that are being answered are finished."""
         self._is_stopping.set()
+        for is_quick, number in self._threads.items():
+            for _ in range(number):
+                # So that each thread notices it.
+                self._call(is_quick)
 
     def run(self) -> None:
         """Answer until ``stop``; return when all threads have ended."""
@@ -149,8 +155,10 @@ class Answerer:
         """Answer turns whenever a call comes."""
         while not self._is_stopping.is_set():
             try:
-                self._calls[is_quick].get(timeout=LATER_SECONDS)
+                self._calls[is_quick].get(timeout=IDLE_SECONDS)
             except Empty:
+                # An idle connection costs PostgreSQL some megabytes.
+                connections.close_all()
                 continue
             try:
                 close_old_connections()
