@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memories_app.memory_document_format.categories import (
+from memories_app.memory_document_format.names import (
     ACCEPTED,
     DEPRECATED,
     STATUSES,

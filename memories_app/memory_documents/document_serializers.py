@@ -13,12 +13,17 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import read_duration
-from memories_app.memory_document_format.names import Pattern
+from memories_app.memory_document_format.names import CATEGORIES, Pattern
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.rest_kit.filters import ChoiceFilter, TruthFilter
-from memoryproject.foundation.rest_kit.serializers import Choice, Moment, Strict, Text
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    ChoiceFilter,
+    Moment,
+    Strict,
+    Text,
+    TruthFilter,
+)
 
 # The limit for clients; longer input is accepted if it is a valid time.
 AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from memories_app.memory_document_format.categories import CONTEXT
-from memories_app.memory_document_format.names import numbered, numbers_of
+from memories_app.memory_document_format.names import CONTEXT, numbered, numbers_of
 from memories_app.memory_document_format.strict_json import (
     MemoryDocumentInvalidError,
     MemoryDocumentNotFoundError,

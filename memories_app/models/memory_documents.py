@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memories_app.memory_document_format.categories import (
+from memories_app.memory_document_format.names import (
     CATEGORIES,
     CONTEXT,
     DECISIONS,

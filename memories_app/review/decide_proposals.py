@@ -37,7 +37,7 @@ from memories_app.store.facade import (
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 
 def proposal_accept(

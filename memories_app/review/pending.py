@@ -27,7 +27,7 @@ from memories_app.store.facade import (
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 # Counting goes no further.
 MAX_COUNTED = 1_000

@@ -38,7 +38,7 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 from memoryproject.foundation.process.narrowing import present
 
 

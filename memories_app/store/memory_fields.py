@@ -23,12 +23,12 @@ from memories_app.facts.facade import (
     validity_of,
 )
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.foundation.outgoing_webhooks.kinds import (
+from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.models import (
     MEMORY_CHANGED,
     MEMORY_CREATED,
     MEMORY_FORGOTTEN,
 )
-from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 from memoryproject.foundation.text.terms import IndexedText
 
 

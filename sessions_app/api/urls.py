@@ -9,7 +9,7 @@ from memories_app.memory_documents.document_api import (
     DocumentCleanupView,
     DocumentsView,
 )
-from memoryproject.foundation.rest_kit.urls import ID
+from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.api.chat_api import ChatsView, ChatView

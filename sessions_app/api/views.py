@@ -24,15 +24,14 @@ from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
-from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.models import ANY, SCOPES
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     conflicting,
     described,
     response_example,
 )
-from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
-from memoryproject.foundation.rest_kit.serializers import Moment
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Moment, MomentFilter
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from cards_app.memory_card import Card
 from cards_app.models import MemoryCard
 from memoryproject.foundation.rest_kit.authentication import require_reading
+from memoryproject.foundation.rest_kit.bodies import Json
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
-from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make

@@ -20,8 +20,6 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
-from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
-from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -34,11 +32,13 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import (
     ApiErrorSerializer,
     Choice,
+    ChoicesFilter,
     Moment,
+    MomentFilter,
     Strict,
 )
 from memoryproject.foundation.rest_kit.uploads import UploadField, UploadParser
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload, documents_named

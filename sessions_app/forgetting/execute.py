@@ -28,7 +28,7 @@ from memories_app.store.facade import memories_delete, scopes_lock, tombstones_a
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.webhook_events import (
+from memoryproject.foundation.outgoing_webhooks.deliveries import (
     HookEvent,
     hooks_gathered,
     hooks_raise,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories_app.memory_document_format.categories import CATEGORIES
+from memories_app.memory_document_format.names import CATEGORIES
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import (

@@ -16,10 +16,12 @@ from pathlib import Path
 from sessions_app.transcript_files.continuity import Signs
 from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,
+    BusyError,
+    FolderError,
+    Problem,
     Reader,
     TranscriptMessage,
 )
-from sessions_app.transcript_files.problems import BusyError, FolderError, Problem
 
 # The number of a text that came without one; batches count from 1.
 NO_NUMBER = 0

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -25,14 +25,13 @@ from memoryproject.foundation.rest_kit.operations import (
     location,
     response_example,
 )
-from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
 from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.filters import session_within
-from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
-from sessions_app.transcript_files.problems import (
+from sessions_app.transcript_files.parse_transcript import (
+    MAX_FILE_SIZE,
     BusyError,
     FaultError,
     FolderError,
@@ -42,7 +41,7 @@ from sessions_app.transcript_files.problems import (
 from sessions_app.transcript_files.transcript_folder import no_progress
 from sessions_app.transcripts.conversation_queries import Conversation, Target
 from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
-from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
+from sessions_app.transcripts.export_transcripts import conversation_text, text_save, text_validate
 from sessions_app.transcripts.transcript_serializers import (
     SavedTranscriptSerializer,
     TranscriptSerializer,

@@ -12,7 +12,7 @@ from sessions_app.transcript_files.dependencies import (
     transcript_retention,
 )
 from sessions_app.transcript_files.transcript_folder import Progress
-from sessions_app.transcripts.one_text import leftovers_remove
+from sessions_app.transcripts.export_transcripts import leftovers_remove
 from sessions_app.transcripts.save import SaveDependencies
 
 

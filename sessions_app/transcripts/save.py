@@ -22,8 +22,12 @@ from sessions_app.conversations.facade import NewMessage, backup_held, session_o
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
 from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
-from sessions_app.transcript_files.parse_transcript import USER, TranscriptMessage
-from sessions_app.transcript_files.problems import FaultError, RefusedError
+from sessions_app.transcript_files.parse_transcript import (
+    USER,
+    FaultError,
+    RefusedError,
+    TranscriptMessage,
+)
 from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
     BatchFile,

@@ -18,7 +18,7 @@ from sessions_app.transcript_files.continuity import (
     repeated_end,
     standing_as_given,
 )
-from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.parse_transcript import Problem
 from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
     BatchFile,

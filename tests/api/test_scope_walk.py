@@ -25,7 +25,7 @@ from memories_app.models import (
     SourceDocument,
 )
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Message, Turn
 from tests.api.calling import Api
 from tests.api.test_chat import say

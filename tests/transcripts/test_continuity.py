@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from sessions_app.transcript_files.problems import RefusedError
+from sessions_app.transcript_files.parse_transcript import RefusedError
 from sessions_app.transcript_files.transcript_folder import batch_name
 from sessions_app.transcripts.conversation_queries import Target
-from sessions_app.transcripts.one_text import text_save
+from sessions_app.transcripts.export_transcripts import text_save
 from sessions_app.transcripts.status import folder_validate
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.transcripts.texts import parse, write

@@ -21,8 +21,8 @@ from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider,
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.foundation.integrations.whatsapp.posting import trusted
+from memoryproject.foundation.outside_services.breaker import ServiceGuard
 from memoryproject.foundation.outside_services.models import ServiceName
-from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 
 
 def configured_transcriber() -> Transcriber | None:

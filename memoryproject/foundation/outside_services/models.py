@@ -25,7 +25,7 @@ class ServiceName(models.TextChoices):
 
 
 class BreakerState(models.TextChoices):
-    """The states of a circuit breaker, by the names of the pybreaker package."""
+    """The states of a circuit breaker."""
 
     CLOSED = "closed", _("working")
     OPEN = "open", _("not answering")

@@ -20,8 +20,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.rest_kit.models import ApiToken
-from memoryproject.foundation.rest_kit.scopes import ANY, READ, STAFF_PERMISSIONS
+from memoryproject.foundation.rest_kit.models import ANY, READ, STAFF_PERMISSIONS, ApiToken
 from memoryproject.foundation.rest_kit.tokens import token_find, token_used
 
 # Of RFC 6750, and the older one that Django REST framework uses.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.http import HttpRequest
 from rest_framework.exceptions import ParseError
+from rest_framework.metadata import SimpleMetadata
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
 
@@ -205,3 +209,53 @@ def _texts(found: Any) -> Iterator[tuple[list[str], str]]:
             for name, each in value.items():
                 yield path, name
                 todo.append(([*path, name], each))
+
+
+# Write responses.
+
+
+class Json(JSONRenderer):
+    """UTF-8, regardless of the character sets that the client accepts.
+
+    A subclass names another form that its view writes itself: errors are still JSON.
+    """
+
+    charset = "utf-8"
+
+
+class EventStream(Json):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+    format = "sse"
+
+
+# Choose the format of a response.
+
+
+class Negotiation(DefaultContentNegotiation):
+    """Refuse a ``format`` that the address doesn't have, as any other wrong parameter.
+
+    Django REST framework returns 404, which says that the object is not there.
+    """
+
+    def filter_renderers(
+        self, renderers: Iterable[BaseRenderer], format: str
+    ) -> list[BaseRenderer]:
+        offered = list(renderers)
+        found = [each for each in offered if each.format == format]
+        if not found:
+            listed = ", ".join(sorted({str(each.format) for each in offered}))
+            raise refuse(
+                f"There is no such format here. There are: {listed}.",
+                code="invalid_choice",
+                attr="format",
+            )
+        return found
+
+
+class Forms(SimpleMetadata):
+    """The response to OPTIONS: the formats of an address. Its fields are in the schema."""
+
+    def determine_actions(self, request: Request, view: Any) -> Any:
+        return {}

@@ -6,7 +6,6 @@ from django.db.models import Prefetch
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     described,
@@ -14,7 +13,7 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.presentation import examples

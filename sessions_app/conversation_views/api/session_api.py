@@ -16,7 +16,6 @@ from rest_framework.reverse import reverse
 
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
-from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -28,7 +27,7 @@ from memoryproject.foundation.rest_kit.operations import (
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_actions import (
     MemoryDisabledError,
     SessionEndedError,

@@ -18,8 +18,10 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
 from memoryproject.foundation.rest_kit.authentication import require_scopes
+from memoryproject.foundation.rest_kit.bodies import EventStream, Json
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
+from memoryproject.foundation.rest_kit.models import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.operations import (
     WAIT,
     Refusal,
@@ -28,8 +30,6 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.renderers import EventStream, Json
-from memoryproject.foundation.rest_kit.scopes import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.throttles import PlacedIterator, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import parse_command

@@ -19,7 +19,7 @@ from memoryproject.foundation.process.command_options import (
     refuse_missing_values,
 )
 from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
-from sessions_app.transcript_files.problems import (
+from sessions_app.transcript_files.parse_transcript import (
     FolderError,
     Problem,
     RefusedError,

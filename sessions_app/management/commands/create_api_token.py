@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.rest_kit.scopes import READ, SCOPE_HELP, SCOPES
+from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import TokenError, token_create
 from sessions_app.conversations.facade import token_chats
 

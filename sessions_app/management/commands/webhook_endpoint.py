@@ -21,8 +21,11 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_remove,
     endpoint_rotate,
 )
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import (
+    EVENT_TYPES,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (

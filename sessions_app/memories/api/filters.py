@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.visibility import is_current
 from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.filters import (
+from memoryproject.foundation.rest_kit.serializers import (
     ChoiceFilter,
     ChoicesFilter,
     MomentFilter,

@@ -14,7 +14,6 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.facade import CREATED, memory_patch
 from memoryproject.foundation.rest_kit.authentication import require_reading
-from memoryproject.foundation.rest_kit.etags import etag_of, etagged, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -27,7 +26,13 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of,
+    etagged,
+    require_match,
+)
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples

@@ -17,11 +17,10 @@ from rest_framework.response import Response
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import described, header, response_example
-from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import ChatGoneError

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
     MAX_FILE_SIZE,
+    MAX_PROBLEMS,
+    RULES,
     USER,
+    Problem,
     message_text,
     messages_in,
 )
-from sessions_app.transcript_files.problems import MAX_PROBLEMS, RULES, Problem
 from tests.transcripts.texts import parse, write
 
 GOOD = b"User: Hello\nAssistant: Good morning\n"
