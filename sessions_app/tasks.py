@@ -8,11 +8,12 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from memories_app.documents.facade import DocumentBusyError, document_store
-from memories_app.embedding_models.facade import due_vectors_make
-from memories_app.memory_documents.facade import documents_tend
+from memories_app.documents.document_store import DocumentBusyError
+from memories_app.documents.read_document import document_store
+from memories_app.embedding_models.vectors import due_vectors_make
+from memories_app.memory_documents.document_rows import documents_tend
 from memories_app.models import SourceDocument
-from memories_app.review.facade import memories_propose_merges
+from memories_app.review.consolidate import memories_propose_merges
 from memoryproject.foundation.leases import leases_sweep
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import Remembered, memory_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor

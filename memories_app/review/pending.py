@@ -10,20 +10,19 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError
-from memories_app.facts.facade import Validity, label_problems, likeness_of, speakers_in
+from memories_app.facts.facts import likeness_of, speakers_in
+from memories_app.facts.validation import label_problems
+from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.facade import (
-    Claim,
-    KnownFacts,
+from memories_app.store.change import (
     MadeAhead,
-    last_before,
-    memory_audit,
     memory_locked,
     memory_set_times,
     memory_supersede,
     memory_update,
-    replacement_propose,
 )
+from memories_app.store.deduplicate import memory_audit
+from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered

@@ -19,11 +19,10 @@ from memories_app.errors import (
     MemoryValidationError,
     Problem,
 )
-from memories_app.facts.facade import (
+from memories_app.facts.facts import fact_key, likeness_of
+from memories_app.facts.validation import (
     FACT_TIMES,
-    fact_key,
     label_problems,
-    likeness_of,
     metadata_problems,
     storable_metadata,
     tag_problems,

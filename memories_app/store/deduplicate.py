@@ -12,19 +12,16 @@ from uuid import UUID
 from django.db.models import Max
 from django.utils import timezone
 
-from memories_app.embedding_models.facade import vector_due, vectors_request
+from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
-from memories_app.facts.facade import (
-    Likeness,
+from memories_app.facts.facts import Likeness, likeness_of, subject_keys
+from memories_app.facts.validation import (
     NewMemory,
-    Validity,
-    likeness_of,
-    memory_terms,
     metadata_problems,
     storable_metadata,
-    subject_keys,
     tag_problems,
 )
+from memories_app.facts.validity import Validity
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -33,15 +30,23 @@ from memories_app.models import (
     MemoryStatus,
     RevisionReason,
 )
-from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, last_before
+from memories_app.store.duplicate_lookup import (
+    Claim,
+    Contradicted,
+    KnownFacts,
+    changes_store,
+    last_before,
+    renewals_propose,
+    replacement_propose,
+)
 from memories_app.store.memory_fields import (
     memory_event,
     memory_row,
+    memory_terms,
     scopes_lock,
     terms_set,
     validity_given,
 )
-from memories_app.store.propose import changes_store, renewals_propose, replacement_propose
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.bulk_rows import rows_add

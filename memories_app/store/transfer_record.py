@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from memories_app.facts.facade import NewMemory, problems_of
+from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
 from memoryproject.foundation.text.uuids import is_storable, iso_utc
 

@@ -18,7 +18,7 @@ from typing import IO
 
 from django.db.models import Q
 
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.process.storage import folder_sync
 from sessions_app.backup.archive import (

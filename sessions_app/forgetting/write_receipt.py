@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memories_app.models import SourceDocument, Visibility
-from memories_app.store.facade import keyed_hash
+from memories_app.store.retract import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
 from memoryproject.foundation.outgoing_webhooks.models import (

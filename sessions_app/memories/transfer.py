@@ -14,14 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.models import Memory
-from memories_app.store.facade import (
-    AT_ONCE,
-    MemoryImport,
-    Record,
-    RecordError,
-    read_record,
-    records_of,
-)
+from memories_app.store.import_memories import MemoryImport
+from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (

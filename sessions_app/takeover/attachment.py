@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from uuid import UUID, uuid4
 
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import (
     MediaStorage,
     MediaStorageError,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from memories_app.store.facade import keyed_hash
+from memories_app.store.retract import keyed_hash
 from sessions_app.models import TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.continuity import (

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
 from memories_app.store.remember import memory_remember

@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory, MergeProposal, Visibility
-from memories_app.store.facade import memory_update
+from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.facade import embedder

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
 from memories_app.embedding_models.vectors import model_first
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memory_remember
 from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories_app.facts.facade import fact_key
+from memories_app.facts.facts import fact_key
 from memories_app.models import Memory
 from tests.world import CLIENT, World
 

@@ -27,9 +27,9 @@ class ServiceName(models.TextChoices):
 class BreakerState(models.TextChoices):
     """The states of a circuit breaker."""
 
-    CLOSED = "closed", _("working")
-    OPEN = "open", _("not answering")
-    HALF_OPEN = "half-open", _("being tried again")
+    CLOSED = labelled("closed", _("working"))
+    OPEN = labelled("open", _("not answering"))
+    HALF_OPEN = labelled("half-open", _("being tried again"))
 
 
 class OutsideService(models.Model):

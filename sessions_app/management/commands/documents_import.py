@@ -12,7 +12,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memories_app.documents.facade import DocumentBusyError, document_store
+from memories_app.documents.document_store import DocumentBusyError
+from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError

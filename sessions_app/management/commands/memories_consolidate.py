@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memories_app.review.facade import memories_propose_merges
+from memories_app.review.consolidate import memories_propose_merges
 from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.embedding.facade import embedder
 

@@ -17,7 +17,7 @@ from django.db.models import F, Func, IntegerField, Model
 from django.utils import timezone
 from pgvector.django import CosineDistance
 
-from memories_app.embedding_models.facade import memories_lacking, vectors_delete
+from memories_app.embedding_models.vectors import memories_lacking, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory, MemoryEmbedding
 from memories_app.vector_search import (
     Vector,

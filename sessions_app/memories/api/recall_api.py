@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.facts.facade import MAX_LABEL
+from memories_app.facts.validation import MAX_LABEL
 from memories_app.models import Visibility
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse

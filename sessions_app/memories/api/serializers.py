@@ -10,7 +10,7 @@ from django.core.validators import RegexValidator
 from django.utils import timezone
 from rest_framework import serializers
 
-from memories_app.facts.facade import (
+from memories_app.facts.validation import (
     MAX_CONTENT,
     MAX_LABEL,
     MAX_METADATA_BYTES,
@@ -18,7 +18,7 @@ from memories_app.facts.facade import (
     storable_metadata,
 )
 from memories_app.models import MemoryStatus, Visibility
-from memories_app.store.facade import CREATED, DUPLICATE, MAX_AT_ONCE
+from memories_app.store.remember import CREATED, DUPLICATE, MAX_AT_ONCE
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,

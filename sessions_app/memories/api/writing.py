@@ -18,9 +18,9 @@ from memories_app.errors import (
     MemoryStateError,
     MemoryValidationError,
 )
-from memories_app.facts.facade import FACT_TIMES, NewMemory, problems_of
+from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Visibility
-from memories_app.store.facade import CREATED, DUPLICATE, Remembered, memories_remember
+from memories_app.store.remember import CREATED, DUPLICATE, Remembered, memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.authentication import Caller

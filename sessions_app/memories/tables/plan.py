@@ -9,9 +9,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from memories_app.facts.facade import NewMemory, fact_key, problems_of
+from memories_app.facts.facts import fact_key
+from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, Visibility
-from memories_app.store.facade import DUPLICATE, Foreseen, memories_foresee, memories_remember
+from memories_app.store.remember import DUPLICATE, Foreseen, memories_foresee, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.memories.tables.columns import (
