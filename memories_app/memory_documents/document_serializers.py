@@ -16,6 +16,7 @@ from rest_framework import serializers
 from memories_app.memory_document_format.envelope import read_duration
 from memories_app.memory_document_format.names import CATEGORIES, Pattern
 from memories_app.models import MemoryDocument
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     ChoiceFilter,
@@ -45,15 +46,13 @@ class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
     """The fields of a document in lists."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    identifier = serializers.CharField(help_text="The name without the date of context.")
-    name = serializers.CharField(help_text="That of its file, without .json.")
-    summary = serializers.CharField(help_text="What it is about, as the document says.")
-    created = Moment(help_text="When it was created, as the document says.")
-    changed = Moment(help_text="When it was last saved.")
-    status = serializers.CharField(help_text="A decision's status, or a handoff's percentage.")
-    session_id = serializers.CharField(
-        help_text="The session that it comes from, as the document says; empty: none."
-    )
+    identifier = fields.text("The name without the date of context.")
+    name = fields.text("That of its file, without .json.")
+    summary = fields.text("What it is about, as the document says.")
+    created = fields.moment("When it was created, as the document says.")
+    changed = fields.moment("When it was last saved.")
+    status = fields.text("A decision's status, or a handoff's percentage.")
+    session_id = fields.text("The session that it comes from, as the document says; empty: none.")
     archived = serializers.SerializerMethodField(help_text="Whether it is in the archive.")
 
     def get_archived(self, row: MemoryDocument) -> bool:
@@ -71,13 +70,9 @@ class ArchivedDocumentSerializer(serializers.Serializer[Any]):
     """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    name = serializers.CharField(
-        help_text="Its name there: with a number where the name was taken."
-    )
-    path = serializers.CharField(
-        help_text="Its place in a tree of files, such as archive/decisions/use-postgres.json."
-    )
-    archived = serializers.BooleanField(help_text="Whether it is in the archive: true.")
+    name = fields.text("Its name there: with a number where the name was taken.")
+    path = fields.text("Its place in a tree of files, such as archive/decisions/use-postgres.json.")
+    archived = fields.truth("Whether it is in the archive: true.")
 
 
 class CleanupSerializer(Strict):
@@ -86,11 +81,8 @@ class CleanupSerializer(Strict):
 
 
 class RemovedDocumentsSerializer(serializers.Serializer[Any]):
-    removed = serializers.IntegerField(help_text="How many documents were removed.")
-    names = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="The names of the removed documents; empty: none was old enough.",
-    )
+    removed = fields.number("How many documents were removed.")
+    names = fields.texts("The names of the removed documents; empty: none was old enough.")
 
 
 # Filters of lists of documents.

@@ -194,7 +194,7 @@ class ApiErrorSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
     detail = serializers.CharField(help_text="What is wrong, and what to do.")
     attr = serializers.CharField(
-        allow_null=True, help_text="The field, such as `messages.3.role`; null for the whole."
+        help_text="The field, such as `messages.3.role`; null for the whole.", allow_null=True
     )
 
 

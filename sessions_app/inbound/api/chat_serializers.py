@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from sessions_app.inbound.synchronous_chat import Talk
 from sessions_app.models import Turn, TurnReplay
@@ -32,22 +33,22 @@ class AskSerializer(Strict):
 class ChatAnswerSerializer(serializers.Serializer[Any]):
     """One whole turn. Where memory is off the ids are null."""
 
-    reply = serializers.CharField(help_text="The whole text of the answer.")
-    session_id = serializers.UUIDField(
+    reply = fields.text("The whole text of the answer.")
+    session_id = fields.uuid(
+        "The session that holds the message and the answer; null where memory is off.",
         allow_null=True,
-        help_text="The session that holds the message and the answer; null where memory is off.",
     )
-    message_id = serializers.UUIDField(
-        allow_null=True, help_text="The id of the stored message; null where memory is off."
+    message_id = fields.uuid(
+        "The id of the stored message; null where memory is off.", allow_null=True
     )
-    reply_message_id = serializers.UUIDField(
-        allow_null=True, help_text="The id of the stored answer; null where memory is off."
+    reply_message_id = fields.uuid(
+        "The id of the stored answer; null where memory is off.", allow_null=True
     )
-    turn_id = serializers.UUIDField(
-        allow_null=True, help_text="Names the replay: `turns/{turn_id}/`; null where memory is off."
+    turn_id = fields.uuid(
+        "Names the replay: `turns/{turn_id}/`; null where memory is off.", allow_null=True
     )
     outcome = serializers.ChoiceField(Outcome.choices, help_text=OUTCOME)
-    error_code = serializers.CharField(allow_null=True, help_text=ERROR_CODE)
+    error_code = fields.text(ERROR_CODE, allow_null=True)
     memories = serializers.ListField(
         child=RecalledField(), help_text="What was recalled, with its scores."
     )

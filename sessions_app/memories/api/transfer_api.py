@@ -17,6 +17,7 @@ from rest_framework.response import Response
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -128,26 +129,22 @@ LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n
 
 class ExportQuery(Strict):
     whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
-    embeddings = serializers.BooleanField(
-        default=False, help_text="true: with the vectors of every model."
-    )
+    embeddings = fields.truth("true: with the vectors of every model.", default=False)
 
 
 class ImportLineErrorSerializer(serializers.Serializer[Any]):
-    line = serializers.IntegerField(help_text="From 1.")
-    detail = serializers.CharField(help_text="What is wrong with the line.")
+    line = fields.number("From 1.")
+    detail = fields.text("What is wrong with the line.")
 
 
 class MemoryImportResultSerializer(serializers.Serializer[Any]):
-    created = serializers.IntegerField(help_text="How many memories are new.")
-    duplicates = serializers.IntegerField(
-        help_text="How many lines hold a memory that was there already."
-    )
+    created = fields.number("How many memories are new.")
+    duplicates = fields.number("How many lines hold a memory that was there already.")
     errors = ImportLineErrorSerializer(  # type: ignore[assignment]
         many=True, help_text="The lines that could not be used; the others were imported."
     )
-    errors_left_out = serializers.IntegerField(
-        required=False, help_text="How many more there are, where there are very many."
+    errors_left_out = fields.number(
+        "How many more there are, where there are very many.", required=False
     )
 
 
