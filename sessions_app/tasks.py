@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 from uuid import UUID
 
@@ -42,7 +43,6 @@ from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
     transcript_retention,
 )
-from sessions_app.transcripts.dependencies import transcript_leftovers_remove
 from sessions_app.trials.dependencies import trial_model
 from sessions_app.trials.facade import trial_run
 from sessions_app.turns.dependencies import (
@@ -233,9 +233,9 @@ def drop_raw_deliveries() -> int:
 def drop_transcript_backups() -> int:
     """Remove backups of transcripts whose retention has ended.
 
-    Also remove texts that a killed save left.
+    Also remove texts that a killed save of an earlier version left: it wrote them to the disk.
     """
-    transcript_leftovers_remove()
+    shutil.rmtree(settings.DATA_DIR / "transcript-texts", ignore_errors=True)
     before = timezone.now() - transcript_retention()
     return build_transcript_backups().prune(before=before)
 

@@ -34,14 +34,15 @@ from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,
     BusyError,
     FaultError,
-    FolderError,
     Problem,
     RefusedError,
 )
-from sessions_app.transcript_files.transcript_folder import no_progress
+from sessions_app.transcript_files.transcript_folder import OneText, no_progress
 from sessions_app.transcripts.conversation_queries import Conversation, Target
-from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
-from sessions_app.transcripts.export_transcripts import conversation_text, text_save, text_validate
+from sessions_app.transcripts.dependencies import build_save_dependencies
+from sessions_app.transcripts.export_transcripts import conversation_text
+from sessions_app.transcripts.save import batches_save
+from sessions_app.transcripts.status import folder_validate
 from sessions_app.transcripts.transcript_serializers import (
     SavedTranscriptSerializer,
     TranscriptSerializer,
@@ -192,7 +193,6 @@ def mend(problem: Problem) -> str:
 
 class ValidateTranscriptView(TextView):
     scopes = {"POST": "read"}
-    raises = {FolderError: lambda error: Unavailable(str(error))}
 
     @described(
         operation_id="transcripts_validate",
@@ -219,11 +219,8 @@ class ValidateTranscriptView(TextView):
     )
     def post(self, request: Request) -> Response:
         given = self.given()
-        found = text_validate(
-            text=given["text"],
-            target=self.target(given),
-            folder=transcript_texts_folder(),
-            overlap=self.overlap(given),
+        found = folder_validate(
+            folder=OneText(given["text"]), target=self.target(given), overlap=self.overlap(given)
         )
         problems = [{**each.as_dict(), "mend": mend(each)} for each in found.problems]
         shown = {**found.as_dict(), "problems": problems}
@@ -245,7 +242,6 @@ class TranscriptsView(TextView):
         RefusedError: refused,
         BusyError: conflict,
         FaultError: not_backed_up,
-        FolderError: lambda error: Unavailable(str(error)),
     }
 
     @described(
@@ -281,10 +277,9 @@ class TranscriptsView(TextView):
             chat_or_own(self.caller, None)
         target = target or Target()
         require_memory(chat_at(target.whatsapp_chat))
-        saved = text_save(
-            text=given["text"],
+        saved = batches_save(
+            folder=OneText(given["text"]),
             target=target,
-            folder=transcript_texts_folder(),
             dependencies=build_save_dependencies(progress=no_progress),
             actor=self.caller.actor,
             overlap=self.overlap(given),

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -55,7 +51,6 @@ def test_a_text_becomes_messages_and_comes_back_byte_for_byte(api: Api) -> None:
         "transcript.save",
         "transcript.export",
     }
-    assert not list((Path(settings.DATA_DIR) / "transcript-texts").iterdir())
 
 
 def test_a_text_goes_into_the_chat_that_is_named_and_only_once(api: Api) -> None:
@@ -201,19 +196,6 @@ def test_where_memory_is_off_no_transcript_is_saved(api: Api) -> None:
     body = {"text": TEXT, "whatsapp_chat": CLIENT}
     assert error_of(api.post("transcripts/", body), 403)["code"] == "memory_disabled"
     assert stored() == []
-
-
-def test_what_a_killed_process_left_is_removed_by_the_next(api: Api) -> None:
-    folder = Path(settings.DATA_DIR) / "transcript-texts"
-    left, at_work = folder / "text-left", folder / "text-at-work"
-    for path in (left, at_work):
-        path.mkdir(parents=True)
-        (path / "chat_memory_batch_001.txt").write_text(TEXT)
-    hours_ago = time.time() - 7_200
-    os.utime(left, (hours_ago, hours_ago))
-    assert plain(api, "transcripts/validate/", TEXT).status_code == 200
-    assert list(folder.iterdir()) == [at_work]
-    shutil.rmtree(at_work)
 
 
 TALK = "User: hello\nAssistant: hi\nUser: price?\nAssistant: 40\n"
