@@ -34,7 +34,6 @@ from memories_app.store.duplicate_lookup import (
     Claim,
     Contradicted,
     KnownFacts,
-    changes_store,
     last_before,
     renewals_propose,
     replacement_propose,
@@ -56,6 +55,11 @@ from memoryproject.foundation.text.terms import IndexedText
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
 MERGED = ("tags", "metadata")
+# What a mention or a newer memory changes in a known one.
+CHANGED = (
+    *("told_count", "last_told_at", "expires_at", "said_at", "valid_from", "valid_until"),
+    *("status", "superseded_at", "updated_at"),
+)
 
 
 @dataclass(frozen=True)
@@ -266,7 +270,7 @@ class Storing:
 
     def _write(self) -> None:
         # Before the new ones: a scope may hold only one active memory of a fact.
-        changes_store(list(self._changed.values()))
+        Memory.objects.bulk_update(self._changed.values(), CHANGED)
         rows_add(list(self._created.values()))
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
