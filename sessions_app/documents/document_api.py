@@ -20,6 +20,7 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.bodies import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -37,7 +38,6 @@ from memoryproject.foundation.rest_kit.serializers import (
     MomentFilter,
     Strict,
 )
-from memoryproject.foundation.rest_kit.uploads import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document

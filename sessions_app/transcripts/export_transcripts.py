@@ -13,7 +13,7 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.process.storage import file_make, folder_make
-from sessions_app.backup.facade import name_file
+from sessions_app.backup.archive_writer import name_file
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
     MAX_FILE_SIZE,

@@ -17,9 +17,14 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.command_options import ProgressBar
-from sessions_app.backup.archive import ArchiveError, ArchiveReader
+from sessions_app.backup.archive import (
+    ArchiveError,
+    ArchiveReader,
+    EncryptionError,
+    identity_create,
+    recipients_parsed,
+)
 from sessions_app.backup.dependencies import access_of, add_access_arguments, archive_access
-from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
 from sessions_app.backup.write import Report, backup_write, keys_read, report_of
 
 

@@ -20,6 +20,7 @@ from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS
 from sessions_app.memories.tables.plan import (
+    CURRENCIES,
     INVALID,
     SAME,
     VISIBILITIES,
@@ -29,7 +30,6 @@ from sessions_app.memories.tables.plan import (
     table_import,
     table_plan,
 )
-from sessions_app.memories.tables.prices import CURRENCIES
 from sessions_app.memories.tables.read_table import MAX_BYTES, TableError, text_of
 
 
