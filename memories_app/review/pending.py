@@ -15,17 +15,16 @@ from memories_app.facts.validation import label_problems
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.store.change import (
-    MadeAhead,
+    NewText,
     memory_locked,
     memory_set_times,
     memory_supersede,
-    memory_update,
+    texts_set,
 )
 from memories_app.store.deduplicate import memory_audit
 from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 # Counting goes no further.
@@ -93,11 +92,10 @@ def memory_approve_corrected(
     problems = label_problems(content=content)
     if problems:
         raise MemoryValidationError(problems)
-    # Before the transaction, so that none is open while a provider is called.
-    ahead = MadeAhead(embedder, embed_covered(embedder, [content]))
+    text = NewText.made(content, embedder)
     with transaction.atomic(), hooks_gathered():
-        _waiting(memory_id, seen)
-        memory_update(memory_id=memory_id, content=content, actor=actor, embedder=ahead)
+        memory = _waiting(memory_id, seen)
+        texts_set(memory, {"content": content}, text=text, actor=actor)
         return memory_approve(memory_id=memory_id, actor=actor)
 
 
