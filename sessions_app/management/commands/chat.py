@@ -94,6 +94,6 @@ class Command(BaseCommand):
 def _as_json(talk: Talk) -> str:
     """Return the body that POST chat/ answers."""
     # The API's packages are slow to import, and only --json needs them.
-    from sessions_app.inbound.api.chat_serializers import answer_of  # noqa: PLC0415
+    from sessions_app.inbound.chat_api import answer_of  # noqa: PLC0415
 
     return json.dumps(answer_of(talk), ensure_ascii=False, indent=2)

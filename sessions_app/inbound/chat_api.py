@@ -11,12 +11,14 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_scopes
 from memoryproject.foundation.rest_kit.bodies import EventStream, Json
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
@@ -30,31 +32,98 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedIterator, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import parse_command
-from sessions_app.inbound.api.chat_serializers import (
-    AskSerializer,
-    ChatAnswerSerializer,
-    accepted_of,
-    answer_of,
-)
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
     NoAnswerError,
     NotYetAnsweredError,
+    Talk,
     is_group,
     talk_begin,
     talk_finish,
 )
-from sessions_app.models import Turn
+from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import Speaker
 from sessions_app.models.turns import Outcome
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.presentation.filters import check_chat
+from sessions_app.presentation.message_forms import ERROR_CODE, OUTCOME, RecalledField
+from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
+
+# Serializers of a whole turn by the API.
+
+
+class AskSerializer(Strict):
+    """A message to the assistant in a chat."""
+
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Required, except for a token that is bound to one chat."
+    )
+    # The limit bounds the work that one call causes; WhatsApp's own limit is lower.
+    content = Text(
+        allow_blank=True,
+        max_length=65_536,
+        help_text="What the person says, kept byte for byte; commands such as /remember work.",
+    )
+    stream = Truth(default=False, help_text="Answer with server-sent events instead.")
+
+
+class ChatAnswerSerializer(serializers.Serializer[Any]):
+    """One whole turn. Where memory is off the ids are null."""
+
+    reply = fields.text("The whole text of the answer.")
+    session_id = fields.uuid(
+        "The session that holds the message and the answer; null where memory is off.",
+        allow_null=True,
+    )
+    message_id = fields.uuid(
+        "The id of the stored message; null where memory is off.", allow_null=True
+    )
+    reply_message_id = fields.uuid(
+        "The id of the stored answer; null where memory is off.", allow_null=True
+    )
+    turn_id = fields.uuid(
+        "Names the replay: `turns/{turn_id}/`; null where memory is off.", allow_null=True
+    )
+    outcome = serializers.ChoiceField(Outcome.choices, help_text=OUTCOME)
+    error_code = fields.text(ERROR_CODE, allow_null=True)
+    memories = serializers.ListField(
+        child=RecalledField(), help_text="What was recalled, with its scores."
+    )
+
+
+def answer_of(talk: Talk) -> dict[str, Any]:
+    """Return a turn's answer in the form of ChatAnswerSerializer."""
+    turn = talk.turn
+    answer = {
+        "reply": talk.reply,
+        **accepted_of(turn),
+        "reply_message_id": turn.reply_id,
+        "outcome": turn.outcome,
+        "error_code": turn.error_code,
+        "memories": TurnReplay.of(turn).recalled,
+    }
+    return dict(ChatAnswerSerializer(answer).data)
+
+
+def accepted_of(turn: Turn) -> dict[str, Any]:
+    """Return the ids that are known as soon as the message is stored.
+
+    Where memory is off they are None.
+    """
+    remembered = turn.session_id is not None
+    return {
+        "session_id": turn.session_id,
+        "message_id": turn.message_id,
+        "turn_id": turn.turn_id if remembered else None,
+    }
+
 
 PATIENCE = timedelta(minutes=5)
 EVENT = {
