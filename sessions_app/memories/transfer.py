@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import IO, Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -34,6 +34,8 @@ from sessions_app.models import Chat
 # Further errors are only counted, so that an invalid file can't exhaust the memory.
 MAX_ERRORS = 1_000
 _MAX_CHATS = 10_000
+# A memory with vectors of several models is a tenth of this size.
+MAX_LINE_BYTES = 8 * 1024 * 1024
 # The beginning of Python's own message; the position follows it.
 TOO_DEEP = "maximum recursion depth exceeded"
 
@@ -62,6 +64,15 @@ class ImportReport:
         if self.errors_left_out:
             values["errors_left_out"] = self.errors_left_out
         return values
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines; of an overlong one only its start, which is refused as no JSON."""
+    while line := file.readline(MAX_LINE_BYTES):
+        rest = line
+        while len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_BYTES)
+        yield line
 
 
 def memories_export(

@@ -17,12 +17,10 @@ from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageErro
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.transfer import ImportReport, memories_import
+from sessions_app.memories.transfer import ImportReport, lines_of, memories_import
 
 SHOWN = 20
 STOPPED = "Stopped: {error} What is in stays; run it again to go on."
-# A memory with vectors of several models is a tenth of this size.
-MAX_LINE_CHARACTERS = 8 * 1024 * 1024
 
 
 class Command(ReportingCommand):
@@ -73,17 +71,12 @@ def _import(name: str, *, with_vectors: bool) -> ImportReport:
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield the lines; of an overlong line only its beginning, which is refused as invalid JSON."""
+    """Yield the lines, and show how much of the file is read; ``size``: 0 where it isn't known."""
     progress = ProgressBar(sys.stderr)
-    done = 0
-    while line := file.readline(MAX_LINE_CHARACTERS):
-        done += len(line)
-        rest = line
-        while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
-            rest = file.readline(MAX_LINE_CHARACTERS)
-            done += len(rest)
+    for line in lines_of(file):
         yield line
-        progress(min(done, size), size)
+        if size:
+            progress(min(file.tell(), size), size)
 
 
 def as_text(report: ImportReport) -> str:

@@ -28,7 +28,7 @@ from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.writing import no_vector
-from sessions_app.memories.transfer import memories_export, memories_import
+from sessions_app.memories.transfer import lines_of, memories_export, memories_import
 from sessions_app.presentation.access import (
     chat_in_reach,
     memories_in_reach,
@@ -42,8 +42,6 @@ from sessions_app.presentation.serializers import WhatsAppChat
 
 NDJSON = "application/x-ndjson"
 MAX_IMPORT_SIZE = 1024 * MEGABYTE
-# A memory with vectors of several models is a tenth of this size.
-MAX_LINE_CHARACTERS = 8 * MEGABYTE
 SPOOL_BYTES = 8 * MEGABYTE
 
 
@@ -64,13 +62,8 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the lines; of an overlong one only its start, which is refused as no JSON."""
         self._file.seek(0)
-        while line := self._file.readline(MAX_LINE_CHARACTERS):
-            rest = line
-            while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
-                rest = self._file.readline(MAX_LINE_CHARACTERS)
-            yield line
+        yield from lines_of(self._file)
 
 
 class LinesParser(BaseParser):
