@@ -148,10 +148,7 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
         help_text="Saved since then: 7d, 24h, or a time such as 2026-01-31T09:30:00Z.",
     )
     session_id = django_filters.CharFilter(help_text="Those that come from this session.")
-    archived = TruthFilter(
-        method="in_archive",
-        help_text="true: those in the archive instead.",
-    )
+    archived = TruthFilter(method="in_archive", help_text="true: those in the archive instead.")
 
     class Meta:
         model = MemoryDocument
@@ -190,11 +187,7 @@ FOUND_EXAMPLE: dict[str, Any] = {
     "archived": False,
 }
 DOCUMENT_EXAMPLE: dict[str, Any] = {
-    "meta": {
-        "created": "2026-01-10T12:00:00Z",
-        "category": "decisions",
-        "summary": "use-postgres",
-    },
+    "meta": {"created": "2026-01-10T12:00:00Z", "category": "decisions", "summary": "use-postgres"},
     "content": {
         "decision": "Use PostgreSQL",
         "rationale": "One database for all of it",

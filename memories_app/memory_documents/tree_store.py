@@ -41,11 +41,7 @@ class TreeStore(MemoryDocumentStore):
     """A MemoryDocumentStore below ``root``. The first write creates the root."""
 
     def __init__(
-        self,
-        root: Path,
-        *,
-        now: Callable[[], datetime] = _now,
-        lock_seconds: float = LOCK_SECONDS,
+        self, root: Path, *, now: Callable[[], datetime] = _now, lock_seconds: float = LOCK_SECONDS
     ) -> None:
         super().__init__(now)
         self._folders = Folders(root, lock_seconds=lock_seconds)

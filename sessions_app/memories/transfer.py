@@ -23,12 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.conversations.facade import (
-    ChatGoneError,
-    chat_at,
-    chat_at_or_new,
-    chats_keep,
-)
+from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_at_or_new, chats_keep
 from sessions_app.models import Chat
 
 # Further errors are only counted, so that an invalid file can't exhaust the memory.

@@ -83,10 +83,7 @@ def _message(text: str, found: re.Match[str], end: int, line: int) -> Transcript
     end -= text.endswith("\n", start, end)
     content = text[start + spaced : end]
     return TranscriptMessage(
-        role=ROLES[found[1]],
-        content=_ESCAPED.sub(r"\n\1", content),
-        line=line,
-        spaced=spaced,
+        role=ROLES[found[1]], content=_ESCAPED.sub(r"\n\1", content), line=line, spaced=spaced
     )
 
 

@@ -198,10 +198,7 @@ class TextView(ApiView):
     parser_classes = [JsonParser, TextParser]
     # One more than the limit of the text, so that its own error reports the limit.
     max_body_bytes = MAX_FILE_SIZE + MEGABYTE
-    bodies = {
-        "text/plain": OpenApiTypes.STR,
-        "application/json": TranscriptTextSerializer,
-    }
+    bodies = {"text/plain": OpenApiTypes.STR, "application/json": TranscriptTextSerializer}
 
     def given(self) -> dict[str, Any]:
         """Return the fields of the body, which is plain text or a JSON object."""
@@ -306,11 +303,7 @@ class TranscriptsView(TextView):
         ]
     }
     kinds = {"POST": "bulk"}
-    raises = {
-        RefusedError: refused,
-        BusyError: conflict,
-        FaultError: not_backed_up,
-    }
+    raises = {RefusedError: refused, BusyError: conflict, FaultError: not_backed_up}
 
     @described(
         operation_id="transcripts_save",

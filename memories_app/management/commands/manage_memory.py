@@ -315,12 +315,7 @@ def found_as_dict(found: Found) -> dict[str, Any]:
 
 
 def key_as_dict(key: Key) -> dict[str, Any]:
-    return {
-        "category": key.category,
-        "name": key.name,
-        "path": key.path,
-        "archived": key.archived,
-    }
+    return {"category": key.category, "name": key.name, "path": key.path, "archived": key.archived}
 
 
 def saved_as_dict(saved: Saved) -> dict[str, Any]:

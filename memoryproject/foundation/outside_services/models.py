@@ -56,7 +56,7 @@ class OutsideService(models.Model):
         verbose_name = _("outside service")
         verbose_name_plural = _("outside services")
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["name", "target"], name="one_row_a_service"),
+            models.UniqueConstraint(fields=["name", "target"], name="one_row_a_service")
         ]
 
     def __str__(self) -> str:

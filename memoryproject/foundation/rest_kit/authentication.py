@@ -131,9 +131,7 @@ def caller_of_staff(user: Any) -> Caller:
     """Return the caller for a staff user. A superuser has every scope."""
     scopes = {scope for scope, names in STAFF_PERMISSIONS.items() if user.has_perms(names)}
     return Caller(
-        key=f"staff:{user.pk}",
-        actor=Actor("staff", user.get_username()),
-        scopes=frozenset(scopes),
+        key=f"staff:{user.pk}", actor=Actor("staff", user.get_username()), scopes=frozenset(scopes)
     )
 
 

@@ -178,7 +178,7 @@ class StoredMoment(Moment):
         "range": (
             "The time is out of range: it must lie between "
             f"{iso_utc(EARLIEST)} and {iso_utc(LATEST)}."
-        ),
+        )
     }
 
     def to_internal_value(self, value: Any) -> datetime:

@@ -15,12 +15,7 @@ from django.urls import path, re_path, register_converter
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.csrf import csrf_exempt
 from django_filters.rest_framework import DjangoFilterBackend
-from rest_framework.exceptions import (
-    APIException,
-    AuthenticationFailed,
-    NotAuthenticated,
-    NotFound,
-)
+from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated, NotFound
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
@@ -40,11 +35,7 @@ from memoryproject.foundation.rest_kit.errors import (
 )
 from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
-from memoryproject.foundation.rest_kit.serializers import (
-    OBJECT,
-    checked_data,
-    json_kind,
-)
+from memoryproject.foundation.rest_kit.serializers import OBJECT, checked_data, json_kind
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})

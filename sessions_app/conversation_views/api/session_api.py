@@ -208,8 +208,7 @@ class ExpireView(ApiView):
         responses=SessionSerializer,
         examples=[
             response_example(
-                "Expired",
-                {**examples.SESSION, "status": "expired", "expired_at": examples.AT},
+                "Expired", {**examples.SESSION, "status": "expired", "expired_at": examples.AT}
             )
         ],
     )

@@ -169,10 +169,7 @@ class Command(ReportingCommand):
         if conversation is None:
             raise CommandError(f"There is no chat {target.whatsapp_chat}.")
         exported = transcripts_export(
-            conversation=conversation,
-            path=folder.path,
-            messages_a_batch=size,
-            progress=StepBars(),
+            conversation=conversation, path=folder.path, messages_a_batch=size, progress=StepBars()
         )
         if options["json"]:
             self._print(exported.as_dict())
@@ -196,10 +193,7 @@ class Command(ReportingCommand):
 
     def _status(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
         found = folder_status(
-            folder=folder,
-            target=target or Target(),
-            overlap=_overlap(options),
-            progress=StepBars(),
+            folder=folder, target=target or Target(), overlap=_overlap(options), progress=StepBars()
         )
         if options["json"]:
             self._print(found)
@@ -208,11 +202,7 @@ class Command(ReportingCommand):
         self.stdout.write("\n".join(_status(found)))
 
     def _show_problems(
-        self,
-        problems: Iterable[Problem],
-        further: int,
-        options: dict[str, Any],
-        error: str = "",
+        self, problems: Iterable[Problem], further: int, options: dict[str, Any], error: str = ""
     ) -> None:
         if options["json"]:
             shown = [problem.as_dict() for problem in problems]

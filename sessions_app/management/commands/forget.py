@@ -40,10 +40,7 @@ class Command(ReportingCommand):
     )
 
     json_help = "The receipts as JSON."
-    refusals = {
-        NothingToForgetError: "{error}",
-        DatabaseError: "Nothing was forgotten: {error}",
-    }
+    refusals = {NothingToForgetError: "{error}", DatabaseError: "Nothing was forgotten: {error}"}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("kind", choices=KINDS, help="What is to be forgotten.")

@@ -32,11 +32,7 @@ class Command(ReportingCommand):
         "named with the reason, and the rest goes in."
     )
 
-    refusals = {
-        EmbedderError: STOPPED,
-        DatabaseError: STOPPED,
-        KeyboardInterrupt: GO_ON,
-    }
+    refusals = {EmbedderError: STOPPED, DatabaseError: STOPPED, KeyboardInterrupt: GO_ON}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="The file, or - for standard input.")

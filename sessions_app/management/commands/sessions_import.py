@@ -28,11 +28,7 @@ class Command(ReportingCommand):
     )
 
     json_help = "Print the report as JSON, with every file."
-    refusals = {
-        **ReportingCommand.refusals,
-        FolderError: "{error}",
-        KeyboardInterrupt: GO_ON,
-    }
+    refusals = {**ReportingCommand.refusals, FolderError: "{error}", KeyboardInterrupt: GO_ON}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dir", metavar="DIR", type=folder_given, help="The folder of sessions.")

@@ -183,11 +183,7 @@ class MemoryBatchView(ApiView):
         new = memories_to_store(bodies, self.caller)
         stored = memories_add(new, self.caller)
         memories = [
-            {
-                "memory_id": str(one.memory.pk),
-                "status": outcome_of(one),
-                **done_by(one, body),
-            }
+            {"memory_id": str(one.memory.pk), "status": outcome_of(one), **done_by(one, body)}
             for one, body in zip(stored, bodies, strict=True)
         ]
         created = any(each["status"] == CREATED for each in memories)

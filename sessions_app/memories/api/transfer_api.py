@@ -166,9 +166,7 @@ class MemoryExportView(ApiView):
             chat = chat_in_reach(self.caller, name) or no_chat(name)
             memories = memories.filter(chat_id=chat.pk)
         lines = memories_export(
-            memories=memories,
-            actor=self.caller.actor,
-            embeddings=self.query["embeddings"],
+            memories=memories, actor=self.caller.actor, embeddings=self.query["embeddings"]
         )
         return lines_answer(lines, name="memories.ndjson")
 
