@@ -25,11 +25,11 @@ AT_ONCE = 500
 _MAX_REPORTED = 2**31 - 1
 _MAX_DIMENSIONS = 16_000
 
-REVISION = (
+REVISION_FIELDS = (
     *("number", "content", "visibility", "type", "category", "tags"),
     *("changed_at", "changed_by_kind", "changed_by_name", "reason"),
 )
-TELLING = ("source", "source_message_id", "told_at")
+SOURCE_FIELDS = ("source", "source_message_id", "told_at")
 
 # Maps the ids of chats to their names.
 ChatNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
@@ -80,8 +80,8 @@ def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -
         **_plain(memory, "told_count", "last_told_at"),
         "superseded_by": _value(memory.superseded_by_id),
         **_plain(memory, "superseded_at", "created_at", "updated_at"),
-        "revisions": [_plain(each, *REVISION) for each in memory.revisions.all()],
-        "tellings": [_plain(each, *TELLING) for each in memory.tellings.all()],
+        "revisions": [_plain(each, *REVISION_FIELDS) for each in memory.revisions.all()],
+        "tellings": [_plain(each, *SOURCE_FIELDS) for each in memory.tellings.all()],
     }
     if embeddings:
         record["embeddings"] = [
