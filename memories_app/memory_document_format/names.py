@@ -1,4 +1,4 @@
-"""Names of documents: valid identifiers, and the file names made of them.
+"""Categories and names of documents: valid identifiers, and the file names made of them.
 
 A name is the part before ``.json``: the identifier itself, in ``context`` with the date before
 it. The identifier appears in the file name unchanged.

@@ -1,4 +1,4 @@
-"""A store of memory documents: what all stores do alike, and the records that they return."""
+"""A store of memory documents: what all stores do alike, and the copy from one to another."""
 
 from __future__ import annotations
 

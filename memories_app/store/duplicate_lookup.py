@@ -1,4 +1,4 @@
-"""Find the memories that new ones duplicate or contradict."""
+"""Find the memories that new ones duplicate or contradict, and propose decisions to staff."""
 
 from __future__ import annotations
 

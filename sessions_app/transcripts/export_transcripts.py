@@ -1,4 +1,4 @@
-"""Write a stored conversation as batches that a save accepts."""
+"""Write a stored conversation as batches that a save accepts, or as one text."""
 
 from __future__ import annotations
 

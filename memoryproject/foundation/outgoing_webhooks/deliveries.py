@@ -1,4 +1,4 @@
-"""Create test deliveries; retry, delete, erase and move deliveries."""
+"""Raise events, the only way to notify integrators; retry, erase and move their deliveries."""
 
 from __future__ import annotations
 

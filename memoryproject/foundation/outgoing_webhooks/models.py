@@ -1,4 +1,4 @@
-"""The endpoints that events are sent to, and their deliveries."""
+"""The kinds of events, the endpoints that they are sent to, and their deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read request bodies: limited in size, UTF-8, and without characters that no database stores."""
+"""Read request bodies, also forms with files, and write responses.
+
+Bodies are limited in size, UTF-8, and without characters that no database stores.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API tokens, stored responses of idempotent calls, and call counts."""
+"""Scopes, API tokens, stored responses of idempotent calls, and call counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of serializers: strict objects, unchanged texts, times in UTC."""
+"""Parts of serializers (strict objects, unchanged texts, times in UTC) and filters of lists."""
 
 from __future__ import annotations
 

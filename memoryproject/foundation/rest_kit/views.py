@@ -1,4 +1,4 @@
-"""The base classes of all API views."""
+"""The base classes of all API views, ETags, and the addresses that all APIs have."""
 
 from __future__ import annotations
 

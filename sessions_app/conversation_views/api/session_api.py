@@ -1,4 +1,4 @@
-"""REST views of sessions and of their summaries."""
+"""REST views of chats, sessions and their summaries."""
 
 from __future__ import annotations
 
