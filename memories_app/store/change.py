@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -38,31 +38,6 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
-
-
-def memory_update(
-    *,
-    memory_id: UUID,
-    actor: Actor,
-    embedder: Embedder,
-    content: str | None = None,
-    type: str | None = None,
-    category: str | None = None,
-    tags: Sequence[str] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> Memory:
-    """Change the given fields; equal values change nothing and make no revision.
-
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError (a superseded memory
-    is history), DuplicateFactError, EmbedderError, DatabaseError; nothing is changed then.
-    """
-    wanted = {"content": content, "type": type, "category": category, "metadata": metadata}
-    given = _checked({**wanted, "tags": None if tags is None else list(tags)})
-    text = _text_ahead(memory_get(memory_id), given, embedder)
-    with transaction.atomic():
-        memory = memory_locked(memory_id)
-        texts_set(memory, given, text=text, actor=actor)
-    return memory
 
 
 @dataclass(frozen=True)
@@ -290,9 +265,9 @@ def memory_patch(
     changes: Mapping[str, Any],
     actor: Actor,
     embedder: Embedder,
-    check: Callable[[Memory], None],
+    check: Callable[[Memory], None] = lambda _memory: None,
 ) -> Memory:
-    """Change the given fields of a memory.
+    """Change the given fields of a memory; equal values change nothing and make no revision.
 
     They are content, type, category, tags, metadata, visibility, pinned, expires_at, said_at,
     valid_from and valid_until.

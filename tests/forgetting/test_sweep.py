@@ -12,7 +12,6 @@ from django.contrib.contenttypes.models import ContentType
 from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
-from memories_app.store.change import memory_update
 from memories_app.store.retract import is_forgotten
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
@@ -24,6 +23,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.forgetting.forgetting_tools import dependencies_of
+from tests.remembering import memory_update
 from tests.threads import elsewhere
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 

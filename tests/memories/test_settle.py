@@ -22,11 +22,10 @@ from memories_app.review.decide_proposals import (
 )
 from memories_app.review.pending import memory_approve_corrected
 from memories_app.review.similar_memories import similar_memories_find
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
-from tests.remembering import remember
+from tests.remembering import memory_update, remember
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -20,6 +19,7 @@ from sessions_app.conversations.system_texts import TEXTS
 from sessions_app.models import Turn
 from sessions_app.models.chats import Speaker
 from sessions_app.turns.commands.list_numbers import numbers_in
+from tests.remembering import memory_update
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 MEETING = "the meeting is on 2 May"

@@ -21,7 +21,6 @@ from psycopg.errors import LockNotAvailable
 
 from memoryproject.foundation.audit.audit_events import (
     COMMAND_LINE,
-    Actor,
     Event,
     audit_record_many,
     log_path,
@@ -175,7 +174,6 @@ def backup_restore(
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
     media: MediaStorage | None = None,
-    actor: Actor = COMMAND_LINE,
 ) -> Restored:
     """Verify the whole archive, then restore it into the database, which must be empty.
 
@@ -195,7 +193,7 @@ def backup_restore(
                 check_empty(cursor)
             make_tables()
             with media_put_back(archive, media) as files:
-                _put_back(archive, write_keys, progress, actor)
+                _put_back(archive, write_keys, progress)
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
@@ -221,7 +219,6 @@ def _put_back(
     archive: ArchiveReader,
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
-    actor: Actor,
 ) -> None:
     """Restore the rows in one transaction."""
     manifest = archive.manifest
@@ -246,7 +243,7 @@ def _put_back(
             # Errors of the commit occur here, before any key is replaced.
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             count.finish()
-            _record(manifest, actor)
+            _record(manifest)
             write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
@@ -256,10 +253,10 @@ def _put_back(
         raise
 
 
-def _record(manifest: Manifest, actor: Actor) -> None:
+def _record(manifest: Manifest) -> None:
     """Record the restore. A worker seals it later, with the restored key."""
     details = {"made_at": manifest.created_at, "rows": manifest.rows}
-    event = Event("backup.restore", actor, "backup", details=details)
+    event = Event("backup.restore", COMMAND_LINE, "backup", details=details)
     audit_record_many(events=[event], seal=False)
 
 
