@@ -116,8 +116,9 @@ class IdempotentAnswer(LeasedWork):
 
 
 class CallCount(models.Model):
-    """The number of calls of one kind that a caller made in a minute.
+    """The number of calls of one kind that a caller made in a minute, as far as it is written.
 
+    Processes count in memory and write their calls in portions: see throttles.py.
     The table is unlogged: counting causes no disk writes, and a crash loses the counts.
     """
 
