@@ -193,8 +193,7 @@ class NewMessageSerializer(Strict):
     )
     timestamp = StoredMoment(required=False, help_text="Default: now.")
     metadata = Object(
-        required=False,
-        help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes.",
+        required=False, help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes."
     )
     sender = Text(
         required=False,

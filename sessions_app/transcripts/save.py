@@ -91,7 +91,6 @@ def batches_save(
     target: Target,
     dependencies: SaveDependencies,
     overlap: int | None = None,
-    now: datetime | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Saved:
     """Save the batches of the folder, all or nothing.
@@ -101,7 +100,7 @@ def batches_save(
     Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is stored,
     and the files are in their place), ConversationNotFoundError, and the database's errors.
     """
-    now = now or timezone.now()
+    now = timezone.now()
     with folder.locked(), alone_in(target):
         check = folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:
