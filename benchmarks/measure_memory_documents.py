@@ -30,8 +30,13 @@ from memories_app.memory_document_format.envelope import envelope_read
 from memories_app.memory_document_format.names import Pattern
 from memories_app.memory_document_format.strict_json import MemoryDocumentInvalidError
 from memories_app.memory_documents.database_store import DatabaseStore
-from memories_app.memory_documents.store import Filter, Kept, Key, MemoryDocumentStore
-from memories_app.memory_documents.transfer import documents_transfer
+from memories_app.memory_documents.store import (
+    Filter,
+    Kept,
+    Key,
+    MemoryDocumentStore,
+    documents_transfer,
+)
 from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 

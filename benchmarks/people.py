@@ -30,7 +30,7 @@ from own_database import own_database
 
 # isort: split
 
-from memories_app.embedding_models.facade import due_vectors_make
+from memories_app.embedding_models.vectors import due_vectors_make
 from memories_app.store.remember import CREATED, NewMemory, memories_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.facade import embedder

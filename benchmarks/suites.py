@@ -30,7 +30,7 @@ from django.core.management import call_command
 from django.db import transaction
 from past_chats import chat_open, clock_at
 
-from memories_app.embedding_models.facade import due_vectors_make
+from memories_app.embedding_models.vectors import due_vectors_make
 from memories_app.models import Memory
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel

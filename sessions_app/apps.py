@@ -22,7 +22,7 @@ class SessionsAppConfig(AppConfig):
     verbose_name = _("Conversations")
 
     def ready(self) -> None:
-        from memories_app.embedding_models.facade import vectors_due  # noqa: PLC0415 imports models
+        from memories_app.embedding_models.vectors import vectors_due  # noqa: PLC0415 imports models
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
 
         one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from memories_app.documents.dependencies import documents_folder
-from memories_app.documents.facade import documents_abandoned, leftovers_remove
-from memories_app.embedding_models.facade import vectors_waiting
+from memories_app.documents.document_store import documents_abandoned, leftovers_remove
+from memories_app.embedding_models.vectors import vectors_waiting
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
 from sessions_app.conversations.facade import redactions_due

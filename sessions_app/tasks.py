@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
 
-from memories_app.documents.facade import DocumentBusyError, document_store
-from memories_app.embedding_models.facade import due_vectors_make
-from memories_app.memory_documents.facade import documents_tend
+from memories_app.documents.document_store import DocumentBusyError
+from memories_app.documents.read_document import document_store
+from memories_app.embedding_models.vectors import due_vectors_make
+from memories_app.memory_documents.document_rows import documents_tend
 from memories_app.models import SourceDocument
-from memories_app.review.facade import memories_propose_merges
+from memories_app.review.consolidate import memories_propose_merges
 from memoryproject.foundation.leases import leases_sweep
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
@@ -41,7 +43,6 @@ from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
     transcript_retention,
 )
-from sessions_app.transcripts.dependencies import transcript_leftovers_remove
 from sessions_app.trials.dependencies import trial_model
 from sessions_app.trials.facade import trial_run
 from sessions_app.turns.dependencies import (
@@ -208,9 +209,9 @@ def drop_raw_deliveries() -> int:
 def drop_transcript_backups() -> int:
     """Remove backups of transcripts whose retention has ended.
 
-    Also remove texts that a killed save left.
+    Also remove texts that a killed save of an earlier version left: it wrote them to the disk.
     """
-    transcript_leftovers_remove()
+    shutil.rmtree(settings.DATA_DIR / "transcript-texts", ignore_errors=True)
     before = timezone.now() - transcript_retention()
     return build_transcript_backups().prune(before=before)
 

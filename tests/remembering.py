@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
+from memories_app.store.change import memory_patch
 from memories_app.store.remember import Remembered, memory_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -30,3 +31,8 @@ def remembered(
 
 def remember(content: str, **changes: Any) -> Memory:
     return remembered(content, **changes).memory
+
+
+def memory_update(*, memory_id: UUID, actor: Actor, embedder: Embedder, **changes: Any) -> Memory:
+    """Change the fields of a memory that are given."""
+    return memory_patch(memory_id=memory_id, changes=changes, actor=actor, embedder=embedder)

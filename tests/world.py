@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.facade import memory_remember
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
-from memories_app.store.facade import passages_forgotten
+from memories_app.store.memory_fields import passages_forgotten
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.leases import Lease

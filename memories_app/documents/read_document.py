@@ -18,9 +18,9 @@ from memories_app.documents.document_store import (
     document_file,
     file_remove,
 )
-from memories_app.embedding_models.facade import vector_due, vectors_request
+from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
-from memories_app.store.facade import content_hash, passages_created
+from memories_app.store.memory_fields import content_hash, passages_created
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.documents.sniffing import (

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from memories_app.facts import lexicon
-from memories_app.facts.attributes import is_renewing
 from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, tokens_of
-from memories_app.facts.frames import Frame, frames_of
+from memories_app.facts.frames import Frame, frames_of, is_renewing
 from memories_app.facts.validity import MAX_STATEMENT, without_periods
 from memoryproject.foundation.text.characters import fold
 

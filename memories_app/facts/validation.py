@@ -122,10 +122,7 @@ def visibility_problems(visibility: str, chat_id: UUID | None) -> Iterator[tuple
     if visibility not in Visibility.values:
         yield "visibility", _("is one of %(known)s") % {"known": ", ".join(Visibility.values)}
     elif visibility == str(Visibility.CHAT) and chat_id is None:
-        yield (
-            "visibility",
-            _("is chat, but the memory came from no chat: choose owner or public"),
-        )
+        yield ("visibility", _("is chat, but the memory came from no chat: choose owner or public"))
 
 
 def _text_problems(

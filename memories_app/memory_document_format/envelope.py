@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from memories_app.memory_document_format.categories import (
+from memories_app.memory_document_format.names import (
     CATEGORIES,
     COMPLETE,
     CONTENT,

@@ -1,4 +1,4 @@
-"""Names of documents: valid identifiers, and the file names made of them.
+"""Categories and names of documents: valid identifiers, and the file names made of them.
 
 A name is the part before ``.json``: the identifier itself, in ``context`` with the date before
 it. The identifier appears in the file name unchanged.
@@ -12,8 +12,12 @@ from collections.abc import Iterable
 from datetime import date
 from fnmatch import translate
 
-from memories_app.memory_document_format.categories import CONTEXT
-from memories_app.memory_document_format.strict_json import MemoryDocumentNameError, shown
+from memories_app.memory_document_format.strict_json import (
+    ANY,
+    MemoryDocumentNameError,
+    Shape,
+    shown,
+)
 
 SUFFIX = ".json"
 # With a date, an archive number and the suffix a name stays within 255 bytes.
@@ -147,3 +151,50 @@ class Pattern:
     def fits(self, category: str, name: str) -> bool:
         forms = {name, identifier_of(category, name)}
         return any(self._fits(form) or self._fits(form + SUFFIX) for form in forms)
+
+
+# The four categories and the shape of their content. Every field may be left out.
+
+
+CONTEXT = "context"
+DECISIONS = "decisions"
+INTERFACES = "interfaces"
+HANDOFFS = "handoffs"
+CATEGORIES = (CONTEXT, DECISIONS, INTERFACES, HANDOFFS)
+
+ACCEPTED, SUPERSEDED, DEPRECATED = "accepted", "superseded", "deprecated"
+STATUSES = (ACCEPTED, SUPERSEDED, DEPRECATED)
+
+# The status of a handoff that may be completed.
+COMPLETE = "100%"
+
+CONTENT: dict[str, Shape] = {
+    CONTEXT: {
+        "decisions": [str],
+        "interfaces": {ANY: {"methods": [str]}},
+        "pending": [str],
+        "notes": str,
+    },
+    DECISIONS: {
+        "decision": str,
+        "rationale": str,
+        "alternatives_considered": [str],
+        "constraints": [str],
+        "status": STATUSES,
+    },
+    INTERFACES: {
+        "module": str,
+        "types": {ANY: {ANY: str}},
+        "functions": {ANY: {"params": [str], "returns": str}},
+        "events": [str],
+    },
+    HANDOFFS: {
+        "task": str,
+        "progress": str,
+        "completed": [str],
+        "pending": [str],
+        "blockers": [str],
+        "next_steps": [str],
+        "context_references": [str],
+    },
+}

@@ -14,12 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memories_app.memory_document_format.categories import (
-    ACCEPTED,
-    DEPRECATED,
-    STATUSES,
-    SUPERSEDED,
-)
+from memories_app.memory_document_format.names import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
 from memories_app.memory_documents.document_rows import documents_remove, envelope_of
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed

@@ -13,8 +13,8 @@ from rest_framework.exceptions import APIException, ErrorDetail, NotFound, Valid
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import content_read
+from memories_app.memory_document_format.names import CATEGORIES
 from memories_app.memory_document_format.strict_json import (
     MemoryDocumentInvalidError,
     MemoryDocumentNameError,
@@ -42,7 +42,6 @@ from memoryproject.foundation.rest_kit.errors import (
     not_found,
     refuse,
 )
-from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -57,7 +56,13 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of,
+    is_known,
+    require_match,
+)
 
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
 MAX_REPORTED = 100

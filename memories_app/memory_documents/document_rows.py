@@ -16,14 +16,15 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Collate
 
-from memories_app.memory_document_format.categories import (
+from memories_app.memory_document_format.envelope import Envelope, envelope_read
+from memories_app.memory_document_format.names import (
     CATEGORIES,
     COMPLETE,
     CONTEXT,
     HANDOFFS,
+    identifier_of,
+    numbered,
 )
-from memories_app.memory_document_format.envelope import Envelope, envelope_read
-from memories_app.memory_document_format.names import identifier_of, numbered
 from memories_app.memory_documents.store import Kept, Key, Progress, no_progress
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.audit_events import (

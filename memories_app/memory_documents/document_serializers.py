@@ -13,12 +13,18 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import read_duration
-from memories_app.memory_document_format.names import Pattern
+from memories_app.memory_document_format.names import CATEGORIES, Pattern
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.rest_kit.filters import ChoiceFilter, TruthFilter
-from memoryproject.foundation.rest_kit.serializers import Choice, Moment, Strict, Text
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    ChoiceFilter,
+    Moment,
+    Strict,
+    Text,
+    TruthFilter,
+)
 
 # The limit for clients; longer input is accepted if it is a valid time.
 AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
@@ -40,15 +46,13 @@ class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
     """The fields of a document in lists."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    identifier = serializers.CharField(help_text="The name without the date of context.")
-    name = serializers.CharField(help_text="That of its file, without .json.")
-    summary = serializers.CharField(help_text="What it is about, as the document says.")
-    created = Moment(help_text="When it was created, as the document says.")
-    changed = Moment(help_text="When it was last saved.")
-    status = serializers.CharField(help_text="A decision's status, or a handoff's percentage.")
-    session_id = serializers.CharField(
-        help_text="The session that it comes from, as the document says; empty: none."
-    )
+    identifier = fields.text("The name without the date of context.")
+    name = fields.text("That of its file, without .json.")
+    summary = fields.text("What it is about, as the document says.")
+    created = fields.moment("When it was created, as the document says.")
+    changed = fields.moment("When it was last saved.")
+    status = fields.text("A decision's status, or a handoff's percentage.")
+    session_id = fields.text("The session that it comes from, as the document says; empty: none.")
     archived = serializers.SerializerMethodField(help_text="Whether it is in the archive.")
 
     def get_archived(self, row: MemoryDocument) -> bool:
@@ -66,13 +70,9 @@ class ArchivedDocumentSerializer(serializers.Serializer[Any]):
     """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    name = serializers.CharField(
-        help_text="Its name there: with a number where the name was taken."
-    )
-    path = serializers.CharField(
-        help_text="Its place in a tree of files, such as archive/decisions/use-postgres.json."
-    )
-    archived = serializers.BooleanField(help_text="Whether it is in the archive: true.")
+    name = fields.text("Its name there: with a number where the name was taken.")
+    path = fields.text("Its place in a tree of files, such as archive/decisions/use-postgres.json.")
+    archived = fields.truth("Whether it is in the archive: true.")
 
 
 class CleanupSerializer(Strict):
@@ -81,11 +81,8 @@ class CleanupSerializer(Strict):
 
 
 class RemovedDocumentsSerializer(serializers.Serializer[Any]):
-    removed = serializers.IntegerField(help_text="How many documents were removed.")
-    names = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="The names of the removed documents; empty: none was old enough.",
-    )
+    removed = fields.number("How many documents were removed.")
+    names = fields.texts("The names of the removed documents; empty: none was old enough.")
 
 
 # Filters of lists of documents.
@@ -151,10 +148,7 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
         help_text="Saved since then: 7d, 24h, or a time such as 2026-01-31T09:30:00Z.",
     )
     session_id = django_filters.CharFilter(help_text="Those that come from this session.")
-    archived = TruthFilter(
-        method="in_archive",
-        help_text="true: those in the archive instead.",
-    )
+    archived = TruthFilter(method="in_archive", help_text="true: those in the archive instead.")
 
     class Meta:
         model = MemoryDocument
@@ -193,11 +187,7 @@ FOUND_EXAMPLE: dict[str, Any] = {
     "archived": False,
 }
 DOCUMENT_EXAMPLE: dict[str, Any] = {
-    "meta": {
-        "created": "2026-01-10T12:00:00Z",
-        "category": "decisions",
-        "summary": "use-postgres",
-    },
+    "meta": {"created": "2026-01-10T12:00:00Z", "category": "decisions", "summary": "use-postgres"},
     "content": {
         "decision": "Use PostgreSQL",
         "rationale": "One database for all of it",

@@ -1,4 +1,4 @@
-"""A store of memory documents: what all stores do alike, and the records that they return."""
+"""A store of memory documents: what all stores do alike, and the copy from one to another."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import Envelope, envelope_saved
 from memories_app.memory_document_format.names import (
+    CATEGORIES,
     SUFFIX,
     Pattern,
     identifier_of,
@@ -27,6 +27,9 @@ from memories_app.memory_document_format.strict_json import (
 
 if TYPE_CHECKING:  # A tree needs no Django.
     from memories_app.models import MemoryDocument
+from dataclasses import field
+
+from memories_app.memory_document_format.strict_json import render_problem
 
 CREATED, UPDATED, UNCHANGED, CONFLICT = "created", "updated", "unchanged", "conflict"
 ARCHIVE = "archive"
@@ -274,3 +277,86 @@ def put_outcome(
     if there == document.envelope.sha256:
         return Put(key, UNCHANGED)
     return Put(key, UPDATED) if replace else Put(key, CONFLICT, "another text stands there")
+
+
+# Copy the documents of one store into another.
+
+
+AT_ONCE = 100
+# The maximum that is held in memory at once, whatever the size of the documents.
+MAX_IN_MEMORY = 4 * 1024 * 1024
+# Further entries are only counted.
+MAX_LISTED = 1_000
+
+
+@dataclass
+class TransferReport:
+    """The result of a transfer. ``conflicts`` and ``broken`` are [{path, detail}].
+
+    Both kinds were left unchanged.
+    """
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    conflicts: list[dict[str, str]] = field(default_factory=list)
+    broken: list[dict[str, str]] = field(default_factory=list)
+
+    def add(self, put: Put) -> None:
+        if put.outcome == CONFLICT:
+            self._refuse(self.conflicts, put.key.path, put.detail)
+        else:
+            # Each other outcome is the name of its count.
+            setattr(self, put.outcome, getattr(self, put.outcome) + 1)
+
+    def add_broken(self, broken: Broken) -> None:
+        self._refuse(self.broken, broken.path, render_problem(broken.problems))
+
+    def _refuse(self, listed: list[dict[str, str]], path: str, detail: str) -> None:
+        self.refused += 1
+        if len(listed) < MAX_LISTED:
+            listed.append({"path": path, "detail": detail})
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def documents_transfer(
+    *,
+    source: MemoryDocumentStore,
+    target: MemoryDocumentStore,
+    replace: bool = False,
+    progress: Progress = no_progress,
+) -> TransferReport:
+    """Copy all documents, including archived ones, each to its place.
+
+    Documents that exist already stay unchanged, so that the transfer can be interrupted and
+    repeated. Another text under the same name is a conflict, unless ``replace`` is set. Raises
+    MemoryDocumentError; documents that were copied before stay.
+    """
+    report = TransferReport()
+    total, done = source.count(), 0
+    for batch in _batches(source):
+        kept = [each for each in batch if isinstance(each, Kept)]
+        for each in batch:
+            if isinstance(each, Broken):
+                report.add_broken(each)
+        for put in target.put(kept, replace=replace):
+            report.add(put)
+        done += len(batch)
+        progress(done, max(total, done))
+    return report
+
+
+def _batches(source: MemoryDocumentStore) -> Iterator[list[Kept | Broken]]:
+    batch: list[Kept | Broken] = []
+    held = 0
+    for each in source.walk():
+        batch.append(each)
+        held += len(each.envelope.text) if isinstance(each, Kept) else 0
+        if len(batch) == AT_ONCE or held > MAX_IN_MEMORY:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch

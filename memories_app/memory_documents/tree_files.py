@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import envelope_read
-from memories_app.memory_document_format.names import SUFFIX, name_refused
+from memories_app.memory_document_format.names import CATEGORIES, SUFFIX, name_refused
 from memories_app.memory_document_format.strict_json import (
     MAX_BYTES,
     MemoryDocumentInvalidError,

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from memories_app.memory_document_format.categories import CONTEXT
-from memories_app.memory_document_format.names import numbered, numbers_of
+from memories_app.memory_document_format.names import CONTEXT, numbered, numbers_of
 from memories_app.memory_document_format.strict_json import (
     MemoryDocumentInvalidError,
     MemoryDocumentNotFoundError,
@@ -42,11 +41,7 @@ class TreeStore(MemoryDocumentStore):
     """A MemoryDocumentStore below ``root``. The first write creates the root."""
 
     def __init__(
-        self,
-        root: Path,
-        *,
-        now: Callable[[], datetime] = _now,
-        lock_seconds: float = LOCK_SECONDS,
+        self, root: Path, *, now: Callable[[], datetime] = _now, lock_seconds: float = LOCK_SECONDS
     ) -> None:
         super().__init__(now)
         self._folders = Folders(root, lock_seconds=lock_seconds)

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from memories_app.facts.facade import Shape, shape_of
+from memories_app.facts.text_diff import Shape, shape_of
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -22,7 +22,8 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
-from memories_app.store.facade import proposal_add, scopes_lock
+from memories_app.store.duplicate_lookup import proposal_add
+from memories_app.store.memory_fields import scopes_lock
 from memories_app.visibility import is_current
 
 # The minimum share of common words for a proposal.

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryNotFoundError, MemoryStateError, MemoryValidationError
-from memories_app.facts.facade import MAX_TAGS, label_problems
+from memories_app.facts.validation import MAX_TAGS, label_problems
 from memories_app.models import (
     Memory,
     MemoryStatus,
@@ -22,21 +22,18 @@ from memories_app.models import (
     ProposalState,
     RevisionReason,
 )
-from memories_app.store.facade import (
-    content_set,
-    memory_audit,
+from memories_app.store.change import (
     memory_get,
     memory_reinstate,
     memory_supersede,
-    proposal_reopen,
     refuse_duplicate,
-    revisions_add,
-    scopes_lock,
-    terms_set,
 )
+from memories_app.store.deduplicate import memory_audit, revisions_add
+from memories_app.store.duplicate_lookup import proposal_reopen
+from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 
 def proposal_accept(

@@ -10,23 +10,22 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError
-from memories_app.facts.facade import Validity, label_problems, likeness_of, speakers_in
+from memories_app.facts.facts import likeness_of, speakers_in
+from memories_app.facts.validation import label_problems
+from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.facade import (
-    Claim,
-    KnownFacts,
-    MadeAhead,
-    last_before,
-    memory_audit,
+from memories_app.store.change import (
+    NewText,
     memory_locked,
     memory_set_times,
     memory_supersede,
-    memory_update,
-    replacement_propose,
+    texts_set,
 )
+from memories_app.store.deduplicate import memory_audit
+from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 # Counting goes no further.
 MAX_COUNTED = 1_000
@@ -93,11 +92,10 @@ def memory_approve_corrected(
     problems = label_problems(content=content)
     if problems:
         raise MemoryValidationError(problems)
-    # Before the transaction, so that none is open while a provider is called.
-    ahead = MadeAhead(embedder, embed_covered(embedder, [content]))
+    text = NewText.made(content, embedder)
     with transaction.atomic(), hooks_gathered():
-        _waiting(memory_id, seen)
-        memory_update(memory_id=memory_id, content=content, actor=actor, embedder=ahead)
+        memory = _waiting(memory_id, seen)
+        texts_set(memory, {"content": content}, text=text, actor=actor)
         return memory_approve(memory_id=memory_id, actor=actor)
 
 

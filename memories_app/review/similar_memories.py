@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memories_app.facts.facade import shape_of
+from memories_app.facts.text_diff import shape_of
 from memories_app.models import (
     EmbeddingModel,
     EmbeddingState,
@@ -23,7 +23,7 @@ from memories_app.models import (
     ProposalKind,
     ProposalState,
 )
-from memories_app.store.facade import alike_key
+from memories_app.store.duplicate_lookup import alike_key
 from memories_app.vector_search import any_of, nearest_keys
 from memories_app.visibility import is_current
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,11 +19,10 @@ from memories_app.errors import (
     MemoryValidationError,
     Problem,
 )
-from memories_app.facts.facade import (
+from memories_app.facts.facts import fact_key, likeness_of
+from memories_app.facts.validation import (
     FACT_TIMES,
-    fact_key,
     label_problems,
-    likeness_of,
     metadata_problems,
     storable_metadata,
     tag_problems,
@@ -36,99 +35,72 @@ from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.embedders.base import (
-    Calibration,
-    Embedder,
-    embed_covered,
-)
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
-from memoryproject.foundation.process.narrowing import present
-
-
-def memory_update(
-    *,
-    memory_id: UUID,
-    actor: Actor,
-    embedder: Embedder,
-    content: str | None = None,
-    type: str | None = None,
-    category: str | None = None,
-    tags: Sequence[str] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-) -> Memory:
-    """Change the given fields; equal values change nothing and make no revision.
-
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError (a superseded memory
-    is history), DuplicateFactError, EmbedderError, DatabaseError; nothing is changed then.
-    """
-    given = _given(
-        content=content,
-        type=type,
-        category=category,
-        tags=None if tags is None else list(tags),
-        metadata=metadata,
-    )
-    text = _text_ahead(memory_id, given.get("content"), embedder)
-    with transaction.atomic():
-        memory = memory_locked(memory_id)
-        changed = [name for name, value in given.items() if getattr(memory, name) != value]
-        if not changed:
-            return memory
-        if memory.status == MemoryStatus.SUPERSEDED:
-            raise MemoryStateError(_("This memory was superseded: change the newer one."))
-        revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
-        if "content" in changed:
-            _say(memory, text)
-        for name in set(changed) - {"content"}:
-            setattr(memory, name, given[name])
-        if "tags" in changed:
-            terms_set(memory)
-        memory.save()
-        memory_audit("memory.update", memory, actor, fields=sorted(changed))
-    return memory
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 
 @dataclass(frozen=True)
-class _NewText:
+class NewText:
     """A new text. ``vector`` is by the model ``model_id``, None if it doesn't cover the text."""
 
     content: str
     vector: list[float] | None
     model_id: str
 
+    @classmethod
+    def made(cls, content: str, embedder: Embedder) -> NewText:
+        """Make the vector, before the transaction: a provider is called. Raises EmbedderError."""
+        (vector,) = embed_covered(embedder, [content])
+        return cls(content, vector, embedder.model_id)
 
-def _text_ahead(memory_id: UUID, content: str | None, embedder: Embedder) -> _NewText | None:
-    """Return the new text with its vector; None if the memory already has this text.
 
-    Call it before the transaction, so that none is open while a provider is called. Raises
-    MemoryNotFoundError, EmbedderError.
+def texts_set(
+    memory: Memory, given: Mapping[str, Any], *, text: NewText | None, actor: Actor
+) -> None:
+    """Change the texts of a memory that is locked; equal values change nothing.
+
+    ``text``: the new content with its vector; None where the content stays. Raises
+    MemoryStateError, also if the content changed since ``text`` was made, and DuplicateFactError.
     """
-    if content is None or content == memory_get(memory_id).content:
-        return None
-    (vector,) = embed_covered(embedder, [content])
-    return _NewText(content, vector, embedder.model_id)
+    changed = [name for name, value in given.items() if getattr(memory, name) != value]
+    if not changed:
+        return
+    if memory.status == MemoryStatus.SUPERSEDED:
+        raise MemoryStateError(_("This memory was superseded: change the newer one."))
+    revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+    if "content" in changed:
+        if text is None:
+            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
+        refuse_duplicate(memory, scope=memory.scope, content=text.content)
+        content_set(memory, **vars(text))
+    for name in set(changed) - {"content"}:
+        setattr(memory, name, given[name])
+    if "tags" in changed:
+        terms_set(memory)
+    memory.save()
+    memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
-def _say(memory: Memory, text: _NewText | None) -> None:
-    """Set the new text.
+def _text_ahead(known: Memory, given: Mapping[str, Any], embedder: Embedder) -> NewText | None:
+    """Return the new content with its vector; None if the memory keeps its own."""
+    content = given.get("content", known.content)
+    return None if content == known.content else NewText.made(content, embedder)
 
-    Raises DuplicateFactError, and MemoryStateError if the text changed since ``_text_ahead``.
+
+def _checked(wanted: Mapping[str, Any], more: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
+    """Return the validated texts as they are stored. Raises MemoryValidationError.
+
+    ``more``: problems of other fields, as field and detail.
     """
-    if text is None:
-        raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
-    refuse_duplicate(memory, scope=memory.scope, content=text.content)
-    content_set(
-        memory,
-        content=text.content,
-        vector=text.vector,
-        model_id=text.model_id,
-    )
-
-
-def _given(**wanted: Any) -> dict[str, Any]:
-    """Return the validated changes as they are stored. Raises MemoryValidationError."""
     given = {name: value for name, value in wanted.items() if value is not None}
-    _check(given)
+    labels = {name: given[name] for name in ("content", "type", "category") if name in given}
+    problems = label_problems(**labels) + [Problem(*each) for each in more]
+    if "tags" in given:
+        problems += [Problem(*each) for each in tag_problems(tuple(given["tags"]))]
+    if "metadata" in given:
+        problems += [Problem(*each) for each in metadata_problems(given["metadata"])]
+    if problems:
+        raise MemoryValidationError(problems)
     if "metadata" in given:
         given["metadata"] = storable_metadata(given["metadata"])
     return given
@@ -208,17 +180,6 @@ def memory_set_times(
             memory.save(update_fields=[*changed, "updated_at"])
             memory_audit("memory.update", memory, actor, fields=sorted(changed))
     return memory
-
-
-def _check(given: Mapping[str, Any]) -> None:
-    labels = {name: given[name] for name in ("content", "type", "category") if name in given}
-    problems = label_problems(**labels)
-    if "tags" in given:
-        problems += [Problem(*each) for each in tag_problems(tuple(given["tags"]))]
-    if "metadata" in given:
-        problems += [Problem(*each) for each in metadata_problems(given["metadata"])]
-    if problems:
-        raise MemoryValidationError(problems)
 
 
 # Let one memory supersede another.
@@ -303,9 +264,9 @@ def memory_patch(
     changes: Mapping[str, Any],
     actor: Actor,
     embedder: Embedder,
-    check: Callable[[Memory], None],
+    check: Callable[[Memory], None] = lambda _memory: None,
 ) -> Memory:
-    """Change the given fields of a memory.
+    """Change the given fields of a memory; equal values change nothing and make no revision.
 
     They are content, type, category, tags, metadata, visibility, pinned, expires_at, said_at,
     valid_from and valid_until.
@@ -316,28 +277,20 @@ def memory_patch(
     EmbedderError, DatabaseError; nothing is changed then.
     """
     known = memory_get(memory_id)
-    _refuse_wrong(known, changes)
-    content = changes.get("content")
-    is_new = content is not None and content != known.content
-    # Before the transaction, so that none is open while a provider is called.
-    vectors = embed_covered(embedder, [content]) if content is not None and is_new else []
-    texts = {name: changes[name] for name in TEXTS if name in changes}
+    visibility = changes.get("visibility", known.visibility)
+    given = _checked(
+        {name: changes.get(name) for name in TEXTS},
+        visibility_problems(visibility, known.chat_id) if "visibility" in changes else (),
+    )
+    text = _text_ahead(known, given, embedder)
     with transaction.atomic(), hooks_gathered():
-        memory = memory_locked(
-            memory_id, also=scope_of(changes.get("visibility", known.visibility), known.chat_id)
-        )
+        memory = memory_locked(memory_id, also=scope_of(visibility, known.chat_id))
         check(memory)
-        if content is not None and not is_new and memory.content != content:
-            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         if memory.status == MemoryStatus.SUPERSEDED and changes:
             raise MemoryStateError(_("This memory was superseded: change the newer one."))
-        if texts:
-            ahead = MadeAhead(embedder, vectors)
-            memory_update(memory_id=memory_id, actor=actor, embedder=ahead, **texts)
+        texts_set(memory, given, text=text, actor=actor)
         if "visibility" in changes:
-            memory_set_visibility(
-                memory_id=memory_id, visibility=changes["visibility"], actor=actor
-            )
+            memory_set_visibility(memory_id=memory_id, visibility=visibility, actor=actor)
         if "pinned" in changes:
             memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
         if "expires_at" in changes:
@@ -346,45 +299,3 @@ def memory_patch(
         if times:
             memory_set_times(memory_id=memory_id, times=times, actor=actor)
         return memory_get(memory_id)
-
-
-def _refuse_wrong(known: Memory, changes: Mapping[str, Any]) -> None:
-    """Refuse changes that are invalid, before a provider is called.
-
-    Raises MemoryValidationError.
-    """
-    labels = {name: changes[name] for name in ("content", "type", "category") if name in changes}
-    problems = label_problems(**labels)
-    if "visibility" in changes:
-        found = visibility_problems(changes["visibility"], known.chat_id)
-        problems += [Problem(*each) for each in found]
-    if problems:
-        raise MemoryValidationError(problems)
-
-
-class MadeAhead:
-    """An embedder that returns one precomputed vector, for use in a transaction."""
-
-    def __init__(self, embedder: Embedder, vectors: Sequence[list[float] | None]) -> None:
-        self._embedder = embedder
-        self._vector = vectors[0] if vectors else None
-
-    @property
-    def model_id(self) -> str:
-        return self._embedder.model_id
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._embedder.calibration
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        vector = present(self._vector)
-        return [vector for _ in texts]
-
-    def coverage(self, text: str) -> float:
-        """Return 1 if there is a vector, else 0."""
-        return 0.0 if self._vector is None else 1.0

@@ -12,19 +12,16 @@ from uuid import UUID
 from django.db.models import Max
 from django.utils import timezone
 
-from memories_app.embedding_models.facade import vector_due, vectors_request
+from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
-from memories_app.facts.facade import (
-    Likeness,
+from memories_app.facts.facts import Likeness, likeness_of, subject_keys
+from memories_app.facts.validation import (
     NewMemory,
-    Validity,
-    likeness_of,
-    memory_terms,
     metadata_problems,
     storable_metadata,
-    subject_keys,
     tag_problems,
 )
+from memories_app.facts.validity import Validity
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -33,24 +30,36 @@ from memories_app.models import (
     MemoryStatus,
     RevisionReason,
 )
-from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts, last_before
+from memories_app.store.duplicate_lookup import (
+    Claim,
+    Contradicted,
+    KnownFacts,
+    last_before,
+    renewals_propose,
+    replacement_propose,
+)
 from memories_app.store.memory_fields import (
     memory_event,
     memory_row,
+    memory_terms,
     scopes_lock,
     terms_set,
     validity_given,
 )
-from memories_app.store.propose import changes_store, renewals_propose, replacement_propose
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_raise
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_raise
 from memoryproject.foundation.text.terms import IndexedText
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
 MERGED = ("tags", "metadata")
+# What a mention or a newer memory changes in a known one.
+CHANGED = (
+    *("told_count", "last_told_at", "expires_at", "said_at", "valid_from", "valid_until"),
+    *("status", "superseded_at", "updated_at"),
+)
 
 
 @dataclass(frozen=True)
@@ -261,7 +270,7 @@ class Storing:
 
     def _write(self) -> None:
         # Before the new ones: a scope may hold only one active memory of a fact.
-        changes_store(list(self._changed.values()))
+        Memory.objects.bulk_update(self._changed.values(), CHANGED)
         rows_add(list(self._created.values()))
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories_app.embedding_models.facade import vector_due, vectors_request
-from memories_app.facts.facade import fact_key, likeness_of, memory_terms
+from memories_app.embedding_models.vectors import vector_due, vectors_request
+from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.models import (
     EmbeddingModel,
     Memory,
@@ -20,7 +20,7 @@ from memories_app.models import (
     MemoryStatus,
 )
 from memories_app.store.deduplicate import memories_audit
-from memories_app.store.memory_fields import memory_row, scopes_lock
+from memories_app.store.memory_fields import memory_row, memory_terms, scopes_lock
 from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor

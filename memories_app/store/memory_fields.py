@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,25 +12,18 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
-from memories_app.embedding_models.facade import vector_due, vectors_request
-from memories_app.facts.facade import (
-    NewMemory,
-    Validity,
-    fact_key,
-    kept_subject,
-    likeness_of,
-    memory_terms,
-    storable_metadata,
-    validity_of,
-)
+from memories_app.embedding_models.vectors import vector_due, vectors_request
+from memories_app.facts.facts import fact_key, kept_subject, likeness_of
+from memories_app.facts.validation import NewMemory, storable_metadata
+from memories_app.facts.validity import Validity, validity_of
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.foundation.outgoing_webhooks.kinds import (
+from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.models import (
     MEMORY_CHANGED,
     MEMORY_CREATED,
     MEMORY_FORGOTTEN,
 )
-from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
-from memoryproject.foundation.text.terms import IndexedText
+from memoryproject.foundation.text.terms import MAX_TERMS, IndexedText, index_text
 
 
 def content_hash(content: str) -> str:
@@ -196,3 +190,20 @@ def _event(event_type: str, memory: Memory, **more: Any) -> HookEvent:
     if memory.document_id is not None:
         data["document_id"] = str(memory.document_id)
     return HookEvent(event_type, memory.pk, data, memory.chat_id)
+
+
+# The terms by which a memory is found: the words of its text and of its tags.
+
+
+def memory_terms(content: str, tags: Iterable[str]) -> IndexedText:
+    """Return the terms of a memory.
+
+    A tag adds the words that the text doesn't have, and nothing to its length: a tagged memory is
+    not judged as a longer one.
+    """
+    indexed = index_text(content)
+    of_tags = (term for tag in tags for term in index_text(tag).terms)
+    added = dict.fromkeys(term for term in of_tags)
+    known = set(indexed.terms)
+    terms = [*indexed.terms, *(term for term in added if term not in known)]
+    return replace(indexed, terms=terms[:MAX_TERMS])

@@ -13,7 +13,8 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryValidationError, Problem
-from memories_app.facts.facade import NewMemory, fact_key, likeness_of, problems_of
+from memories_app.facts.facts import fact_key, likeness_of
+from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memories_app.facts.facade import fact_key
+from memories_app.facts.facts import fact_key
 from memories_app.models import Memory, MemorySource, MemoryStatus, MergeProposal, Tombstone
 from memories_app.store.change import memory_reinstate
 from memories_app.store.deduplicate import memories_audit

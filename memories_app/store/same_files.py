@@ -16,7 +16,7 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories_app.embedding_models.facade import vectors_request
+from memories_app.embedding_models.vectors import vectors_request
 from memories_app.models import (
     DocumentState,
     Memory,

@@ -11,12 +11,12 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from memories_app.facts.facade import NewMemory, problems_of
-from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
+from memories_app.facts.validation import NewMemory, problems_of
+from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
 from memoryproject.foundation.text.uuids import is_storable, iso_utc
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,12 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 500
 _MAX_REPORTED = 2**31 - 1
 _MAX_DIMENSIONS = 16_000
+
+REVISION_FIELDS = (
+    *("number", "content", "visibility", "type", "category", "tags"),
+    *("changed_at", "changed_by_kind", "changed_by_name", "reason"),
+)
+SOURCE_FIELDS = ("source", "source_message_id", "told_at")
 
 # Maps the ids of chats to their names.
 ChatNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
@@ -67,38 +73,15 @@ def records_of(
 
 def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "memory_id": str(memory.pk),
-        "content": memory.content,
-        "type": memory.type,
-        "category": memory.category,
-        "tags": memory.tags,
-        "visibility": memory.visibility,
+        **_plain(memory, "memory_id", "content", "type", "category", "tags", "visibility"),
         "whatsapp_chat": whatsapp_chat,
-        "source": memory.source,
-        "source_message_id": _text(memory.source_message_id),
-        "metadata": memory.metadata,
-        "confidence": memory.confidence,
-        "status": memory.status,
-        "pinned": memory.pinned,
-        "expires_at": _time(memory.expires_at),
-        "said_at": _time(memory.said_at),
-        "valid_from": _time(memory.valid_from),
-        "valid_until": _time(memory.valid_until),
-        "told_count": memory.told_count,
-        "last_told_at": _time(memory.last_told_at),
-        "superseded_by": _text(memory.superseded_by_id),
-        "superseded_at": _time(memory.superseded_at),
-        "created_at": _time(memory.created_at),
-        "updated_at": _time(memory.updated_at),
-        "revisions": [_as_revision(each) for each in memory.revisions.all()],
-        "tellings": [
-            {
-                "source": each.source,
-                "source_message_id": _text(each.source_message_id),
-                "told_at": _time(each.told_at),
-            }
-            for each in memory.tellings.all()
-        ],
+        **_plain(memory, "source", "source_message_id", "metadata", "confidence", "status"),
+        **_plain(memory, "pinned", "expires_at", "said_at", "valid_from", "valid_until"),
+        **_plain(memory, "told_count", "last_told_at"),
+        "superseded_by": _value(memory.superseded_by_id),
+        **_plain(memory, "superseded_at", "created_at", "updated_at"),
+        "revisions": [_plain(each, *REVISION_FIELDS) for each in memory.revisions.all()],
+        "tellings": [_plain(each, *SOURCE_FIELDS) for each in memory.tellings.all()],
     }
     if embeddings:
         record["embeddings"] = [
@@ -108,19 +91,15 @@ def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -
     return record
 
 
-def _as_revision(revision: MemoryRevision) -> dict[str, Any]:
-    return {
-        "number": revision.number,
-        "content": revision.content,
-        "visibility": revision.visibility,
-        "type": revision.type,
-        "category": revision.category,
-        "tags": revision.tags,
-        "changed_at": _time(revision.changed_at),
-        "changed_by_kind": revision.changed_by_kind,
-        "changed_by_name": revision.changed_by_name,
-        "reason": revision.reason,
-    }
+def _plain(row: Model, *names: str) -> dict[str, Any]:
+    return {name: _value(getattr(row, name)) for name in names}
+
+
+def _value(value: Any) -> Any:
+    """Return a value as JSON holds it."""
+    if isinstance(value, UUID):
+        return str(value)
+    return iso_utc(value) if isinstance(value, datetime) else value
 
 
 def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
@@ -308,11 +287,3 @@ class _Fields:
         if not any(value) or max(map(abs, value)) > 1e6:
             raise self._refuse(name, _("is no vector of length 1"))
         return [float(each) for each in value]
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)
-
-
-def _time(value: datetime | None) -> str | None:
-    return None if value is None else iso_utc(value)

@@ -9,12 +9,13 @@ from memories_app.memory_documents.document_api import (
     DocumentCleanupView,
     DocumentsView,
 )
-from memoryproject.foundation.rest_kit.urls import ID
+from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views.api.chat_api import ChatsView, ChatView
 from sessions_app.conversation_views.api.message_api import MessagesView, OneMessageView
 from sessions_app.conversation_views.api.session_api import (
+    ChatsView,
+    ChatView,
     ExpireView,
     OneSessionView,
     ResetView,
@@ -24,7 +25,7 @@ from sessions_app.conversation_views.api.session_api import (
 )
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api import ReceiptsView, ReceiptView
-from sessions_app.inbound.api import AskView
+from sessions_app.inbound.chat_api import AskView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView

@@ -23,16 +23,16 @@ from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify import audit_verify
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
-from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.models import ANY, SCOPES
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     conflicting,
     described,
     response_example,
 )
-from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
-from memoryproject.foundation.rest_kit.serializers import Moment
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
@@ -74,27 +74,21 @@ REPORT: dict[str, Any] = {
 class AuditEventSerializer(serializers.Serializer[Any]):
     """An audited action. It holds no text that anybody wrote."""
 
-    id = serializers.IntegerField(
-        help_text="The number of the row: rises with each event, with gaps."
+    id = fields.number("The number of the row: rises with each event, with gaps.")
+    seq = fields.number("Its number in the chain; null until it is sealed.", allow_null=True)
+    at = fields.moment("When it was done.")
+    action = fields.text("What was done, such as memory.remember.")
+    actor_kind = fields.text("staff, api, person, command or system.")
+    actor = fields.text("A name, or a person's pseudonym.")
+    chat = fields.text("The pseudonym of the chat that it concerns.")
+    object_type = fields.text(
+        "What it was done to, such as memory, session or receipt; empty: nothing."
     )
-    seq = serializers.IntegerField(
-        allow_null=True, help_text="Its number in the chain; null until it is sealed."
-    )
-    at = Moment(help_text="When it was done.")
-    action = serializers.CharField(help_text="What was done, such as memory.remember.")
-    actor_kind = serializers.CharField(help_text="staff, api, person, command or system.")
-    actor = serializers.CharField(help_text="A name, or a person's pseudonym.")
-    chat = serializers.CharField(help_text="The pseudonym of the chat that it concerns.")
-    object_type = serializers.CharField(
-        help_text="What it was done to, such as memory, session or receipt; empty: nothing."
-    )
-    object_id = serializers.CharField(help_text="The id of what it was done to; empty: none.")
-    content_hash = serializers.CharField(help_text="SHA-256 of the text that it was done to.")
-    details = serializers.DictField(
-        child=serializers.JSONField(), help_text="Counts and names of fields; empty: none."
-    )
-    seal = serializers.CharField(
-        help_text="HMAC-SHA256, hex, of the event and the seal before it; empty until it is sealed."
+    object_id = fields.text("The id of what it was done to; empty: none.")
+    content_hash = fields.text("SHA-256 of the text that it was done to.")
+    details = fields.json_object("Counts and names of fields; empty: none.")
+    seal = fields.text(
+        "HMAC-SHA256, hex, of the event and the seal before it; empty until it is sealed."
     )
 
 
@@ -143,31 +137,25 @@ class AuditView(ListView):
 
 
 class AuditFindingSerializer(serializers.Serializer[Any]):
-    kind = serializers.CharField(help_text="For programs, such as row_changed.")
-    where = serializers.CharField(help_text="The row or the line.")
-    text = serializers.CharField(help_text="What is wrong there.")
-    advice = serializers.CharField(help_text="What to do about it.")
+    kind = fields.text("For programs, such as row_changed.")
+    where = fields.text("The row or the line.")
+    text = fields.text("What is wrong there.")
+    advice = fields.text("What to do about it.")
 
 
 class AuditReportSerializer(serializers.Serializer[Any]):
-    verified = serializers.BooleanField(help_text="Whether nothing at all is wrong.")
-    events = serializers.IntegerField(help_text="How many sealed events were checked.")
-    first = serializers.IntegerField(
-        allow_null=True, help_text="The seq of the first checked event; null: there is none."
+    verified = fields.truth("Whether nothing at all is wrong.")
+    events = fields.number("How many sealed events were checked.")
+    first = fields.number(
+        "The seq of the first checked event; null: there is none.", allow_null=True
     )
-    last = serializers.IntegerField(
-        allow_null=True, help_text="The seq of the last checked event; null: there is none."
-    )
-    pruned = serializers.IntegerField(help_text="Older ones that went behind checkpoints.")
-    checkpoints = serializers.IntegerField(
-        help_text="How many marks there are up to which older events were pruned."
-    )
-    waiting = serializers.IntegerField(help_text="Events that aren't sealed yet.")
-    lines = serializers.IntegerField(help_text="Lines of the log file.")
-    repeated_lines = serializers.IntegerField(
-        help_text="Lines of the log file that are there twice, which is harmless."
-    )
-    found = serializers.IntegerField(help_text="How many things are wrong.")
+    last = fields.number("The seq of the last checked event; null: there is none.", allow_null=True)
+    pruned = fields.number("Older ones that went behind checkpoints.")
+    checkpoints = fields.number("How many marks there are up to which older events were pruned.")
+    waiting = fields.number("Events that aren't sealed yet.")
+    lines = fields.number("Lines of the log file.")
+    repeated_lines = fields.number("Lines of the log file that are there twice, which is harmless.")
+    found = fields.number("How many things are wrong.")
     findings = AuditFindingSerializer(many=True, help_text="The first 100 of them.")
 
 
@@ -262,18 +250,13 @@ ME: dict[str, Any] = {
 
 class MeSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(["api", "staff"], help_text="A token, or a staff member.")
-    name = serializers.CharField(help_text="As the audit log names the caller.")
-    scopes = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="What the caller may do: some of read, write, forget and audit.",
+    name = fields.text("As the audit log names the caller.")
+    scopes = fields.texts("What the caller may do: some of read, write, forget and audit.")
+    whatsapp_chats = fields.texts(
+        "The chats that a token is bound to; null: all chats.", allow_null=True
     )
-    whatsapp_chats = serializers.ListField(
-        child=serializers.CharField(),
-        allow_null=True,
-        help_text="The chats that a token is bound to; null: all chats.",
-    )
-    expires_at = Moment(
-        allow_null=True, help_text="From then on the token is refused; null: it doesn't expire."
+    expires_at = fields.moment(
+        "From then on the token is refused; null: it doesn't expire.", allow_null=True
     )
     calls_per_minute = serializers.DictField(
         child=serializers.IntegerField(), help_text="By kind of call; 0: any number."

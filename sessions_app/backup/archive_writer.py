@@ -18,21 +18,23 @@ from typing import IO
 
 from django.db.models import Q
 
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.process.storage import folder_sync
 from sessions_app.backup.archive import (
     BLOCK,
     MANIFEST,
+    SIGNATURE,
     ArchiveAccess,
     ArchiveError,
     ArchiveReader,
     Manifest,
     Member,
+    encrypt,
     manifest_document,
     media_member,
+    signature_of,
 )
-from sessions_app.backup.encryption import SIGNATURE, encrypt, signature_of
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState
 

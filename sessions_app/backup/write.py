@@ -14,7 +14,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.process.storage import file_make
 from sessions_app.backup.archive import (
@@ -59,7 +59,6 @@ def backup_write(
     progress: Callable[[int, int], None],
     recipients: Sequence[str] = (),
     media: MediaStorage | None = None,
-    actor: Actor = COMMAND_LINE,
 ) -> Report:
     """Write a snapshot of the whole database into an archive at ``path``, signed.
 
@@ -94,11 +93,11 @@ def backup_write(
         archive.publish(manifest)
     report = report_of(path, manifest)
     logger.info("The database was backed up: %d rows of %d tables.", report.rows, report.tables)
-    _record(report, actor)
+    _record(report)
     return report
 
 
-def _record(report: Report, actor: Actor) -> None:
+def _record(report: Report) -> None:
     """Record the finished backup. The backup is valid also if the record can't be stored."""
     details = {"rows": report.rows, "tables": report.tables}
     if report.files:
@@ -106,7 +105,7 @@ def _record(report: Report, actor: Actor) -> None:
     try:
         audit_record(
             action="backup.write",
-            actor=actor,
+            actor=COMMAND_LINE,
             object_type="backup",
             object_id=report.sha256,
             details=details,

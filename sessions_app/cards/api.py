@@ -11,12 +11,13 @@ from rest_framework.response import Response
 
 from cards_app.memory_card import Card
 from cards_app.models import MemoryCard
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_reading
+from memoryproject.foundation.rest_kit.bodies import Json
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
-from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
+from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
 from sessions_app.models import ChatSession
@@ -41,34 +42,28 @@ OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
 CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
 
 
-def texts(help_text: str = "") -> serializers.ListField:
-    return serializers.ListField(child=serializers.CharField(), help_text=help_text)
-
-
 class CardYamlSerializer(serializers.Serializer[Any]):
     """A card as YAML; a comment above it names its session and the time it was made."""
 
-    title = serializers.CharField(
-        help_text="The first message of a user, at most 80 characters; else Untitled Session."
+    title = fields.text(
+        "The first message of a user, at most 80 characters; else Untitled Session."
     )
-    summary_bullets = texts(
+    summary_bullets = fields.texts(
         "The first messages, as [role] text: at most 3, of 100 characters each."
     )
-    decisions = texts("Texts that say what was decided: at most 3, of 100 characters each.")
-    todos = texts("Texts that say what is to be done: at most 3, of 100 characters each.")
-    entities = texts("Names of people, companies and products.")
-    keywords = texts("Frequent words, in lower case, the most frequent first: at most 10.")
-    notable_quotes = texts("Questions and exclamations: at most 3, of 100 characters each.")
+    decisions = fields.texts("Texts that say what was decided: at most 3, of 100 characters each.")
+    todos = fields.texts("Texts that say what is to be done: at most 3, of 100 characters each.")
+    entities = fields.texts("Names of people, companies and products.")
+    keywords = fields.texts("Frequent words, in lower case, the most frequent first: at most 10.")
+    notable_quotes = fields.texts("Questions and exclamations: at most 3, of 100 characters each.")
 
 
 class CardSerializer(CardYamlSerializer):
     """The content of a session, made by rules alone; known forms of personal data are redacted."""
 
-    session_id = serializers.UUIDField(help_text="The session that it describes.")
-    algorithm_version = serializers.CharField(
-        help_text="The version of the rules that it was made by."
-    )
-    extracted_at = Moment(help_text="When it was made.")
+    session_id = fields.uuid("The session that it describes.")
+    algorithm_version = fields.text("The version of the rules that it was made by.")
+    extracted_at = fields.moment("When it was made.")
 
 
 def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:

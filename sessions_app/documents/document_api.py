@@ -19,9 +19,9 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.bodies import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
-from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
-from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -34,11 +34,11 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import (
     ApiErrorSerializer,
     Choice,
-    Moment,
+    ChoicesFilter,
+    MomentFilter,
     Strict,
 )
-from memoryproject.foundation.rest_kit.uploads import UploadField, UploadParser
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload, documents_named
@@ -76,14 +76,14 @@ class FileUploadSerializer(Strict):
 class SourceDocumentSerializer(serializers.Serializer[Any]):
     """A document whose text is stored as memories."""
 
-    document_id = serializers.UUIDField(help_text="Names it in addresses: `files/{document_id}/`.")
-    name = serializers.CharField(help_text="The name of the file.")
-    title = serializers.CharField(help_text="The title that the file states; empty: none.")
-    media_type = serializers.CharField(
-        help_text="By the file's content, such as application/pdf; empty until it is read."
+    document_id = fields.uuid("Names it in addresses: `files/{document_id}/`.")
+    name = fields.text("The name of the file.")
+    title = fields.text("The title that the file states; empty: none.")
+    media_type = fields.text(
+        "By the file's content, such as application/pdf; empty until it is read."
     )
-    size = serializers.IntegerField(help_text="In bytes.")
-    sha256 = serializers.CharField(help_text="The SHA-256 of the file, in hex.")
+    size = fields.number("In bytes.")
+    sha256 = fields.text("The SHA-256 of the file, in hex.")
     state = serializers.ChoiceField(
         DocumentState.choices,
         help_text="received, extracting (a worker reads it), ready, or failed: see error.",
@@ -91,21 +91,15 @@ class SourceDocumentSerializer(serializers.Serializer[Any]):
     error = serializers.SerializerMethodField(
         help_text="Why it could not be read, in the form of errors; null unless it failed."
     )
-    warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="What may be missing of its text."
+    warnings = fields.texts("What may be missing of its text.")
+    pages = fields.number(
+        "Null until it is read, and where its type has no pages.", allow_null=True
     )
-    pages = serializers.IntegerField(
-        allow_null=True, help_text="Null until it is read, and where its type has no pages."
-    )
-    characters = serializers.IntegerField(help_text="The length of its text; 0 until it is read.")
-    passages = serializers.IntegerField(
-        source="passage_count", help_text="How many memories were made of it."
-    )
+    characters = fields.number("The length of its text; 0 until it is read.")
+    passages = fields.number("How many memories were made of it.", source="passage_count")
     visibility = serializers.ChoiceField(Visibility.choices, help_text="Who recalls it.")
-    whatsapp_chat = serializers.CharField(
-        allow_null=True, help_text="Whose document it is; null: of no chat."
-    )
-    created_at = Moment(help_text="When it first came.")
+    whatsapp_chat = fields.text("Whose document it is; null: of no chat.", allow_null=True)
+    created_at = fields.moment("When it first came.")
 
     @extend_schema_field(ApiErrorSerializer(allow_null=True))
     def get_error(self, document: SourceDocument) -> dict[str, str] | None:

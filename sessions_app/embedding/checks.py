@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError
 
-from memories_app.embedding_models.facade import model_verify
+from memories_app.embedding_models.vectors import model_verify
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text

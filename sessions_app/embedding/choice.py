@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from django.conf import settings
 
-from memories_app.embedding_models.facade import model_first
+from memories_app.embedding_models.vectors import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.configured import service_guard

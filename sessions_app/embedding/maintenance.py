@@ -15,7 +15,7 @@ from django.db import Error, connection
 from django.db.models import Model
 from django.utils import timezone
 
-from memories_app.embedding_models.facade import memories_embed, vectors_delete, vectors_waiting
+from memories_app.embedding_models.vectors import memories_embed, vectors_delete, vectors_waiting
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.vector_search import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError

@@ -16,7 +16,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.errors import LockNotAvailable
 
-from memories_app.embedding_models.facade import (
+from memories_app.embedding_models.vectors import (
     Uncovered,
     memories_embed,
     memories_lacking,

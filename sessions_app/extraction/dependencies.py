@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memories_app.store.facade import is_forgotten
+from memories_app.store.retract import is_forgotten
 from memoryproject.foundation.integrations.configured import configured_chat_model
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.embedding.facade import embedder as embedder

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from cards_app.rules.redact import redact
-from memories_app.facts.facade import NewMemory, likeness_of
+from memories_app.facts.facts import likeness_of
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Visibility
-from memories_app.store.facade import EXTRACTION, memories_remember
+from memories_app.store.remember import memories_remember
+from memories_app.store.retract import EXTRACTION
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder

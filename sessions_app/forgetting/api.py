@@ -15,11 +15,10 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.etags import require_match
-from memoryproject.foundation.rest_kit.filters import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
 from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.write_receipt import receipts_of

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from memories_app.facts.facade import fact_key
-from memories_app.memory_documents.facade import document_texts
+from memories_app.facts.facts import fact_key
+from memories_app.memory_documents.document_rows import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
-from memories_app.store.facade import with_older
+from memories_app.store.retract import with_older
 from sessions_app.conversations.facade import exposure_of
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
 

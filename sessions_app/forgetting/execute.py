@@ -14,8 +14,8 @@ from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
-from memories_app.documents.facade import document_forget, file_remove
-from memories_app.memory_documents.facade import document_erase
+from memories_app.documents.document_store import document_forget, file_remove
+from memories_app.memory_documents.document_rows import document_erase
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -24,11 +24,12 @@ from memories_app.models import (
     MergeProposal,
     SourceDocument,
 )
-from memories_app.store.facade import memories_delete, scopes_lock, tombstones_add
+from memories_app.store.memory_fields import scopes_lock
+from memories_app.store.retract import memories_delete, tombstones_add
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.webhook_events import (
+from memoryproject.foundation.outgoing_webhooks.deliveries import (
     HookEvent,
     hooks_gathered,
     hooks_raise,

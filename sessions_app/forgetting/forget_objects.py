@@ -17,9 +17,9 @@ from django.db import transaction
 
 from cards_app.models import MemoryCard
 from cards_app.services import cards_delete, chat_cards_delete
-from memories_app.memory_documents.facade import document_lock
+from memories_app.memory_documents.document_rows import document_lock
 from memories_app.models import SourceDocument, Visibility
-from memories_app.store.facade import tombstones_remove
+from memories_app.store.retract import tombstones_remove
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase

@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.models import Model, QuerySet
 from django_q.models import OrmQ, Task
 
-from memories_app.memory_documents.facade import document_rows_left
+from memories_app.memory_documents.document_rows import document_rows_left
 from memories_app.models import Memory, MemoryDocument, MemoryDocumentVersion
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import (

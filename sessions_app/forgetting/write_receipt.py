@@ -11,15 +11,15 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memories_app.models import SourceDocument, Visibility
-from memories_app.store.facade import keyed_hash
+from memories_app.store.retract import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
-from memoryproject.foundation.outgoing_webhooks.kinds import (
+from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
+from memoryproject.foundation.outgoing_webhooks.models import (
     CHAT_ERASED,
     DOCUMENT_FORGOTTEN,
     MESSAGE_FORGOTTEN,
     SESSION_FORGOTTEN,
 )
-from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent
 from sessions_app.conversations.facade import chat_at, stored_names, with_address
 from sessions_app.forgetting.deletion_plan import MODELS, DeletionPlan
 from sessions_app.forgetting.probe import ABSENT, FOUND, ProbeRecord

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from memories_app.documents.facade import message_documents_forget
-from memories_app.store.facade import memories_retract
+from memories_app.documents.document_store import message_documents_forget
+from memories_app.store.retract import memories_retract
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,

@@ -16,9 +16,9 @@ from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_plan import (
     Entry,
     Gatherer,
+    Plan,
     Unlisted,
     plan_folder,
-    plan_session,
     whatsapp_chat_of,
 )
 from sessions_app.legacy_import.import_report import ImportReport, note_stored
@@ -68,7 +68,18 @@ class FolderImport:
         """
         if not self.rules.chat_memory.godfather:
             logger.warning("GODFATHER_PHONE is not set: every chat has a client's token limit.")
-        plan = plan_folder(self.folder, self.report, latest=self.latest)
+        return self._run(plan_folder(self.folder, self.report, latest=self.latest))
+
+    def run_session(self, session_id: UUID) -> ImportReport:
+        """Import one session, from its own file or from its messages if that is lost.
+
+        Raises FolderError and OperationalError.
+        """
+        self.rebuild_orphans = True
+        plan = plan_folder(self.folder, self.report, latest=self.latest, only=session_id)
+        return self._run(plan)
+
+    def _run(self, plan: Plan) -> ImportReport:
         total = len(plan.entries) + len(plan.orphans)
         for done, entry in enumerate(plan.entries):
             self.progress(done, total)
@@ -77,21 +88,6 @@ class FolderImport:
             self.progress(done, total)
             self._orphans(session_id, plan.unlisted[session_id])
         self.progress(total, total)
-        return self.report
-
-    def run_session(self, session_id: UUID) -> ImportReport:
-        """Import one session, from its own file or from its messages if that is lost.
-
-        Raises FolderError and OperationalError.
-        """
-        self.rebuild_orphans = True
-        entry, unlisted = plan_session(
-            self.folder, self.report, session_id=session_id, latest=self.latest
-        )
-        if entry is not None:
-            self._session_file(entry, unlisted)
-        elif unlisted is not None:
-            self._orphans(session_id, unlisted)
         return self.report
 
     def _session_file(self, entry: Entry, unlisted: Unlisted | None) -> None:

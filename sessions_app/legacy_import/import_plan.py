@@ -80,22 +80,42 @@ class Plan:
     orphans: list[UUID]
 
 
-def plan_folder(folder: LegacyFolder, report: ImportReport, *, latest: datetime) -> Plan:
-    """Plan the import. Unusable files are added to ``report``."""
+def plan_folder(
+    folder: LegacyFolder, report: ImportReport, *, latest: datetime, only: UUID | None = None
+) -> Plan:
+    """Plan the import. Unusable files are added to ``report``.
+
+    ``only``: the one session that is planned. What is unusable may then be other sessions', and is
+    only warned of.
+    """
     entries: list[Entry] = []
     listed: set[bytes] = set()
     for file in folder.session_files():
+        if only is not None and session_uuid(file.path.stem) != only:
+            continue
         try:
             session = parse_session(folder.read(file.path), name=file.path.stem, latest=latest)
         except LegacyError as error:
-            report.session_skip(folder.label(file.path), str(error))
+            _unusable_session(report, folder.label(file.path), error, is_made_anew=only is not None)
             continue
-        listed.update(_key(name) for name in session.message_ids)
-        entries.append(_entry(file, session))
-    unlisted = _unlisted(folder, listed, report, latest)
+        if only in (None, session.session_id):
+            listed.update(_key(name) for name in session.message_ids)
+            entries.append(_entry(file, session))
+    unlisted = _unlisted(folder, listed, report, latest, only)
     lost = set(unlisted) - {entry.session_id for entry in entries}
     orphans = sorted(lost, key=lambda one: (unlisted[one].last, one), reverse=True)
     return Plan(_in_order(entries), unlisted, orphans)
+
+
+def _unusable_session(
+    report: ImportReport, label: str, error: LegacyError, *, is_made_anew: bool
+) -> None:
+    if is_made_anew:
+        # This is the case that the rebuild is for.
+        text = "%s can't be used, the session is made from its messages: %s."
+        report.warn("unreadable_session", text, label, error)
+    else:
+        report.session_skip(label, str(error))
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:
@@ -118,9 +138,14 @@ def _in_order(entries: list[Entry]) -> list[Entry]:
 
 
 def _unlisted(
-    folder: LegacyFolder, listed: set[bytes], report: ImportReport, latest: datetime
+    folder: LegacyFolder,
+    listed: set[bytes],
+    report: ImportReport,
+    latest: datetime,
+    only: UUID | None,
 ) -> dict[UUID, Unlisted]:
     found: dict[UUID, Unlisted] = {}
+    unreadable = 0
     for name in folder.message_names():
         if _key(name) in listed:
             continue
@@ -128,14 +153,20 @@ def _unlisted(
             path = folder.message_path(name)
             document = folder.read(path)
             original = message_session(document)
-            if not original:
+            if not original and only is None:
                 raise LegacyError("session_id: missing, and no session lists it")
         except LegacyError as error:
-            report.message_skip(folder.message_label(name), str(error))
+            unreadable += 1
+            if only is None:
+                report.message_skip(folder.message_label(name), str(error))
             continue
-        unlisted = found.setdefault(session_uuid(original), Unlisted(original))
-        unlisted.names.append(name)
-        unlisted.last = max(unlisted.last, _moment(document, latest))
+        if only in (None, session_uuid(original)):
+            unlisted = found.setdefault(session_uuid(original), Unlisted(original))
+            unlisted.names.append(name)
+            unlisted.last = max(unlisted.last, _moment(document, latest))
+    if only is not None and unreadable:
+        text = "%d message files can't be read; some may belong to session %s."
+        report.warn("unreadable_messages", text, unreadable, only)
     return found
 
 
@@ -150,52 +181,6 @@ def _moment(document: object, latest: datetime) -> datetime:
 def _key(name: str) -> bytes:
     """Return a compact key for a message's id: a folder may hold a million."""
     return UUID(name).bytes if is_uuid(name) else name.encode(errors="surrogateescape")
-
-
-def plan_session(
-    folder: LegacyFolder, report: ImportReport, *, session_id: UUID, latest: datetime
-) -> tuple[Entry | None, Unlisted | None]:
-    """Plan one session: its own file, if readable, and its unlisted messages.
-
-    Reads every message file.
-    """
-    entry, listed = _own_file(folder, report, session_id, latest)
-    names = []
-    original = ""
-    unreadable = 0
-    for name in folder.message_names():
-        if name in listed:
-            continue
-        try:
-            ref = message_session(folder.read(folder.message_path(name)))
-        except LegacyError:
-            unreadable += 1
-            continue
-        if ref and session_uuid(ref) == session_id:
-            original = ref
-            names.append(name)
-    if unreadable:
-        text = "%d message files can't be read; some may belong to session %s."
-        report.warn("unreadable_messages", text, unreadable, session_id)
-    return entry, Unlisted(original, names) if names else None
-
-
-def _own_file(
-    folder: LegacyFolder, report: ImportReport, session_id: UUID, latest: datetime
-) -> tuple[Entry | None, set[str]]:
-    for file in folder.session_files():
-        if session_uuid(file.path.stem) != session_id:
-            continue
-        try:
-            session = parse_session(folder.read(file.path), name=file.path.stem, latest=latest)
-        except LegacyError as error:
-            # This is the case that the rebuild is for.
-            text = "%s can't be used, the session is made from its messages: %s."
-            report.warn("unreadable_session", text, folder.label(file.path), error)
-            continue
-        if session.session_id == session_id:
-            return _entry(file, session), set(session.message_ids)
-    return None, set()
 
 
 def _entry(file: SessionFile, session: LegacySession) -> Entry:

@@ -158,11 +158,7 @@ def note_stored(
 
 
 def _note_message(
-    report: ImportReport,
-    stored: Stored,
-    legacy: LegacyMessage,
-    row: Message,
-    folder: LegacyFolder,
+    report: ImportReport, stored: Stored, legacy: LegacyMessage, row: Message, folder: LegacyFolder
 ) -> None:
     session_id, message_id = stored.session.session_id, row.message_id
     if not legacy.content.strip():

@@ -6,8 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories_app.memory_document_format.categories import CATEGORIES
+from memories_app.memory_document_format.names import CATEGORIES
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
@@ -25,11 +26,11 @@ FORMATS = ("json", YAML)
 
 
 class ForgetArguments(Strict):
-    memory_id = serializers.UUIDField(help_text="As remember and recall tell it.")
+    memory_id = fields.uuid("As remember and recall tell it.")
 
 
 class ContextArguments(ContextQuestionSerializer):
-    session_id = serializers.UUIDField(required=False, help_text="Of this session.")
+    session_id = fields.uuid("Of this session.", required=False)
     whatsapp_chat = WhatsAppChat(
         required=False,
         help_text=(
@@ -70,10 +71,8 @@ class SessionsArguments(Strict):
 
 class SessionPage(serializers.Serializer[Any]):
     results = SessionSerializer(many=True)
-    next = serializers.CharField(
-        allow_null=True, help_text="The cursor of the next page; null on the last one."
-    )
-    previous = serializers.CharField(allow_null=True, help_text="That of the page before.")
+    next = fields.text("The cursor of the next page; null on the last one.", allow_null=True)
+    previous = fields.text("That of the page before.", allow_null=True)
 
 
 class CardArguments(Strict):

@@ -16,8 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
-from memoryproject.foundation.rest_kit.bodies import RawJson
-from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.bodies import Json, RawJson
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
 

@@ -15,7 +15,7 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaProvider, Recipient

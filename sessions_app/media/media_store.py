@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories_app.documents.facade import INCOMING, IncomingFile
+from memories_app.documents.document_store import INCOMING, IncomingFile
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.text.uuids import is_canonical_uuid
 from sessions_app.models import MediaFile, Message, Turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import IO, Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -14,14 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.models import Memory
-from memories_app.store.facade import (
-    AT_ONCE,
-    MemoryImport,
-    Record,
-    RecordError,
-    read_record,
-    records_of,
-)
+from memories_app.store.import_memories import MemoryImport
+from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -29,17 +23,14 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.conversations.facade import (
-    ChatGoneError,
-    chat_at,
-    chat_at_or_new,
-    chats_keep,
-)
+from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_at_or_new, chats_keep
 from sessions_app.models import Chat
 
 # Further errors are only counted, so that an invalid file can't exhaust the memory.
 MAX_ERRORS = 1_000
 _MAX_CHATS = 10_000
+# A memory with vectors of several models is a tenth of this size.
+MAX_LINE_BYTES = 8 * 1024 * 1024
 # The beginning of Python's own message; the position follows it.
 TOO_DEEP = "maximum recursion depth exceeded"
 
@@ -68,6 +59,15 @@ class ImportReport:
         if self.errors_left_out:
             values["errors_left_out"] = self.errors_left_out
         return values
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines; of an overlong one only its start, which is refused as no JSON."""
+    while line := file.readline(MAX_LINE_BYTES):
+        rest = line
+        while len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_BYTES)
+        yield line
 
 
 def memories_export(

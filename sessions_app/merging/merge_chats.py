@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from cards_app.services import cards_move
 from memories_app.models import SourceDocument
-from memories_app.store.facade import facts_shared, memories_move
+from memories_app.store.same_files import facts_shared, memories_move
 from memoryproject.foundation.audit.audit_events import (
     Actor,
     Event,

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, SourceDocument
-from memories_app.store.facade import same_files_record
+from memories_app.store.same_files import same_files_record
 from memoryproject.foundation.audit.audit_events import person_keys
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_bound
 from memoryproject.foundation.rest_kit.tokens import tokens_bound

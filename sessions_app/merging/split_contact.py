@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from cards_app.models import MemoryCard
-from memories_app.documents.facade import shown_name
-from memories_app.store.facade import SameFile, memories_give, same_files_restore
+from memories_app.documents.document_store import shown_name
+from memories_app.store.same_files import SameFile, memories_give, same_files_restore
 from memoryproject.foundation.audit.audit_events import (
     Actor,
     Event,

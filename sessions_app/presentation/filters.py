@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
-from memoryproject.foundation.rest_kit.filters import ChoicesFilter, MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
 from sessions_app.conversations.facade import SessionInChat, chat_at, session_read, stored_names
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.messages import Role

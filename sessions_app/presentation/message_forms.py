@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import Strict, Text
 from sessions_app.conversations.facade import ChatForm, form_size, text_of_parts
 from sessions_app.models.messages import Role
@@ -169,21 +170,17 @@ class RecalledField(serializers.DictField):
 class PromptMessageSerializer(serializers.Serializer[Any]):
     """A message as chat APIs take it."""
 
-    role = serializers.CharField(help_text="system, user, assistant or tool.")
-    content = serializers.CharField(
-        allow_null=True, help_text="null: the assistant only calls tools."
-    )
+    role = fields.text("system, user, assistant or tool.")
+    content = fields.text("null: the assistant only calls tools.", allow_null=True)
     tool_calls = ToolCallSerializer(
         many=True,
         required=False,
         help_text="Only of an assistant's message: the tools that it calls.",
     )
-    tool_call_id = serializers.CharField(
-        required=False, help_text="Only of a tool's message: the id of the call whose result it is."
+    tool_call_id = fields.text(
+        "Only of a tool's message: the id of the call whose result it is.", required=False
     )
-    name = serializers.CharField(
-        required=False, help_text="The writer's name; absent where none was given."
-    )
+    name = fields.text("The writer's name; absent where none was given.", required=False)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return what the fields say, without asking each of them: a prompt has many messages."""
@@ -195,43 +192,31 @@ class PromptMessageSerializer(serializers.Serializer[Any]):
 class BudgetLeftOutSerializer(serializers.Serializer[Any]):
     """The texts that did not fit into a prompt. Empty where no model was asked."""
 
-    messages_until = serializers.IntegerField(
+    messages_until = fields.number(
+        "Messages up to this order_num are not in the prompt, except in the summary and the "
+        "passage: they exceed the history's limit. 0: none.",
         required=False,
-        help_text=(
-            "Messages up to this order_num are not in the prompt, except in the summary and the "
-            "passage: they exceed the history's limit. 0: none."
-        ),
     )
-    messages_over_context = serializers.IntegerField(
+    messages_over_context = fields.number(
+        "How many of the messages after them did not fit beside what was recalled.", required=False
+    )
+    recalled = fields.number("How many recalled texts did not fit.", required=False)
+    messages_cut = fields.number("How many messages are in the prompt shortened.", required=False)
+    recalled_cut = fields.number(
+        "How many recalled texts are in the prompt shortened.", required=False
+    )
+    profile_cut = fields.number(
+        "How many texts of the assistant's profile are shortened.", required=False
+    )
+    recall_degraded = fields.truth("A part of memory could not be searched.", required=False)
+    passage = fields.text(
+        "The messages between the summary and the history, shortened, as the system text has "
+        "them. Empty: there are none.",
         required=False,
-        help_text="How many of the messages after them did not fit beside what was recalled.",
     )
-    recalled = serializers.IntegerField(
-        required=False, help_text="How many recalled texts did not fit."
+    summarized_until = fields.number(
+        "The summary covers messages up to this order_num. 0: there is none.", required=False
     )
-    messages_cut = serializers.IntegerField(
-        required=False, help_text="How many messages are in the prompt shortened."
-    )
-    recalled_cut = serializers.IntegerField(
-        required=False, help_text="How many recalled texts are in the prompt shortened."
-    )
-    profile_cut = serializers.IntegerField(
-        required=False, help_text="How many texts of the assistant's profile are shortened."
-    )
-    recall_degraded = serializers.BooleanField(
-        required=False, help_text="A part of memory could not be searched."
-    )
-    passage = serializers.CharField(
-        required=False,
-        help_text=(
-            "The messages between the summary and the history, shortened, as the system text has "
-            "them. Empty: there are none."
-        ),
-    )
-    summarized_until = serializers.IntegerField(
-        required=False,
-        help_text="The summary covers messages up to this order_num. 0: there is none.",
-    )
-    refused_prompts = serializers.IntegerField(
-        required=False, help_text="How many longer prompts the model refused before this one."
+    refused_prompts = fields.number(
+        "How many longer prompts the model refused before this one.", required=False
     )

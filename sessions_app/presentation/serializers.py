@@ -13,10 +13,10 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
-    Moment,
     Object,
     StoredMoment,
     Strict,
@@ -61,27 +61,19 @@ class WhatsAppChat(Text):
 
 
 class SessionSerializer(serializers.Serializer[Any]):
-    session_id = serializers.UUIDField(
-        help_text="Names the session in addresses: `sessions/{session_id}/`."
-    )
-    whatsapp_chat = serializers.CharField(
-        help_text="The chat that it belongs to, in the stored form of its id."
-    )
+    session_id = fields.uuid("Names the session in addresses: `sessions/{session_id}/`.")
+    whatsapp_chat = fields.text("The chat that it belongs to, in the stored form of its id.")
     status = serializers.ChoiceField(
         SessionStatus.choices,
         help_text="expired: it has ended. archived: it has ended, and no message can be added.",
     )
-    created_at = Moment(help_text="When the session began.")
-    last_active = Moment(help_text="When the last message was stored.")
-    expired_at = Moment(allow_null=True, help_text="When it ended; null while it is active.")
-    message_counter = serializers.IntegerField(help_text="The last order_num given.")
-    total_tokens = serializers.IntegerField(help_text="Of the messages within the window.")
-    client_name = serializers.CharField(
-        source="chat.client_name", help_text="Empty where it isn't known."
-    )
-    client_phone = serializers.CharField(
-        source="chat.client_phone", help_text="Empty where it isn't known."
-    )
+    created_at = fields.moment("When the session began.")
+    last_active = fields.moment("When the last message was stored.")
+    expired_at = fields.moment("When it ended; null while it is active.", allow_null=True)
+    message_counter = fields.number("The last order_num given.")
+    total_tokens = fields.number("Of the messages within the window.")
+    client_name = fields.text("Empty where it isn't known.", source="chat.client_name")
+    client_phone = fields.text("Empty where it isn't known.", source="chat.client_phone")
     user_role = serializers.SerializerMethodField(help_text="Of the chat's person at present.")
 
     @extend_schema_field(serializers.ChoiceField([CLIENT, GODFATHER]))
@@ -110,36 +102,26 @@ class MediaField(serializers.DictField):
 class MessageSerializer(serializers.Serializer[Any]):
     """A stored message."""
 
-    message_id = serializers.UUIDField(
-        help_text="Names the message in addresses, receipts and replays."
-    )
-    session_id = serializers.UUIDField(help_text="The session that it belongs to.")
-    order_num = serializers.IntegerField(help_text="Its place in the session, from 1.")
+    message_id = fields.uuid("Names the message in addresses, receipts and replays.")
+    session_id = fields.uuid("The session that it belongs to.")
+    order_num = fields.number("Its place in the session, from 1.")
     role = serializers.ChoiceField(Role.choices)
-    content = serializers.CharField(help_text="As it was given, byte for byte.")
-    timestamp = Moment(help_text="When it was written, as the provider or the caller said.")
-    received_at = Moment(help_text="When it was stored here.")
-    was_received = serializers.BooleanField(
-        help_text="False while a reply sent by WhatsApp hasn't reached its recipient."
+    content = fields.text("As it was given, byte for byte.")
+    timestamp = fields.moment("When it was written, as the provider or the caller said.")
+    received_at = fields.moment("When it was stored here.")
+    was_received = fields.truth(
+        "False while a reply sent by WhatsApp hasn't reached its recipient."
     )
-    sender = serializers.CharField(
-        help_text="Who wrote it, as the provider or the caller said; empty: not given."
+    sender = fields.text("Who wrote it, as the provider or the caller said; empty: not given.")
+    recipient = fields.text(
+        "To whom it was written, as the provider or the caller said; empty: not given."
     )
-    recipient = serializers.CharField(
-        help_text="To whom it was written, as the provider or the caller said; empty: not given."
+    tokens = fields.number("How many tokens it has, by the server's estimate.")
+    image_path = fields.text(
+        "Where its picture is, for a message of imported files; null: none.", allow_null=True
     )
-    tokens = serializers.IntegerField(help_text="How many tokens it has, by the server's estimate.")
-    image_path = serializers.CharField(
-        allow_null=True,
-        help_text="Where its picture is, for a message of imported files; null: none.",
-    )
-    metadata = serializers.DictField(
-        child=serializers.JSONField(),
-        help_text="The JSON object that was stored with it; empty: none.",
-    )
-    kind = serializers.CharField(
-        help_text="text, image, video, audio, voice, document, sticker, location, contacts, …"
-    )
+    metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
+    kind = fields.text("text, image, video, audio, voice, document, sticker, location, contacts, …")
     media = MediaField(
         child=serializers.CharField(),
         help_text="Of a file: media_id, mime_type, sha256, filename, as far as they are known.",
@@ -211,8 +193,7 @@ class NewMessageSerializer(Strict):
     )
     timestamp = StoredMoment(required=False, help_text="Default: now.")
     metadata = Object(
-        required=False,
-        help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes.",
+        required=False, help_text=f"Any JSON object, at most {MAX_METADATA_BYTES:,} bytes."
     )
     sender = Text(
         required=False,
@@ -276,28 +257,24 @@ class StoredMessagesSerializer(serializers.Serializer[Any]):
 class MessagesQuery(Strict):
     """``limit`` and ``cursor`` are those of all pages."""
 
-    before = Moment(
-        required=False, help_text="Only messages with an earlier timestamp, such as …T09:30:00Z."
+    before = fields.moment(
+        "Only messages with an earlier timestamp, such as …T09:30:00Z.", required=False
     )
 
 
 class ReceiptSerializer(serializers.Serializer[Any]):
     """The receipt of a forgetting."""
 
-    receipt_id = serializers.UUIDField(
-        help_text="Names the receipt in addresses: `receipts/{receipt_id}/`."
-    )
+    receipt_id = fields.uuid("Names the receipt in addresses: `receipts/{receipt_id}/`.")
     kind = serializers.ChoiceField(ForgottenKind.choices)
-    object_id = serializers.UUIDField(
-        help_text="The id of what was forgotten; of a chat, its `object_id`."
-    )
-    forgotten_at = Moment(help_text="When it was forgotten.")
+    object_id = fields.uuid("The id of what was forgotten; of a chat, its `object_id`.")
+    forgotten_at = fields.moment("When it was forgotten.")
     swept = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="How many rows of which table, and how many media files.",
     )
-    probe = serializers.CharField(
-        help_text="absent: it was looked for and not found. found: `left` says what is still there."
+    probe = fields.text(
+        "absent: it was looked for and not found. found: `left` says what is still there."
     )
     probe_details = serializers.DictField(
         child=serializers.DictField(),
@@ -317,25 +294,17 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class ChatSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = serializers.CharField(
-        help_text="The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
+    whatsapp_chat = fields.text(
+        "The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
     )
-    object_id = serializers.UUIDField(
-        source="id", help_text="By which receipts and the audit log name it."
-    )
+    object_id = fields.uuid("By which receipts and the audit log name it.", source="id")
     addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
-    is_group = serializers.BooleanField(help_text="true: a group. false: one person.")
-    client_name = serializers.CharField(
-        help_text="The name on WhatsApp; empty where it isn't known."
-    )
-    client_phone = serializers.CharField(help_text="Empty where it isn't known.")
-    language = serializers.CharField(
-        help_text="Of the chat's last message, such as en; empty where it isn't known."
-    )
-    memory_enabled = serializers.BooleanField(
-        allow_null=True, help_text="Null: as ENABLE_MEMORY_SYSTEM says."
-    )
-    created_at = Moment(help_text="When the chat was first stored.")
+    is_group = fields.truth("true: a group. false: one person.")
+    client_name = fields.text("The name on WhatsApp; empty where it isn't known.")
+    client_phone = fields.text("Empty where it isn't known.")
+    language = fields.text("Of the chat's last message, such as en; empty where it isn't known.")
+    memory_enabled = fields.truth("Null: as ENABLE_MEMORY_SYSTEM says.", allow_null=True)
+    created_at = fields.moment("When the chat was first stored.")
 
     def get_addresses(self, chat: Chat) -> list[str]:
         """Return the addresses that the view's queryset prefetched with the chats."""

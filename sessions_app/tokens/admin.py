@@ -16,8 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.foundation.rest_kit.models import ApiToken
-from memoryproject.foundation.rest_kit.scopes import READ, SCOPE_HELP, SCOPES
+from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
 from memoryproject.foundation.rest_kit.tokens import (
     NewToken,
     TokenError,

@@ -19,8 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from memoryproject.foundation.process.storage import file_make, folder_sync
-from sessions_app.transcript_files.parse_transcript import messages_in
-from sessions_app.transcript_files.problems import FaultError
+from sessions_app.transcript_files.parse_transcript import FaultError, messages_in
 from sessions_app.transcript_files.transcript_folder import (
     BatchFile,
     BatchFolder,

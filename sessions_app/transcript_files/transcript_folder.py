@@ -16,10 +16,12 @@ from pathlib import Path
 from sessions_app.transcript_files.continuity import Signs
 from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,
+    BusyError,
+    FolderError,
+    Problem,
     Reader,
     TranscriptMessage,
 )
-from sessions_app.transcript_files.problems import BusyError, FolderError, Problem
 
 # The number of a text that came without one; batches count from 1.
 NO_NUMBER = 0
@@ -42,19 +44,14 @@ class Listing:
 
 
 class BatchFolder:
-    """A folder of ``chat_memory_batch_NNN.txt``.
+    """A folder of ``chat_memory_batch_NNN.txt``."""
 
-    ``is_one_text``: it holds one text that came without a name. Its number is NO_NUMBER, and
-    problems and notes don't name a file.
-    """
-
-    def __init__(self, path: Path, *, is_one_text: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.is_one_text = is_one_text
 
     def label(self, name: str) -> str:
         """Return what problems and notes call a file."""
-        return ONE_TEXT if self.is_one_text else name
+        return name
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -89,10 +86,7 @@ class BatchFolder:
         found.batches.sort()
         found.strangers.sort()
         found.problems.sort(key=lambda problem: problem.file)
-        if self.is_one_text:
-            found.batches = [(NO_NUMBER, name) for _, name in found.batches]
-        else:
-            found.problems += numbering_problems(found.batches)
+        found.problems += numbering_problems(found.batches)
         return found
 
     def read(self, name: str) -> tuple[bytes, Stamp]:
@@ -162,6 +156,36 @@ class BatchFolder:
 
 def _stamp(found: os.stat_result) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class OneText(BatchFolder):
+    """A text that came without a file: a folder that holds it alone, and is on no disk.
+
+    Its number is NO_NUMBER, and problems and notes don't name a file.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Path(batch_name(1)))
+        self._data = text.encode("utf-8")
+
+    def label(self, name: str) -> str:
+        return ONE_TEXT
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        yield
+
+    def listing(self) -> Listing:
+        return Listing(batches=[(NO_NUMBER, self.path.name)])
+
+    def read(self, name: str) -> tuple[bytes, Stamp]:
+        return self._data, (0, len(self._data), 0)
+
+    def remove(self, name: str, stamp: Stamp) -> bool:
+        return True
+
+    def sync(self) -> None:
+        """Nothing is on the disk."""
 
 
 # Names of batches: ``chat_memory_batch_001.txt``, and so on without a gap.

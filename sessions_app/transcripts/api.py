@@ -10,12 +10,14 @@ from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample
+from rest_framework import serializers
 from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -25,30 +27,96 @@ from memoryproject.foundation.rest_kit.operations import (
     location,
     response_example,
 )
-from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
 from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
 from sessions_app.presentation.filters import session_within
-from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
-from sessions_app.transcript_files.problems import (
+from sessions_app.presentation.serializers import WhatsAppChat
+from sessions_app.transcript_files.parse_transcript import (
+    MAX_FILE_SIZE,
     BusyError,
     FaultError,
-    FolderError,
     Problem,
     RefusedError,
 )
-from sessions_app.transcript_files.transcript_folder import no_progress
-from sessions_app.transcripts.conversation_queries import Conversation, Target
-from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
-from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
-from sessions_app.transcripts.transcript_serializers import (
-    SavedTranscriptSerializer,
-    TranscriptSerializer,
-    TranscriptTextSerializer,
-    TranscriptValidationSerializer,
-)
+from sessions_app.transcript_files.transcript_folder import OneText, no_progress
+from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Conversation, Target
+from sessions_app.transcripts.dependencies import build_save_dependencies
+from sessions_app.transcripts.export_transcripts import conversation_text
+from sessions_app.transcripts.save import batches_save
+from sessions_app.transcripts.status import folder_validate
+
+# Transcripts, their problems and what was saved of them as JSON.
+
+
+MAX_OVERLAP = 10**9
+
+
+class TranscriptTextSerializer(Strict):
+    text = Text(allow_blank=True, help_text="User: … and Assistant: … in turn, byte for byte.")
+    whatsapp_chat = WhatsAppChat(
+        required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
+    )
+    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
+    overlap = fields.number(
+        "So many messages at the beginning are the stored end; not with append.",
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MAX_OVERLAP,
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["append"] and attrs.get("overlap") is not None:
+            raise serializers.ValidationError({"overlap": "Give overlap or append, not both."})
+        return attrs
+
+
+class TranscriptProblemSerializer(serializers.Serializer[Any]):
+    line = fields.number("The line of the text, from 1; null: none in particular.", allow_null=True)
+    rule = fields.number("Which of the seven it breaks.", allow_null=True)
+    code = fields.text("For programs, such as `consecutive`.")
+    what = fields.text("What is wrong.")
+    mend = fields.text("How to correct it.")
+
+
+class TranscriptValidationSerializer(serializers.Serializer[Any]):
+    valid = fields.truth("Whether a save would accept the text.")
+    messages = fields.number("How many the text holds.")
+    problems = TranscriptProblemSerializer(
+        many=True, help_text="The first 100 of them; empty where it is valid."
+    )
+    further = fields.number("Problems beyond those that are told.")
+    notes = fields.texts("Allowed, and perhaps not meant.")
+
+
+class SavedTranscriptSerializer(serializers.Serializer[Any]):
+    whatsapp_chat = fields.text("The chat that they were saved in, in the stored form of its id.")
+    session_id = fields.uuid("The session that they were added to.")
+    messages = fields.number("How many the text holds.")
+    added = fields.number("How many of them were new.")
+    overlap = fields.number("How many at its beginning were stored already.")
+    notes = fields.texts("Allowed, and perhaps not meant; empty: none.")
+
+
+class LeftOutMessageSerializer(serializers.Serializer[Any]):
+    session_id = fields.uuid("The session of the message.")
+    order_num = fields.number("Its place in the session, from 1.")
+    message_id = fields.uuid("The id of the message.")
+    role = fields.text("Such as user or system.")
+    reason = fields.text("For programs: unanswered, no_question, blank, other_role or too_large.")
+    what = fields.text("The reason in words.")
+
+
+class TranscriptSerializer(serializers.Serializer[Any]):
+    text = fields.text("User: … and Assistant: … in turn, byte for byte.")
+    messages = fields.number("How many the text holds.")
+    left_out = LeftOutMessageSerializer(
+        many=True, help_text="The messages that a transcript can't represent; empty: none."
+    )
+
 
 TEXT = "User: When does TestCorp pay?\nAssistant: In 30 days.\n"
 LEFT_OUT = {
@@ -130,10 +198,7 @@ class TextView(ApiView):
     parser_classes = [JsonParser, TextParser]
     # One more than the limit of the text, so that its own error reports the limit.
     max_body_bytes = MAX_FILE_SIZE + MEGABYTE
-    bodies = {
-        "text/plain": OpenApiTypes.STR,
-        "application/json": TranscriptTextSerializer,
-    }
+    bodies = {"text/plain": OpenApiTypes.STR, "application/json": TranscriptTextSerializer}
 
     def given(self) -> dict[str, Any]:
         """Return the fields of the body, which is plain text or a JSON object."""
@@ -193,7 +258,6 @@ def mend(problem: Problem) -> str:
 
 class ValidateTranscriptView(TextView):
     scopes = {"POST": "read"}
-    raises = {FolderError: lambda error: Unavailable(str(error))}
 
     @described(
         operation_id="transcripts_validate",
@@ -220,11 +284,8 @@ class ValidateTranscriptView(TextView):
     )
     def post(self, request: Request) -> Response:
         given = self.given()
-        found = text_validate(
-            text=given["text"],
-            target=self.target(given),
-            folder=transcript_texts_folder(),
-            overlap=self.overlap(given),
+        found = folder_validate(
+            folder=OneText(given["text"]), target=self.target(given), overlap=self.overlap(given)
         )
         problems = [{**each.as_dict(), "mend": mend(each)} for each in found.problems]
         shown = {**found.as_dict(), "problems": problems}
@@ -242,12 +303,7 @@ class TranscriptsView(TextView):
         ]
     }
     kinds = {"POST": "bulk"}
-    raises = {
-        RefusedError: refused,
-        BusyError: conflict,
-        FaultError: not_backed_up,
-        FolderError: lambda error: Unavailable(str(error)),
-    }
+    raises = {RefusedError: refused, BusyError: conflict, FaultError: not_backed_up}
 
     @described(
         operation_id="transcripts_save",
@@ -282,10 +338,9 @@ class TranscriptsView(TextView):
             chat_or_own(self.caller, None)
         target = target or Target()
         require_memory(chat_at(target.whatsapp_chat))
-        saved = text_save(
-            text=given["text"],
+        saved = batches_save(
+            folder=OneText(given["text"]),
             target=target,
-            folder=transcript_texts_folder(),
             dependencies=build_save_dependencies(progress=no_progress),
             actor=self.caller.actor,
             overlap=self.overlap(given),

@@ -23,8 +23,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.transcript_files.continuity import Signs
-from sessions_app.transcript_files.parse_transcript import ASSISTANT, USER
-from sessions_app.transcript_files.problems import BusyError
+from sessions_app.transcript_files.parse_transcript import ASSISTANT, USER, BusyError
 from sessions_app.transcript_files.transcript_folder import NO_NUMBER, WHITE_SPACE
 
 ROWS_AT_ONCE = 500

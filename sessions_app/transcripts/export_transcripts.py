@@ -1,4 +1,4 @@
-"""Write a stored conversation as batches that a save accepts."""
+"""Write a stored conversation as batches that a save accepts, or as one text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.process.storage import file_make, folder_make
-from sessions_app.backup.facade import name_file
+from sessions_app.backup.archive_writer import name_file
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
     MAX_FILE_SIZE,
     USER,
+    FaultError,
+    FolderError,
     message_text,
 )
-from sessions_app.transcript_files.problems import FaultError, FolderError
 from sessions_app.transcript_files.transcript_folder import (
     BatchFolder,
     Progress,
@@ -188,3 +189,36 @@ def export_record(
         details={**details, "messages": messages, "left_out": len(left_out)},
         chat_id=chat.pk,
     )
+
+
+# Write a conversation as one text instead of a folder of batches.
+
+
+@dataclass
+class TextResult:
+    """A conversation's text.
+
+    ``left_out``: each message that is in no exchange, by its place, and the reason.
+    """
+
+    text: str = ""
+    messages: int = 0
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+
+
+def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult:
+    """Return the conversation's exchanges as one text, and record the access in the audit log.
+
+    Messages that can't alternate are left out and reported.
+    """
+    result, texts = TextResult(), []
+    with transaction.atomic():
+        for found in conversation_exchanges(conversation=conversation):
+            if isinstance(found, LeftOut):
+                result.left_out.append(left_out_at(found.row, found.reason))
+            else:
+                texts.append(exchange_text(found))
+        result.text = b"".join(texts).decode("utf-8")
+        result.messages = 2 * len(texts)
+        export_record(conversation, actor, result.messages, result.left_out)
+    return result

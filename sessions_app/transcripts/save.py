@@ -22,8 +22,12 @@ from sessions_app.conversations.facade import NewMessage, backup_held, session_o
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
 from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
-from sessions_app.transcript_files.parse_transcript import USER, TranscriptMessage
-from sessions_app.transcript_files.problems import FaultError, RefusedError
+from sessions_app.transcript_files.parse_transcript import (
+    USER,
+    FaultError,
+    RefusedError,
+    TranscriptMessage,
+)
 from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
     BatchFile,
@@ -87,7 +91,6 @@ def batches_save(
     target: Target,
     dependencies: SaveDependencies,
     overlap: int | None = None,
-    now: datetime | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Saved:
     """Save the batches of the folder, all or nothing.
@@ -97,7 +100,7 @@ def batches_save(
     Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is stored,
     and the files are in their place), ConversationNotFoundError, and the database's errors.
     """
-    now = now or timezone.now()
+    now = timezone.now()
     with folder.locked(), alone_in(target):
         check = folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.parse_transcript import Problem
 from sessions_app.transcript_files.transcript_folder import (
     BatchFolder,
     Check,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from memories_app.store.facade import keyed_hash
+from memories_app.store.retract import keyed_hash
 from sessions_app.models import TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.continuity import (
@@ -18,7 +18,7 @@ from sessions_app.transcript_files.continuity import (
     repeated_end,
     standing_as_given,
 )
-from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.parse_transcript import Problem
 from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
     BatchFile,

@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.llm.base import (
     Completion,
 )
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from memoryproject.foundation.outside_services.deadline import deadline
+from memoryproject.foundation.outside_services.guards import deadline
 from sessions_app.conversations.facade import (
     EpochSnapshot,
     ForgottenMeanwhileError,

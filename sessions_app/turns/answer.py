@@ -18,7 +18,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, named_error
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
-from memoryproject.foundation.outside_services.deadline import deadline, time_left
+from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ChatGoneError,

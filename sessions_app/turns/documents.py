@@ -6,7 +6,8 @@ import logging
 
 from django.db import transaction
 
-from memories_app.documents.facade import document_file, document_receive, document_store
+from memories_app.documents.document_store import document_file, document_receive
+from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError

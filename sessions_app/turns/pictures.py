@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.integrations.llm.base import Picture
 from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retry

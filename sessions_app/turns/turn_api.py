@@ -11,13 +11,14 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import invalid
 from memoryproject.foundation.rest_kit.operations import (
     described,
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Whole
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Whole
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
@@ -56,54 +57,54 @@ class ContextSerializer(serializers.Serializer[Any]):
         child=RecalledField(),
         help_text="What was recalled, with its scores; in_prompt: it is in the messages.",
     )
-    total_tokens = serializers.IntegerField(help_text="Of the messages, exactly.")
+    total_tokens = fields.number("Of the messages, exactly.")
     left_out = BudgetLeftOutSerializer(help_text="What the budget left out.")
 
 
 class TurnSerializer(serializers.Serializer[Any]):
     """The replay of one answer; serializes a TurnReplay with its turn and the turn's chat."""
 
-    turn_id = serializers.UUIDField(
-        source="turn.turn_id", help_text="Names the replay in addresses: `turns/{turn_id}/`."
+    turn_id = fields.uuid(
+        "Names the replay in addresses: `turns/{turn_id}/`.", source="turn.turn_id"
     )
-    whatsapp_chat = serializers.CharField(
-        source="turn.chat.whatsapp_chat", help_text="The chat, in the stored form of its id."
+    whatsapp_chat = fields.text(
+        "The chat, in the stored form of its id.", source="turn.chat.whatsapp_chat"
     )
-    session_id = serializers.UUIDField(
+    session_id = fields.uuid(
+        "The session of the message; null where memory is off.",
         source="turn.session_id",
         allow_null=True,
-        help_text="The session of the message; null where memory is off.",
     )
-    message_id = serializers.UUIDField(
+    message_id = fields.uuid(
+        "The message that was answered; null where it isn't stored, or was deleted.",
         source="turn.message_id",
         allow_null=True,
-        help_text="The message that was answered; null where it isn't stored, or was deleted.",
     )
-    reply_message_id = serializers.UUIDField(
+    reply_message_id = fields.uuid(
+        "The message that holds the answer; null where none is stored.",
         source="turn.reply_id",
         allow_null=True,
-        help_text="The message that holds the answer; null where none is stored.",
     )
-    summary_message_id = serializers.UUIDField(
+    summary_message_id = fields.uuid(
+        "The message whose summary is in the prompt; null: none.",
         source="summary_id",
         allow_null=True,
-        help_text="The message whose summary is in the prompt; null: none.",
     )
     state = serializers.ChoiceField(TurnState.choices, source="turn.state")
-    user_role = serializers.CharField(
-        source="turn.user_role", help_text="For whom the answer was made: client or godfather."
+    user_role = fields.text(
+        "For whom the answer was made: client or godfather.", source="turn.user_role"
     )
     prompt = PromptMessageSerializer(many=True, help_text="What the model was sent.")
     recalled = serializers.ListField(
         child=RecalledField(), help_text="Memories and messages, with their scores."
     )
     left_out = BudgetLeftOutSerializer(help_text="What the token budget left out.")
-    model = serializers.CharField(help_text="The chat model that answered; empty where none did.")
-    prompt_tokens = serializers.IntegerField(
-        allow_null=True, help_text="How many the provider counted in the prompt; null: not known."
+    model = fields.text("The chat model that answered; empty where none did.")
+    prompt_tokens = fields.number(
+        "How many the provider counted in the prompt; null: not known.", allow_null=True
     )
-    completion_tokens = serializers.IntegerField(
-        allow_null=True, help_text="How many the provider counted in the answer; null: not known."
+    completion_tokens = fields.number(
+        "How many the provider counted in the answer; null: not known.", allow_null=True
     )
     timings = serializers.DictField(child=serializers.IntegerField(), help_text="Milliseconds.")
     outcome = serializers.ChoiceField(
@@ -112,21 +113,15 @@ class TurnSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text=f"{OUTCOME} null: it waits, or the message has no answer of its own.",
     )
-    error_code = serializers.CharField(
-        source="turn.error_code", allow_null=True, help_text=ERROR_CODE
+    error_code = fields.text(ERROR_CODE, source="turn.error_code", allow_null=True)
+    error = fields.text(
+        "Why there is no answer, or it wasn't sent; empty: no error.", source="turn.error"
     )
-    error = serializers.CharField(
-        source="turn.error", help_text="Why there is no answer, or it wasn't sent; empty: no error."
-    )
-    attempts = serializers.IntegerField(
-        source="turn.attempts", help_text="How many times a worker began with it."
-    )
-    asked_at = Moment(source="turn.asked_at", help_text="When the message was written.")
-    created_at = Moment(source="turn.created_at", help_text="When the message arrived.")
-    finished_at = Moment(
-        source="turn.finished_at",
-        allow_null=True,
-        help_text="When the turn ended; null: it hasn't.",
+    attempts = fields.number("How many times a worker began with it.", source="turn.attempts")
+    asked_at = fields.moment("When the message was written.", source="turn.asked_at")
+    created_at = fields.moment("When the message arrived.", source="turn.created_at")
+    finished_at = fields.moment(
+        "When the turn ended; null: it hasn't.", source="turn.finished_at", allow_null=True
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from numpy.typing import NDArray
 
-from memories_app.facts.facade import shape_of
+from memories_app.facts.text_diff import shape_of
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.text.characters import fold
 from sessions_app.models import AnswerRating, MessageEmbedding, Turn

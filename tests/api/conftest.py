@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create
 from tests.api.calling import Api
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
-from sessions_app.inbound.api import pieces
+from sessions_app.inbound.chat_api import pieces
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn

@@ -7,7 +7,7 @@ from django.test import RequestFactory
 from rest_framework.request import Request
 
 from memoryproject.foundation.rest_kit.errors import PreconditionFailed
-from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
+from memoryproject.foundation.rest_kit.views import etag_of, is_known, require_match
 
 ETAG = etag_of("a memory", 3)
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from memoryproject.foundation.rest_kit.scopes import ANY, SCOPES
+from memoryproject.foundation.rest_kit.models import ANY, SCOPES
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.choice import embedder

@@ -9,13 +9,13 @@ from django.test import override_settings
 from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, ForgetRun
 from sessions_app.tasks import run_forgetting
 from tests.browser.clicks import clicks, count_clicks
 from tests.browser.visit import Visit
+from tests.remembering import memory_update
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -6,11 +6,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory, MergeProposal
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.embedding.choice import embedder
 from tests.browser.visit import Visit, looked_at, style
-from tests.remembering import remember
+from tests.remembering import memory_update, remember
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.facade import memory_remember
+from memories_app.store.remember import memory_remember
 from sessions_app.models import Turn
 from tests.browser.clicks import clicks, count_clicks
 from tests.browser.visit import Visit, looked_at

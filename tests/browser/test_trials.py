@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories_app.facts.facade import NewMemory
-from memories_app.store.facade import memory_remember
+from memories_app.facts.validation import NewMemory
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn
 from sessions_app.trials.facade import trial_run

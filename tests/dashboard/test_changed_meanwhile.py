@@ -9,13 +9,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
+from memories_app.store.change import memory_pin, memory_set_visibility
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.embedding.choice import embedder
 from tests.forms import opened, stamped_form
+from tests.remembering import memory_update
 
 pytestmark = pytest.mark.django_db
 OTHER = Actor("staff", "dana")

@@ -14,7 +14,8 @@ from django.test import Client
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
-from memories_app.documents.facade import IncomingFile, document_receive, document_store
+from memories_app.documents.document_store import IncomingFile, document_receive
+from memories_app.documents.read_document import document_store
 from memories_app.models import Memory, MemoryEmbedding, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor

@@ -15,7 +15,6 @@ from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.review.decide_proposals import contents_stamp
 from memories_app.review.pending import memory_approve
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
@@ -23,7 +22,7 @@ from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message
 from tests.dashboard.staff import staff_with
-from tests.remembering import remember
+from tests.remembering import memory_update, remember
 from tests.shown import said
 from tests.world import CLIENT, World
 

@@ -17,13 +17,12 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory, MergeProposal, Visibility
-from memories_app.store.facade import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.facade import embedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from tests.dashboard.staff import staff_with
-from tests.remembering import remember
+from tests.remembering import memory_update, remember
 from tests.shown import words
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.facade import memory_remember
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel

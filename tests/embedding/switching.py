@@ -33,7 +33,7 @@ connection.cursor().execute("VACUUM ANALYZE")
 ADD = """
 import time
 from pathlib import Path
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder
 added = 0

@@ -11,7 +11,7 @@ import pytest
 from django.core.checks import ERROR, WARNING
 from django.core.management import CommandError, call_command
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state

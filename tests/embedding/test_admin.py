@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel
 from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder

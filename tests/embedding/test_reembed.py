@@ -16,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories_app.embedding_models.vectors import memories_lacking
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.test import Client
 
-from memories_app.facts.facade import validity_of
+from memories_app.facts.validity import validity_of
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory, SourceDocument
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
@@ -19,6 +18,7 @@ from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
 from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.doubles.direct_extractor import DirectExtractor
 from tests.forgetting.dump import left_of, vectors_of
+from tests.remembering import memory_update
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up
 
 pytestmark = [

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.errors import MemoryOperationError
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import Actor

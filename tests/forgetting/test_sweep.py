@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory, Tombstone
-from memories_app.store.change import memory_update
 from memories_app.store.retract import is_forgotten
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
@@ -17,6 +16,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message
 from tests.forgetting.dump import everything, left_of, vectors_of
+from tests.remembering import memory_update
 from tests.threads import elsewhere
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 

@@ -21,7 +21,6 @@ from django_q.signing import SignedPackage
 from psycopg import sql
 
 from memories_app.models import Memory, MergeProposal, SourceDocument
-from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.cards.make_cards import card_make
@@ -39,6 +38,7 @@ from sessions_app.models import (
     Turn,
     TurnReplay,
 )
+from tests.remembering import memory_update
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)

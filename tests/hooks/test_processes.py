@@ -95,7 +95,7 @@ def test_with_all_workers_dead_it_is_kept_until_they_are_back(
     hooked: Stage, receiver: HoldingReceiver, secret: str
 ) -> None:
     hooked.installation.kill_workers()
-    call = "from memories_app.facts.facade import NewMemory\n"
+    call = "from memories_app.facts.validation import NewMemory\n"
     call += "from memories_app.store.remember import memory_remember\n"
     call += "from sessions_app.embedding.choice import embedder\n"
     call += "fact = NewMemory(content='The parrots sleep at eight', visibility='owner')\n"

@@ -8,8 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from memoryproject.foundation.rest_kit.models import CallCount
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES, CallCount
 from sessions_app.mcp.tools import TOOLS
 from sessions_app.models import Chat
 from tests.api.routes import NOT_FOR_BOUND

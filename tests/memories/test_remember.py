@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from memories_app.embedding_models.facade import due_vectors_make
+from memories_app.embedding_models.vectors import due_vectors_make
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MergeProposal
 from memories_app.store.memory_fields import content_hash

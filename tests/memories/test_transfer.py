@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.store.change import memory_pin, memory_update
+from memories_app.store.change import memory_pin
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
@@ -29,6 +29,7 @@ from sessions_app.memories.transfer import ImportReport, memories_export, memori
 from sessions_app.models import Chat
 from tests import remembering
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.remembering import memory_update
 
 pytestmark = pytest.mark.django_db
 EMBEDDER = HashingEmbedder(16)

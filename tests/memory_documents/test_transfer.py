@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memories_app.memory_documents.transfer import documents_transfer
+from memories_app.memory_documents.store import documents_transfer
 from memories_app.models import MemoryDocument
 from tests.memory_documents.conftest import Place
 from tests.memory_documents.test_database import kept

@@ -16,8 +16,8 @@ import psutil
 import psycopg
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.cluster import ServerAccount, server_account
 from memoryproject.foundation.embedded_postgres.processes import is_alive, postmaster_of
-from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.cluster import ServerAccount, server_account
 from memoryproject.foundation.embedded_postgres.places import postgres_program
-from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 from tests.postgres.conftest import end_server
 from tests.postgres.support import run_python
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.cluster import nobody_account
 from memoryproject.foundation.embedded_postgres.places import postgres_program
-from memoryproject.foundation.embedded_postgres.system_accounts import nobody_account
 from tests.postgres.support import connect, run_python
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memories_app.documents.document_store import IncomingFile, document_receive
 from memories_app.documents.read_document import document_store
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, SourceDocument
 from memories_app.store.change import memory_expire_at, memory_supersede
 from memories_app.store.remember import memory_remember

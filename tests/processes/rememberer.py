@@ -17,7 +17,7 @@ from tests.processes.forks import run_at_once
 
 
 def main(lists: list[list[str]]) -> list[list[str]]:
-    from memories_app.facts.facade import NewMemory  # noqa: PLC0415
+    from memories_app.facts.validation import NewMemory  # noqa: PLC0415
     from memories_app.store.remember import memory_remember  # noqa: PLC0415
     from sessions_app.embedding.choice import embedder as build_embedder  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memoryproject.foundation.rest_kit.scopes import READ
+from memoryproject.foundation.rest_kit.models import READ
 from tests.processes.contract.fuzzing import ALL_PHASES, fuzz
 from tests.processes.contract.world import ALL, BOUND, NONE, World, running
 

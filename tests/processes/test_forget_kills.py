@@ -19,7 +19,7 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 DRAFT = """
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder as build_embedder
 from sessions_app.forgetting.runs import run_draft

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.system_accounts import server_account
+from memoryproject.foundation.embedded_postgres.cluster import server_account
 from tests.processes.installation import Installation, free_port
 from tests.processes.posting import Poster, new_phone
 from tests.processes.stage import Stage, stage

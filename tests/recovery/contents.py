@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import sql
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE

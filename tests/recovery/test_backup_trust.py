@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django_q.models import OrmQ, Schedule, Task
 
-from sessions_app.backup.encryption import signature_of
+from sessions_app.backup.archive import signature_of
 from sessions_app.backup.restore_checks import all_tables
 from sessions_app.models import Turn
 from sessions_app.tasks import sweep_work

@@ -7,8 +7,7 @@ import uuid
 
 import pytest
 
-from memories_app.facts.facade import fact_key
-from memories_app.facts.validation import NewMemory
+from memories_app.facts.validation import NewMemory, fact_key
 from memories_app.models import Memory
 from memories_app.store.remember import memories_remember, memory_remember
 from memoryproject.foundation.audit.models import AuditEvent

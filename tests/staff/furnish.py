@@ -12,9 +12,9 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
 from cards_app.models import MemoryCard
-from memories_app.documents.facade import IncomingFile
+from memories_app.documents.document_store import IncomingFile
 from memories_app.models import EmbeddingModel, Memory, MergeProposal, SourceDocument
-from memories_app.models.memory_documents import MemoryDocument
+from memories_app.models.documents import MemoryDocument
 from memories_app.models.proposals import ProposalMemory
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,

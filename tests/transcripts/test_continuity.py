@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from sessions_app.transcript_files.problems import RefusedError
-from sessions_app.transcript_files.transcript_folder import batch_name
+from sessions_app.transcript_files.parse_transcript import RefusedError
+from sessions_app.transcript_files.transcript_folder import OneText, batch_name
 from sessions_app.transcripts.conversation_queries import Target
-from sessions_app.transcripts.one_text import text_save
+from sessions_app.transcripts.save import batches_save
 from sessions_app.transcripts.status import folder_validate
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.transcripts.texts import parse, write
@@ -271,10 +271,9 @@ def _save(
         if numbered:
             batches.put_bytes(number, data)
             return batches.save(overlap=overlap).added, None
-        saved = text_save(
-            text=data.decode(),
+        saved = batches_save(
+            folder=OneText(data.decode()),
             target=batches.target,
-            folder=batches.path.with_name("texts"),
             dependencies=batches.dependencies,
             actor=COMMAND_LINE,
             overlap=overlap,

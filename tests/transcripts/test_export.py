@@ -19,8 +19,7 @@ from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.session_lifecycle import session_end
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
-from sessions_app.transcript_files.problems import FaultError, FolderError
+from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE, FaultError, FolderError
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
 from sessions_app.transcripts.conversation_queries import Conversation
 from sessions_app.transcripts.export_transcripts import transcripts_export

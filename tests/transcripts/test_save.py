@@ -19,7 +19,7 @@ from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.backups import MANIFEST
-from sessions_app.transcript_files.problems import FolderError, RefusedError
+from sessions_app.transcript_files.parse_transcript import FolderError, RefusedError
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
 from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Target
 from tests.transcripts.conftest import Batches, said, stored

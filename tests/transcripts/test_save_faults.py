@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from sessions_app.conversations.epochs import Scopes, forgetting_begin
 from sessions_app.models import ChatSession, Message, TranscriptBatch
 from sessions_app.transcript_files.backups import VERIFYING, Backups
-from sessions_app.transcript_files.problems import BusyError, FaultError, RefusedError
+from sessions_app.transcript_files.parse_transcript import BusyError, FaultError, RefusedError
 from sessions_app.transcript_files.transcript_folder import CHECKING, BatchFolder, batch_name
 from sessions_app.transcripts.save import CLEANING_UP, STORING
 from tests.transcripts.conftest import Batches, stored

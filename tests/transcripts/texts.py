@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sessions_app.transcript_files.parse_transcript import Reader, TranscriptMessage, message_text
-from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.parse_transcript import (
+    Problem,
+    Reader,
+    TranscriptMessage,
+    message_text,
+)
 
 
 def write(messages: Iterable[tuple[str, str]]) -> bytes:

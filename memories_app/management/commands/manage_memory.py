@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -13,23 +15,33 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
-from memories_app.memory_document_format.categories import CATEGORIES
-from memories_app.memory_document_format.envelope import content_read
-from memories_app.memory_document_format.names import Pattern
+from memories_app.memory_document_format.envelope import content_read, read_duration, stamp
+from memories_app.memory_document_format.names import CATEGORIES, SUPERSEDED, Pattern
 from memories_app.memory_document_format.strict_json import (
+    MAX_BYTES,
     MemoryDocumentError,
     MemoryDocumentInvalidError,
     MemoryDocumentNotFoundError,
+    render_problem,
 )
-from memories_app.memory_documents import command_output as shown
 from memories_app.memory_documents.database_store import DatabaseStore
-from memories_app.memory_documents.store import Broken, Filter, MemoryDocumentStore
-from memories_app.memory_documents.transfer import documents_transfer
+from memories_app.memory_documents.store import (
+    Broken,
+    Filter,
+    Found,
+    Key,
+    MemoryDocumentStore,
+    Removed,
+    Saved,
+    TransferReport,
+    documents_transfer,
+)
 from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.process.command_options import (
     MEMORY_OFF,
     ProgressBar,
+    folder_given,
     refuse_missing_values,
 )
 
@@ -46,7 +58,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        shown.add_actions(parser)
+        add_actions(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_missing_values(options)
@@ -59,7 +71,7 @@ class Command(BaseCommand):
         try:
             getattr(self, f"_{options['action']}")(store, options)
         except MemoryDocumentInvalidError as error:
-            raise CommandError(shown.problems_as_text(error)) from error
+            raise CommandError(problems_as_text(error)) from error
         except MemoryDocumentNotFoundError as error:
             raise CommandError(f"{error}{_elsewhere(store, options)}") from error
         except MemoryDocumentError as error:
@@ -74,7 +86,7 @@ class Command(BaseCommand):
 
     def _save(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         category = options["category"]
-        given = content_read(category, shown.content_given(options["content"]))
+        given = content_read(category, content_given(options["content"]))
         session_id = options["session_id"]
         saved = store.save(
             category=category,
@@ -82,9 +94,9 @@ class Command(BaseCommand):
             content=given.content,
             session_id=given.session_id if session_id is None else session_id,
         )
-        self._tell(options, shown.saved_as_dict(saved), shown.saved_as_text(saved))
-        if shown.hint(saved):
-            self.stderr.write(shown.hint(saved))
+        self._tell(options, saved_as_dict(saved), saved_as_text(saved))
+        if hint(saved):
+            self.stderr.write(hint(saved))
 
     def _load(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         kept = store.load(
@@ -106,13 +118,13 @@ class Command(BaseCommand):
         before = "["
         for each in store.find(wanted):
             if isinstance(each, Broken):
-                self.stderr.write(shown.broken_as_text(each))
+                self.stderr.write(broken_as_text(each))
             elif options["json"]:
-                line = json.dumps(shown.found_as_dict(each), ensure_ascii=False)
+                line = json.dumps(found_as_dict(each), ensure_ascii=False)
                 self.stdout.write(before + line, ending="")
                 before = ",\n"
             else:
-                self.stdout.write(shown.found_as_text(each))
+                self.stdout.write(found_as_text(each))
         if options["json"]:
             self.stdout.write("]" if before != "[" else "[]")
 
@@ -127,16 +139,16 @@ class Command(BaseCommand):
             progress=ProgressBar(sys.stderr),
         )
         for broken in removed.broken:
-            self.stderr.write(shown.broken_as_text(broken))
+            self.stderr.write(broken_as_text(broken))
         self._tell(
             options,
-            shown.removed_as_dict(removed, dry_run=dry_run),
-            shown.removed_as_text(removed, dry_run=dry_run),
+            removed_as_dict(removed, dry_run=dry_run),
+            removed_as_text(removed, dry_run=dry_run),
         )
 
     def _archive(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         key = store.archive(category=options["category"], identifier=options["identifier"])
-        self._tell(options, shown.key_as_dict(key), f"Archived as {key.path}.")
+        self._tell(options, key_as_dict(key), f"Archived as {key.path}.")
 
     def _export(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
         self._transfer(store, TreeStore(options["folder"]), options)
@@ -156,10 +168,10 @@ class Command(BaseCommand):
             )
         except KeyboardInterrupt:
             raise CommandError("Stopped. What is in stays; run it again to go on.") from None
-        self._tell(options, report.as_dict(), shown.report_as_text(report))
+        self._tell(options, report.as_dict(), report_as_text(report))
         if report.refused:
             verb = "was" if report.refused == 1 else "were"
-            left = f"{shown.counted(report.refused)} {verb} left alone"
+            left = f"{counted(report.refused)} {verb} left alone"
             raise CommandError(f"{left}: see the report.")
 
     def _tell(self, options: dict[str, Any], result: dict[str, Any], text: str) -> None:
@@ -177,3 +189,189 @@ def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
     except MemoryDocumentError:
         pass  # It is there, broken.
     return " There is one in the archive: see it by load --archived."
+
+
+# Arguments and output of manage_memory.
+
+
+_SHOWN = 20
+_CATEGORY = f"One of {', '.join(CATEGORIES)}."
+_NAMED = "What it is called, such as feature-auth; in context the newest of that name is meant."
+
+
+def add_actions(parser: ArgumentParser) -> None:
+    """Add the sub-commands with their options."""
+    _everywhere(parser, root=None, as_json=False)
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
+    )
+
+    def action(name: str, text: str) -> ArgumentParser:
+        found: ArgumentParser = actions.add_parser(name, help=text, description=text)
+        # Suppressed: otherwise the default would override an option given before the action.
+        _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
+        return found
+
+    save = action("save", "Create or update a document.")
+    _one(save, "What it is called: a name of a file without .json; context puts the date before.")
+    save.add_argument(
+        "--content",
+        required=True,
+        help="The content, a JSON object, or a document as load prints it; - for stdin.",
+    )
+    save.add_argument("--session-id", metavar="ID", help="The session that it comes from.")
+    load = action("load", "Print a document, exactly as it is stored.")
+    _one(load, _NAMED)
+    _archived(load)
+    listed = action("list", "List documents, with the time of their last save.")
+    _category(listed, required=False)
+    listed.add_argument(
+        "--since", type=_duration, metavar="TIME", help="Only those saved within 7d, 24h, 30m."
+    )
+    _archived(listed)
+    query = action("query", "Find documents by their names.")
+    query.add_argument(
+        "--pattern", required=True, help="Such as 'auth*': * any characters, ? one, [ab] a or b."
+    )
+    _category(query, required=False)
+    _archived(query)
+    cleanup = action("cleanup", "Remove documents that were last saved long ago.")
+    _category(cleanup)
+    cleanup.add_argument(
+        "--older-than", type=_duration, required=True, metavar="TIME", help="7d, 24h, 2w or 30m."
+    )
+    cleanup.add_argument("--dry-run", action="store_true", help="Only tell what would be removed.")
+    _one(action("archive", "Move a document to the archive."), _NAMED)
+    _transfer(action("export", "Write all documents, archived ones too, into a memory folder."))
+    _transfer(action("import", "Bring in all documents of a memory folder, archived ones too."))
+
+
+def _everywhere(parser: ArgumentParser, *, root: str | None, as_json: bool | str) -> None:
+    """Add the options that may stand before or after the action, with their defaults."""
+    parser.add_argument(
+        "--root",
+        type=folder_given,
+        default=root,
+        metavar="DIR",
+        help="Use the files below this memory folder, such as .claude/memory. "
+        "Default: the database.",
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=as_json, help="Print the result as JSON."
+    )
+
+
+def _one(parser: ArgumentParser, identifier: str) -> None:
+    _category(parser)
+    parser.add_argument("--identifier", required=True, metavar="NAME", help=identifier)
+
+
+def _category(parser: ArgumentParser, *, required: bool = True) -> None:
+    text = _CATEGORY if required else f"{_CATEGORY} Default: all."
+    parser.add_argument("--category", choices=CATEGORIES, required=required, help=text)
+
+
+def _archived(parser: ArgumentParser) -> None:
+    parser.add_argument("--archived", action="store_true", help="Look in the archive instead.")
+
+
+def _transfer(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", type=folder_given, metavar="DIR", help="The memory folder.")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="Where another text stands under the same name, put this one in its place. "
+        "Default: leave it alone and tell.",
+    )
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return read_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def content_given(option: str) -> bytes | str:
+    """Return the content as it was given, cut just above the size limit."""
+    return sys.stdin.buffer.read(MAX_BYTES + 1) if option == "-" else option
+
+
+def found_as_text(found: Found) -> str:
+    key, about = found.key, found.about
+    return f"{stamp(about.changed)}  {key.category:<10}  {about.status:<10}  {key.name}"
+
+
+def found_as_dict(found: Found) -> dict[str, Any]:
+    about = found.about
+    return {
+        **key_as_dict(found.key),
+        "summary": about.summary,
+        "created": stamp(about.created),
+        "changed": stamp(about.changed),
+        "status": about.status,
+        "session_id": about.session_id,
+    }
+
+
+def key_as_dict(key: Key) -> dict[str, Any]:
+    return {"category": key.category, "name": key.name, "path": key.path, "archived": key.archived}
+
+
+def saved_as_dict(saved: Saved) -> dict[str, Any]:
+    archived = saved.archived_as
+    return {
+        **key_as_dict(saved.key),
+        "outcome": saved.outcome,
+        "archived_as": None if archived is None else archived.path,
+    }
+
+
+def saved_as_text(saved: Saved) -> str:
+    text = f"{saved.key.path}: {saved.outcome}."
+    if saved.archived_as is not None:
+        text += f" It is completed, and was archived as {saved.archived_as.path}."
+    return text
+
+
+def hint(saved: Saved) -> str:
+    """Return what the user still has to do by hand; empty if nothing."""
+    if saved.envelope.status != SUPERSEDED:
+        return ""
+    return "The decision is superseded. When nobody needs it in the list any more: archive it."
+
+
+def removed_as_dict(removed: Removed, *, dry_run: bool) -> dict[str, Any]:
+    return {"removed": len(removed.names), "names": list(removed.names), "dry_run": dry_run}
+
+
+def removed_as_text(removed: Removed, *, dry_run: bool) -> str:
+    verb = "would be removed" if dry_run else "removed"
+    return "\n".join([*removed.names, f"{counted(len(removed.names))} {verb}."])
+
+
+def counted(count: int) -> str:
+    return "1 document" if count == 1 else f"{count} documents"
+
+
+def broken_as_text(broken: Broken) -> str:
+    return f"Left alone, it can't be read: {broken.path}: {render_problem(broken.problems)}"
+
+
+def report_as_text(report: TransferReport) -> str:
+    lines = [
+        f"{counted(report.created)} copied, {report.updated} replaced, "
+        f"{report.unchanged} there already, {report.refused} left alone."
+    ]
+    for title, entries in (("conflict", report.conflicts), ("broken", report.broken)):
+        lines += [f"  {title}: {each['path']}: {each['detail']}" for each in entries[:_SHOWN]]
+    listed = sum(min(len(each), _SHOWN) for each in (report.conflicts, report.broken))
+    if report.refused > listed:
+        lines.append(f"  and {report.refused - listed} more: --json has them")
+    return "\n".join(lines)
+
+
+def problems_as_text(error: MemoryDocumentInvalidError) -> str:
+    """Return all problems, one a line."""
+    lines = [f"  {problem}" for problem in error.problems]
+    return "\n".join([f"{error.place or 'The document'} is not as it should be:", *lines])

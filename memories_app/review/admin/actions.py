@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memories_app.errors import MemoryOperationError
 from memories_app.models import Memory, Visibility
 from memories_app.review.pending import memory_approve, memory_reject
-from memories_app.store.facade import memory_pin, memory_set_visibility
+from memories_app.store.change import memory_pin, memory_set_visibility
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error

@@ -21,9 +21,10 @@ from memories_app.errors import (
     MemoryValidationError,
     field_words,
 )
-from memories_app.facts.facade import FACT_TIMES, NewMemory, visibility_problems
+from memories_app.facts.validation import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
-from memories_app.store.facade import memory_patch, memory_remember
+from memories_app.store.change import memory_patch
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm, digest_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error

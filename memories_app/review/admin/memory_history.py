@@ -11,7 +11,7 @@ from uuid import UUID
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from memories_app.facts.facade import Piece, word_diff
+from memories_app.facts.text_diff import Piece, word_diff
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, ProposalState
 from memories_app.review.admin.state_labels import (
     REVISION_REASONS,

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from memories_app.facts.facade import FACT_TIMES
+from memories_app.facts.validation import FACT_TIMES
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review.admin.actions import decides
 from memories_app.review.admin.decisions import MemoryDecisions

@@ -23,7 +23,7 @@ from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review.admin.actions import MemoryActions, made_visible, pinned, unpinned
 from memories_app.review.admin.memory_history import memory_address
 from memories_app.review.admin.state_labels import VISIBILITIES, mark
-from memories_app.store.facade import memory_patch, memory_pin
+from memories_app.store.change import memory_patch, memory_pin
 from memoryproject.foundation.audit.audit_events import Actor, staff_actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.uuids import uuid_or_none

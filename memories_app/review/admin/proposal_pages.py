@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from memories_app.errors import MemoryOperationError
-from memories_app.facts.facade import word_diff
+from memories_app.facts.text_diff import word_diff
 from memories_app.models import (
     DecisionReason,
     Memory,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.audit.audit_logfile import AuditLogFile, line_of, seal_of
 from memoryproject.foundation.audit.chain import (
     BEGINNING,
@@ -110,7 +110,7 @@ def _checked(key: str, start: Place, last: int) -> Place:
 # Begin anew where the chain can't be continued, and the log file of a restored database.
 
 
-def audit_begin_anew(*, key: str, log_path: Path, actor: Actor = COMMAND_LINE) -> int:
+def audit_begin_anew(*, key: str, log_path: Path) -> int:
     """Seal all events anew from number 1 and set the log file aside; return how many.
 
     The events are sealed as they are now. The last event of the new chain records this action.
@@ -125,7 +125,7 @@ def audit_begin_anew(*, key: str, log_path: Path, actor: Actor = COMMAND_LINE) -
             )
             AuditCheckpoint.objects.all().delete()
         AuditHead.objects.all().delete()
-        audit_record(action="audit.begin_anew", actor=actor, object_type="audit log")
+        audit_record(action="audit.begin_anew", actor=COMMAND_LINE, object_type="audit log")
         aside = log_set_aside(log_path=log_path, name="before-new-chain")
     logger.critical("The audit log's chain was begun anew (%s) Set aside: %s.", reason, aside)
     return audit_seal(key=key, log_path=log_path)

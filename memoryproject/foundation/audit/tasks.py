@@ -11,12 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.audit.audit_events import (
-    SYSTEM,
-    audit_key,
-    audit_record,
-    log_path,
-)
+from memoryproject.foundation.audit.audit_events import SYSTEM, audit_key, audit_record, log_path
 from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.chain import ChainError, audit_seal
 from memoryproject.foundation.audit.models import AuditSetting

@@ -42,11 +42,7 @@ UNWRITABLE = ErrorText("advice_space")
 
 
 def audit_verify(
-    *,
-    key: str,
-    log_path: Path,
-    progress: Progress = lambda _done, _total: None,
-    seals: bool = True,
+    *, key: str, log_path: Path, progress: Progress = lambda _done, _total: None, seals: bool = True
 ) -> AuditReport:
     """Seal the waiting events, then check sealed events, checkpoints and the log file.
 

@@ -28,10 +28,12 @@ from psycopg.conninfo import make_conninfo
 
 from memoryproject.foundation.embedded_postgres.cluster import (
     ROLE,
+    ServerAccount,
     ensure_cluster,
     make_server_file,
     make_server_folder,
     prepare_folders,
+    server_account,
     server_environment,
 )
 from memoryproject.foundation.embedded_postgres.places import (
@@ -50,7 +52,6 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
     stop_postmaster,
 )
-from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount, server_account
 
 # Create the database inside the server, with the vector extension, when it is missing.
 

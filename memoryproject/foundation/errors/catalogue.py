@@ -416,10 +416,7 @@ AUDIT = {
     ),
 }
 
-ANY = {
-    "of_kind": _("%(kind)s: %(why)s"),
-    "with_detail": _("%(reason)s %(detail)s"),
-}
+ANY = {"of_kind": _("%(kind)s: %(why)s"), "with_detail": _("%(reason)s %(detail)s")}
 
 CATALOGUE: dict[str, str] = {
     **ANY,

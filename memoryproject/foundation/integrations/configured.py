@@ -24,8 +24,8 @@ from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.posting import trusted
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.outside_services.breaker import ServiceGuard
 from memoryproject.foundation.outside_services.models import ServiceName
-from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 
 
 def configured_transcriber() -> Transcriber | None:

@@ -18,12 +18,12 @@ import openai
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.retry import AttemptFailed, parse_retry_after
-from memoryproject.foundation.outside_services.deadline import time_left
 from memoryproject.foundation.outside_services.guards import (
     TIMEOUT_WEIGHT,
     Guard,
     ServicePausedError,
     Unguarded,
+    time_left,
 )
 from memoryproject.foundation.process.tracing import call_span, current_span, note_status
 from memoryproject.foundation.text.characters import storable

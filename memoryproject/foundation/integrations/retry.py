@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.context_limit import Overflow
-from memoryproject.foundation.outside_services.deadline import time_left
+from memoryproject.foundation.outside_services.guards import time_left
 
 DELAYS = (1.0, 2.0, 4.0)
 # A server may ask for minutes, but a person waits for the answer, and a lease must be renewed.

@@ -1,12 +1,16 @@
-"""Create test deliveries; retry, delete, erase and move deliveries."""
+"""Raise events, the only way to notify integrators; retry, erase and move their deliveries."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -16,8 +20,9 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
-from memoryproject.foundation.outgoing_webhooks.kinds import ERASURES, TEST
 from memoryproject.foundation.outgoing_webhooks.models import (
+    ERASURES,
+    TEST,
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
@@ -136,3 +141,104 @@ def endpoints_abandoned(now: datetime) -> list[int]:
     ready = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
     found = WebhookEndpoint.objects.filter(Exists(due), ready, enabled=True).order_by("asked_at")
     return [endpoint.pk for endpoint in found.abandoned(now)]
+
+
+# Raise events: the only way to notify integrators.
+
+# Names of changed parts. They are joined where an object changes twice in one block.
+FIELDS = "fields"
+
+# A removal of an endpoint waits until the transaction ends, so that no delivery is left without its
+# endpoint. Nothing else waits.
+_ENDPOINTS = "SELECT * FROM hooks_webhookendpoint WHERE enabled FOR KEY SHARE"
+
+
+@dataclass(frozen=True)
+class HookEvent:
+    """An event that happened to ``subject``, a memory, session or turn.
+
+    ``data``: ids, times and words of ours; never what a person said or wrote, and no phone number.
+    """
+
+    type: str
+    subject: UUID
+    data: Mapping[str, Any] = field(default_factory=dict)
+    chat_id: UUID | None = None
+
+
+_gathering: ContextVar[list[HookEvent] | None] = ContextVar("gathering", default=None)
+
+
+def hooks_raise(events: Sequence[HookEvent]) -> None:
+    """Queue these events for delivery. Call it in the transaction of the change.
+
+    It makes one query if no endpoint wants the events. The number of queries doesn't grow with the
+    number of events.
+    """
+    gathered = _gathering.get()
+    if gathered is not None:
+        gathered.extend(events)
+    elif events:
+        _write(events)
+
+
+@contextmanager
+def hooks_gathered(*, receipt_id: UUID | None = None) -> Iterator[None]:
+    """Collect the events raised within the block; raise each object's changes once at its end.
+
+    ``receipt_id``: the receipt of the erasure within the block; events of erasures name it.
+    Use it within a transaction. If the block fails, no event is raised.
+    """
+    events: list[HookEvent] = []
+    mark = _gathering.set(events)
+    try:
+        yield
+    finally:
+        _gathering.reset(mark)
+    if receipt_id is not None:
+        named = {"receipt_id": str(receipt_id)}
+        events = [
+            replace(event, data={**event.data, **named}) if event.type in ERASURES else event
+            for event in events
+        ]
+    hooks_raise(events)
+
+
+def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
+    """Return one event for each object and event type: its last state with all its changes."""
+    found: dict[tuple[str, UUID], HookEvent] = {}
+    for event in events:
+        key = (event.type, event.subject)
+        earlier = found.get(key)
+        if earlier is not None and FIELDS in earlier.data:
+            names = sorted({*earlier.data[FIELDS], *event.data.get(FIELDS, ())})
+            event = replace(event, data={**event.data, FIELDS: names})
+        found[key] = event
+    return list(found.values())
+
+
+def _write(events: Sequence[HookEvent]) -> None:
+    endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
+    now = timezone.now()
+    rows: list[WebhookDelivery] = []
+    for event in joined(events) if endpoints else ():
+        # The rows of all endpoints have the same id.
+        event_id = uuid.uuid4()
+        rows += [
+            WebhookDelivery(
+                endpoint=endpoint,
+                event_id=event_id,
+                event_type=event.type,
+                data=event.data,
+                chat_id=event.chat_id,
+                occurred_at=now,
+                due_at=now,
+            )
+            for endpoint in endpoints
+            if endpoint.wants(event.type, event.chat_id)
+        ]
+    if not rows:
+        return
+    WebhookDelivery.objects.bulk_create(rows, batch_size=BATCH)
+    wake = partial(endpoints_wake, endpoint_ids=sorted({row.endpoint_id for row in rows}))
+    transaction.on_commit(wake, robust=True)

@@ -293,9 +293,6 @@ def headers_of(
         "webhook-id": delivery.message_id,
         "webhook-timestamp": str(timestamp),
         "webhook-signature": signature(
-            keys=endpoint.keys(now),
-            message_id=delivery.message_id,
-            timestamp=timestamp,
-            body=body,
+            keys=endpoint.keys(now), message_id=delivery.message_id, timestamp=timestamp, body=body
         ),
     }

@@ -8,198 +8,103 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.db import Error
-from django.db.models import F, Q
-from django.dispatch import Signal
+from django.db.models import F
 from django.utils import timezone
-from pybreaker import (
-    STATE_CLOSED,
-    STATE_HALF_OPEN,
-    STATE_OPEN,
-    CircuitBreaker,
-    CircuitBreakerError,
-    CircuitBreakerListener,
-    CircuitBreakerStorage,
-)
 
 from memoryproject.foundation.outside_services.guards import (
+    PAUSE_SECONDS,
     SICK_AT,
     ServicePausedError,
 )
-from memoryproject.foundation.outside_services.models import OutsideService
+from memoryproject.foundation.outside_services.models import BreakerState, OutsideService
+
+logger = logging.getLogger(__name__)
 
 # Longer than any single call: a trial whose process was killed doesn't keep the service paused.
 TRIAL = timedelta(minutes=3)
 
-
-def breaker_call(work: Callable[[], T], shared: SharedState) -> T:
-    """Run the work through a breaker with this state.
-
-    Raises ServicePausedError, and what the work raises.
-    """
-    # One breaker for each call: pybreaker holds a lock while the work runs, and calls of several
-    # threads must run side by side.
-    breaker = CircuitBreaker(
-        fail_max=SICK_AT,
-        reset_timeout=shared.pause_seconds,
-        exclude=[_is_not_sick],
-        listeners=[_Failures(shared)],
-        state_storage=shared,
-        throw_new_error_on_trip=False,
-    )
-    try:
-        value: T = breaker.call(work)
-    except CircuitBreakerError:
-        raise ServicePausedError(shared.name) from None
-    return value
-
-
-def _is_not_sick(error: Exception) -> bool:
-    return not getattr(error, "sickness", 0)
-
-
-class _Failures(CircuitBreakerListener):
-    def __init__(self, shared: SharedState) -> None:
-        self._shared = shared
-
-    def failure(self, cb: CircuitBreaker, exc: BaseException) -> None:
-        """Note the error. pybreaker has counted 1; count the rest of its weight."""
-        self._shared.note_failure(
-            getattr(exc, "sickness_text", ""), getattr(exc, "sickness", 1) - 1
-        )
-
-
-class SharedState(CircuitBreakerStorage):
-    """pybreaker's storage in a row of OutsideService, read once at the beginning of a call.
-
-    Losing a write costs little, so a database error is logged and the call goes on.
-    """
-
-    def __init__(self, name: str, target: str, pause_seconds: float) -> None:
-        """Raises django.db.Error."""
-        super().__init__(name)
-        self.pause_seconds = pause_seconds
-        self._rows = OutsideService.objects.filter(name=name, target=target)
-        self._row = self._rows.first() or OutsideService(name=name, target=target)
-        self._state = self._row.state
-        self._opened_at = self._row.opened_at
-        if self._opened_at is not None and self._opened_at > timezone.now():
-            # The clock was set back: the service would be left alone for as long.
-            self._opened_at = timezone.now() - timedelta(seconds=pause_seconds)
-        self._successes = 0
-        if self._state == STATE_HALF_OPEN:
-            # Another process tries the service. If it takes too long, this one may.
-            self._state = STATE_OPEN
-            until = self._row.trial_until
-            if until is None or until > timezone.now():
-                self._opened_at = timezone.now()
-            else:
-                self._opened_at = timezone.now() - timedelta(seconds=pause_seconds)
-
-    @property
-    def state(self) -> str:
-        return str(self._state)
-
-    @state.setter
-    def state(self, state: str) -> None:
-        if state == STATE_HALF_OPEN:
-            self._begin_trial()
-            return
-        before, self._state = self._state, state
-        if state == STATE_OPEN:
-            self._write(self._open)
-        elif before != STATE_CLOSED:
-            self._write(self._close)
-
-    @property
-    def counter(self) -> int:
-        return self._row.failures
-
-    def increment_counter(self) -> None:
-        self._write(lambda: self._count(1))
-
-    def reset_counter(self) -> None:
-        if self._row.failures:
-            self._row.failures = 0
-            self._write(lambda: self._rows.filter(failures__gt=0).update(failures=0))
-
-    @property
-    def success_counter(self) -> int:
-        return self._successes
-
-    def increment_success_counter(self) -> None:
-        self._successes += 1
-
-    def reset_success_counter(self) -> None:
-        self._successes = 0
-
-    @property
-    def opened_at(self) -> datetime | None:
-        return self._opened_at
-
-    @opened_at.setter
-    def opened_at(self, moment: datetime) -> None:
-        self._opened_at = moment
-
-    def note_failure(self, text: str, more: int) -> None:
-        """Keep the failure's text and count ``more`` points for it."""
-        self._write(lambda: self._count(more, error=text))
-
-    def _count(self, points: int, **values: Any) -> None:
-        """Count the points in the row, and read how many there are with those of others."""
-        if self._row.pk is None:
-            key = {"name": self._row.name, "target": self._row.target}
-            self._row, _ = OutsideService.objects.get_or_create(**key)
-        self._rows.update(failures=F("failures") + points, changed_at=timezone.now(), **values)
-        self._row.refresh_from_db(fields=["failures", "error"])
-
-    def _begin_trial(self) -> None:
-        """Become the one that tries the service; others still find it paused."""
-        now = timezone.now()
-        free = Q(state=STATE_OPEN, opened_at=self._row.opened_at) | Q(
-            state=STATE_HALF_OPEN, trial_until__lte=now
-        )
-        trial = {"state": STATE_HALF_OPEN, "trial_until": now + TRIAL, "changed_at": now}
-        if self._write(lambda: self._rows.filter(free).update(**trial)):
-            self._state = STATE_HALF_OPEN
-        else:
-            self._opened_at = now
-
-    def _open(self) -> int:
-        now = timezone.now()
-        values = {"state": STATE_OPEN, "opened_at": self._opened_at, "changed_at": now}
-        fell_sick = self._rows.filter(state=STATE_CLOSED).update(sick_since=now, **values)
-        if not fell_sick:
-            return self._rows.update(**values)
-        self._row.refresh_from_db()
-        logger.error("%s doesn't answer and is left alone for now: %s", self._row, self._row.error)
-        service_changed.send(OutsideService, service=self._row, is_sick=True)
-        return fell_sick
-
-    def _close(self) -> int:
-        values = {"state": STATE_CLOSED, "failures": 0, "changed_at": timezone.now()}
-        values |= {"sick_since": None, "opened_at": None, "trial_until": None, "error": ""}
-        recovered = self._rows.exclude(state=STATE_CLOSED).update(**values)
-        if recovered:
-            logger.warning("%s answers again.", self._row)
-            service_changed.send(OutsideService, service=self._row, is_sick=False)
-        return recovered
-
-    def _write(self, work: Callable[[], T]) -> T | None:
-        try:
-            return work()
-        except Error as error:
-            logger.warning("The state of %s can't be written: %s", self._row, error)
-            return None
-
-
-# The signals of outside services.
-
-
-# Sent once when a service falls sick and once when it has recovered.
-# Arguments: service (OutsideService), is_sick (bool).
-service_changed = Signal()
-
-
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+
+class ServiceGuard:
+    """Runs calls of one service, unless the service is paused.
+
+    ``name``: a ServiceName. ``target`` is the service's model and host: without secrets, it is
+    shown to staff.
+    """
+
+    def __init__(self, name: str, target: str, *, pause_seconds: float = PAUSE_SECONDS) -> None:
+        self._key = {"name": name, "target": target[:300]}
+        self._rows = OutsideService.objects.filter(**self._key)
+        self._pause = timedelta(seconds=pause_seconds)
+
+    def call(self, work: Callable[[], T]) -> T:
+        """See Guard.call. Where the database is out of reach, the work runs unguarded."""
+        try:
+            service = self._rows.all().first() or OutsideService(**self._key)
+            if service.state != BreakerState.CLOSED and not self._begin_trial(service):
+                raise ServicePausedError(self._key["name"])
+        except Error as error:
+            logger.warning("The state of %s can't be read: %s", self._key["name"], error)
+            return work()
+        try:
+            value = work()
+        except Exception as error:
+            self._note(service, getattr(error, "sickness", 0), getattr(error, "sickness_text", ""))
+            raise
+        self._note(service)
+        return value
+
+    def _begin_trial(self, service: OutsideService) -> bool:
+        """Become the one that tries the service, where its pause is over; others still wait."""
+        now = timezone.now()
+        if not self._may_be_tried(service, now):
+            return False
+        # Of several processes that found it so, only one changes it.
+        found = self._rows.filter(
+            state=service.state, opened_at=service.opened_at, trial_until=service.trial_until
+        )
+        trial = {"state": BreakerState.HALF_OPEN, "trial_until": now + TRIAL, "changed_at": now}
+        return found.update(**trial) > 0
+
+    def _may_be_tried(self, service: OutsideService, now: datetime) -> bool:
+        if service.state == BreakerState.HALF_OPEN:
+            # Another process tries the service. If it takes too long, this one may.
+            return service.trial_until is not None and service.trial_until <= now
+        opened = service.opened_at
+        # A time in the future: the clock was set back, and the pause would be as much longer.
+        return opened is None or opened > now or opened + self._pause <= now
+
+    def _note(self, service: OutsideService, sickness: int = 0, text: str = "") -> None:
+        """Record how the call ended. Losing this costs little: the result counts all the same."""
+        try:
+            if sickness:
+                self._count(service, sickness, text)
+            elif service.state != BreakerState.CLOSED:
+                self._close(service)
+            elif service.failures:
+                self._rows.filter(failures__gt=0).update(failures=0)
+        except Error as error:
+            logger.warning("The state of %s can't be written: %s", service, error)
+
+    def _count(self, service: OutsideService, points: int, text: str) -> None:
+        """Count a failure with those of other processes; pause the service where it is due."""
+        if service.pk is None:
+            service, _ = OutsideService.objects.get_or_create(**self._key)
+        was_tried = service.state != BreakerState.CLOSED
+        now = timezone.now()
+        self._rows.update(failures=F("failures") + points, changed_at=now, error=text)
+        service.refresh_from_db()
+        if not was_tried and service.failures < SICK_AT:
+            return
+        paused: dict[str, Any] = {"state": BreakerState.OPEN, "opened_at": now}
+        if self._rows.filter(state=BreakerState.CLOSED).update(sick_since=now, **paused):
+            logger.error("%s doesn't answer and is left alone for now: %s", service, text)
+        else:
+            self._rows.update(**paused)
+
+    def _close(self, service: OutsideService) -> None:
+        values = {"state": BreakerState.CLOSED, "failures": 0, "changed_at": timezone.now()}
+        values |= {"sick_since": None, "opened_at": None, "trial_until": None, "error": ""}
+        if self._rows.exclude(state=BreakerState.CLOSED).update(**values):
+            logger.warning("%s answers again.", service)

@@ -25,11 +25,11 @@ class ServiceName(models.TextChoices):
 
 
 class BreakerState(models.TextChoices):
-    """The states of a circuit breaker, by the names of the pybreaker package."""
+    """The states of a circuit breaker."""
 
-    CLOSED = "closed", _("working")
-    OPEN = "open", _("not answering")
-    HALF_OPEN = "half-open", _("being tried again")
+    CLOSED = labelled("closed", _("working"))
+    OPEN = labelled("open", _("not answering"))
+    HALF_OPEN = labelled("half-open", _("being tried again"))
 
 
 class OutsideService(models.Model):
@@ -56,7 +56,7 @@ class OutsideService(models.Model):
         verbose_name = _("outside service")
         verbose_name_plural = _("outside services")
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["name", "target"], name="one_row_a_service"),
+            models.UniqueConstraint(fields=["name", "target"], name="one_row_a_service")
         ]
 
     def __str__(self) -> str:

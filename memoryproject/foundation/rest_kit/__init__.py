@@ -30,7 +30,7 @@ A view is an ``ApiView`` (views.py), or a ``ListView`` if it returns pages::
 - ``idempotent(atomic=True)`` runs the handler and stores its response in one transaction: for
   handlers that make no HTTP call. ``atomic=False``: the handler must tolerate a second run after
   a crash (the store finds its own duplicate).
-- Every object that can be edited has an ETag: etags.py. ``described(**versioned(…))`` says so.
+- Every object that can be edited has an ETag (views.py). ``described(**versioned(…))`` says so.
 - Record it when staff read what people said: ``self.record_read(…)``.
 - tests/api/routes.py lists the operations of each scope. tests/api/test_scopes.py walks all routes
   and fails on one that isn't listed; tests/api/test_schema.py fails on an operation without an

@@ -20,8 +20,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.rest_kit.models import ApiToken
-from memoryproject.foundation.rest_kit.scopes import ANY, READ, STAFF_PERMISSIONS
+from memoryproject.foundation.rest_kit.models import ANY, READ, STAFF_PERMISSIONS, ApiToken
 from memoryproject.foundation.rest_kit.tokens import token_find, token_used
 
 # Of RFC 6750, and the older one that Django REST framework uses.
@@ -132,9 +131,7 @@ def caller_of_staff(user: Any) -> Caller:
     """Return the caller for a staff user. A superuser has every scope."""
     scopes = {scope for scope, names in STAFF_PERMISSIONS.items() if user.has_perms(names)}
     return Caller(
-        key=f"staff:{user.pk}",
-        actor=Actor("staff", user.get_username()),
-        scopes=frozenset(scopes),
+        key=f"staff:{user.pk}", actor=Actor("staff", user.get_username()), scopes=frozenset(scopes)
     )
 
 

@@ -1,15 +1,30 @@
-"""Read request bodies: limited in size, UTF-8, and without characters that no database stores."""
+"""Read request bodies, also forms with files, and write responses.
+
+Bodies are limited in size, UTF-8, and without characters that no database stores.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
 
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParser, MultiPartParserError
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError
+from rest_framework.metadata import SimpleMetadata
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
 
@@ -205,3 +220,160 @@ def _texts(found: Any) -> Iterator[tuple[list[str], str]]:
             for name, each in value.items():
                 yield path, name
                 todo.append(([*path, name], each))
+
+
+# Write responses.
+
+
+class Json(JSONRenderer):
+    """UTF-8, regardless of the character sets that the client accepts.
+
+    A subclass names another form that its view writes itself: errors are still JSON.
+    """
+
+    charset = "utf-8"
+
+
+class EventStream(Json):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+    format = "sse"
+
+
+# Choose the format of a response.
+
+
+class Negotiation(DefaultContentNegotiation):
+    """Refuse a ``format`` that the address doesn't have, as any other wrong parameter.
+
+    Django REST framework returns 404, which says that the object is not there.
+    """
+
+    def filter_renderers(
+        self, renderers: Iterable[BaseRenderer], format: str
+    ) -> list[BaseRenderer]:
+        offered = list(renderers)
+        found = [each for each in offered if each.format == format]
+        if not found:
+            listed = ", ".join(sorted({str(each.format) for each in offered}))
+            raise refuse(
+                f"There is no such format here. There are: {listed}.",
+                code="invalid_choice",
+                attr="format",
+            )
+        return found
+
+
+class Forms(SimpleMetadata):
+    """The response to OPTIONS: the formats of an address. Its fields are in the schema."""
+
+    def determine_actions(self, request: Request, view: Any) -> Any:
+        return {}
+
+
+# Receive files in forms (multipart/form-data).
+
+
+# What a form has beside its file.
+FORM_BYTES = MEGABYTE
+_END_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file of a form.
+
+    As a text it is its name and its hash, which are compared for calls with the same
+    Idempotency-Key.
+    """
+
+    file: UploadedFile[bytes]
+
+    def __str__(self) -> str:
+        digest = hashlib.sha256()
+        for block in self.file.chunks():
+            digest.update(block)
+        return f"{self.file.name} {digest.hexdigest()}"
+
+
+@extend_schema_field(OpenApiTypes.BINARY)
+class UploadField(serializers.Field[Upload, Any, Any, Any]):
+    """A file; a text in its place is refused."""
+
+    default_error_messages = {"invalid": "It must be a file, sent with its name."}
+
+    def to_internal_value(self, data: Any) -> Upload:
+        if not isinstance(data, Upload):
+            self.fail("invalid")
+        return data
+
+    def to_representation(self, value: Upload) -> str:
+        return str(value.file.name)
+
+
+class UploadParser(BaseParser):
+    """Return the texts of a form by name, and its files as ``Upload``.
+
+    The view says in ``max_upload_bytes()`` how large a file may be. A form that is cut off is
+    refused: part of a file would be stored as the whole.
+    """
+
+    media_type = "multipart/form-data"
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        context = parser_context or {}
+        request = context["request"]._request
+        most = context["view"].max_upload_bytes()
+        body = _Body(stream, most)
+        # A body in chunks has no length. With the largest one its file is kept out of memory.
+        length = request.META.get("CONTENT_LENGTH") or most + FORM_BYTES
+        meta = {**request.META, "CONTENT_LENGTH": length}
+        handlers = request.upload_handlers
+        try:
+            form: Any = MultiPartParser(meta, cast(Any, body), handlers, settings.DEFAULT_CHARSET)
+            texts, files = form.parse()
+        except BaseException as error:
+            # Django closes the files that came whole.
+            for handler in handlers:
+                handler.upload_interrupted()
+            if isinstance(error, MultiPartParserError):
+                raise ParseError(f"The body is no form with a file: {error}") from None
+            raise
+        # Django closes them when the response is sent.
+        request._files = files
+        body.require_end(form._boundary)
+        given = [(name, text) for name, found in texts.lists() for text in found]
+        uploads = [(name, Upload(file)) for name, found in files.lists() for file in found]
+        fields = each_name_once([*given, *uploads])
+        refuse_unstorable(fields)
+        return fields
+
+
+class _Body:
+    """A form around a file of at most so many bytes, with its last bytes."""
+
+    def __init__(self, stream: Any, most: int) -> None:
+        self._blocks = limited_blocks(stream, most, spare=FORM_BYTES)
+        self._waiting = b""
+        self._end = b""
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; none at the end. Raises BodyTooLarge."""
+        if not self._waiting:
+            self._waiting = next(self._blocks, b"")
+        found, self._waiting = self._waiting[:size], self._waiting[size:]
+        self._end = (self._end + found)[-_END_BYTES:]
+        return found
+
+    def require_end(self, boundary: bytes) -> None:
+        """Read what the parser left, and check that the form is whole. Raises ParseError."""
+        while self.read(MEGABYTE):
+            pass
+        if b"--" + boundary + b"--" not in self._end:
+            raise ParseError("The body is cut off: the end of the form is missing.")

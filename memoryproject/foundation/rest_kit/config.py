@@ -12,11 +12,9 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PERMISSION_CLASSES": ["memoryproject.foundation.rest_kit.authentication.HasScope"],
     "DEFAULT_THROTTLE_CLASSES": ["memoryproject.foundation.rest_kit.throttles.CallThrottle"],
     "DEFAULT_PARSER_CLASSES": ["memoryproject.foundation.rest_kit.bodies.JsonParser"],
-    "DEFAULT_RENDERER_CLASSES": ["memoryproject.foundation.rest_kit.renderers.Json"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": (
-        "memoryproject.foundation.rest_kit.renderers.Negotiation"
-    ),
-    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.renderers.Forms",
+    "DEFAULT_RENDERER_CLASSES": ["memoryproject.foundation.rest_kit.bodies.Json"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": ("memoryproject.foundation.rest_kit.bodies.Negotiation"),
+    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.bodies.Forms",
     "DEFAULT_SCHEMA_CLASS": "memoryproject.foundation.rest_kit.schema.Schema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
     "UNAUTHENTICATED_USER": None,

@@ -35,11 +35,7 @@ def response_example(
 ) -> OpenApiExample:
     """Return an example of a response."""
     return OpenApiExample(
-        name,
-        value=value,
-        response_only=True,
-        status_codes=[str(status)],
-        media_type=media_type,
+        name, value=value, response_only=True, status_codes=[str(status)], media_type=media_type
     )
 
 

@@ -1,16 +1,19 @@
-"""Parts of serializers: strict objects, unchanged texts, times in UTC."""
+"""Parts of serializers (strict objects, unchanged texts, times in UTC) and filters of lists."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+import django_filters
+from django import forms
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 
 from memoryproject.foundation.text.uuids import EARLIEST, LATEST, is_storable, iso_utc
 
@@ -175,7 +178,7 @@ class StoredMoment(Moment):
         "range": (
             "The time is out of range: it must lie between "
             f"{iso_utc(EARLIEST)} and {iso_utc(LATEST)}."
-        ),
+        )
     }
 
     def to_internal_value(self, value: Any) -> datetime:
@@ -191,7 +194,7 @@ class ApiErrorSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
     detail = serializers.CharField(help_text="What is wrong, and what to do.")
     attr = serializers.CharField(
-        allow_null=True, help_text="The field, such as `messages.3.role`; null for the whole."
+        help_text="The field, such as `messages.3.role`; null for the whole.", allow_null=True
     )
 
 
@@ -200,3 +203,64 @@ class ErrorResponseSerializer(serializers.Serializer[Any]):
 
     type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
     errors = ApiErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]
+
+
+# Filters of lists that refuse every value without a defined meaning.
+
+
+class MomentFormField(forms.CharField):
+    """A time, in the same form as in the API's bodies."""
+
+    def clean(self, value: Any) -> datetime | None:
+        if value is None:
+            return None
+        try:
+            field = Moment()
+            field.field_name = "The time"
+            return field.run_validation(value)
+        except ValidationError as error:
+            # With the code that times have in bodies.
+            detail = list(error.detail)[0]
+            raise forms.ValidationError(str(detail), getattr(detail, "code", None)) from error
+
+
+class TruthFormField(forms.Field):
+    """A boolean that accepts only true or false; Django's own field accepts any word."""
+
+    def clean(self, value: Any) -> bool | None:
+        if value in (None, "true", "false"):
+            return None if value is None else value == "true"
+        raise forms.ValidationError("It is true or false.", "invalid")
+
+
+def listing(choices: Sequence[tuple[str, Any]]) -> dict[str, str]:
+    """Return the error for another value, which lists the choices."""
+    known = ", ".join(name for name, _ in choices)
+    return {"invalid_choice": f'"%(value)s" is not one of {known}.'}
+
+
+class ChoiceFilter(django_filters.ChoiceFilter):  # type: ignore[misc]
+    """A parameter with one of some values."""
+
+    def __init__(self, *, choices: Sequence[tuple[str, Any]], **kwargs: Any) -> None:
+        super().__init__(choices=choices, error_messages=listing(choices), **kwargs)
+
+
+class ChoicesFilter(django_filters.MultipleChoiceFilter):  # type: ignore[misc]
+    """A parameter that may be given several times: rows with one of its values.
+
+    The view names it in ``repeatable``.
+    """
+
+    def __init__(self, *, choices: Sequence[tuple[str, Any]], **kwargs: Any) -> None:
+        super().__init__(choices=choices, error_messages=listing(choices), distinct=False, **kwargs)
+
+
+@extend_schema_field(OpenApiTypes.DATETIME)
+class MomentFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = MomentFormField
+
+
+@extend_schema_field(OpenApiTypes.BOOL)
+class TruthFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = TruthFormField

@@ -15,8 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.rest_kit.models import ApiToken
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES, ApiToken
 
 # People and scanners for leaked secrets recognise a secret by this prefix.
 MARK = "mem_"

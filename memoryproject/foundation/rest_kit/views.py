@@ -1,20 +1,21 @@
-"""The base classes of all API views."""
+"""The base classes of all API views, ETags, and the addresses that all APIs have."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.urls import path, re_path, register_converter
+from django.utils.http import parse_etags, quote_etag
+from django.views.decorators.csrf import csrf_exempt
 from django_filters.rest_framework import DjangoFilterBackend
-from rest_framework.exceptions import (
-    APIException,
-    AuthenticationFailed,
-    NotAuthenticated,
-    NotFound,
-)
+from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated, NotFound
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
@@ -25,15 +26,16 @@ from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
 from memoryproject.foundation.rest_kit.authentication import Caller, caller_of
-from memoryproject.foundation.rest_kit.errors import LengthRequired, UnsupportedEncoding, refuse
+from memoryproject.foundation.rest_kit.bodies import Json, drain
+from memoryproject.foundation.rest_kit.errors import (
+    LengthRequired,
+    PreconditionFailed,
+    UnsupportedEncoding,
+    refuse,
+)
 from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
-from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.serializers import (
-    OBJECT,
-    checked_data,
-    json_kind,
-)
+from memoryproject.foundation.rest_kit.serializers import OBJECT, checked_data, json_kind
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
@@ -202,3 +204,118 @@ class ListView(ListModelMixin, ApiView):
         page = self.paginate_queryset(self.filter_queryset(rows))
         serializer = (serializer_class or self.get_serializer_class())(page, many=True)
         return self.get_paginated_response(serializer.data)
+
+
+# ETags: read again only what changed, and edit only a version that the caller has seen.
+
+
+def etag_of(*parts: object) -> str:
+    """Return a strong ETag of a version's parts, such as an id and the time of the last change."""
+    text = "\0".join(map(str, parts))
+    return quote_etag(hashlib.sha256(text.encode()).hexdigest()[:32])
+
+
+def etag_of_document(document: Mapping[str, Any]) -> str:
+    """Return the ETag of an object as the API shows it."""
+    return etag_of(json.dumps(document, sort_keys=True, default=str))
+
+
+def etagged(request: Request, document: Mapping[str, Any], *, etag: str = "") -> Response:
+    """Return the object with its ETag, or 304 where the caller has this version.
+
+    ``etag``: that of the version, if it isn't the document's.
+    """
+    headers = {"ETag": etag or etag_of_document(document)}
+    if is_known(request, headers["ETag"]):
+        return Response(status=304, headers=headers)
+    return Response(document, headers=headers)
+
+
+def is_known(request: Request, etag: str) -> bool:
+    """Return whether the caller already has this version (If-None-Match): answer 304."""
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    return "*" in known or etag in [tag.removeprefix("W/") for tag in known]
+
+
+def require_match(request: Request, etag: str) -> None:
+    """Check If-Match. Raises PreconditionFailed where it names another version.
+
+    Call it with the row locked, before the row is changed. Without If-Match the last write wins.
+    """
+    header = request.headers.get("If-Match")
+    if header is None:
+        return
+    wanted = parse_etags(header)
+    if "*" in wanted or etag in wanted:
+        return
+    raise PreconditionFailed(
+        "It was changed since you read it. Read it again, and send the new ETag as If-Match."
+    )
+
+
+# Addresses: the schema and its page, the response to unknown addresses, and ids in paths.
+
+
+ID = "id"
+
+
+class IdConverter:
+    """A UUID, in upper case, too: so some languages write it, such as Swift.
+
+    Django's own converter refuses it.
+    """
+
+    regex = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+
+    def to_python(self, value: str) -> UUID:
+        return UUID(value)
+
+    def to_url(self, value: object) -> str:
+        return str(value)
+
+
+register_converter(IdConverter, ID)
+
+
+# What makes the schema and its page is imported when they are requested: it is slow.
+
+
+@csrf_exempt
+def schema(request: HttpRequest) -> HttpResponseBase:
+    """Return the schema of the API."""
+    from drf_spectacular.views import SpectacularAPIView  # noqa: PLC0415 slow
+
+    return SpectacularAPIView.as_view(throttle_classes=())(request)
+
+
+@csrf_exempt
+def schema_page(request: HttpRequest) -> HttpResponseBase:
+    """Return the page that shows the schema, or its script."""
+    from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: PLC0415 slow
+
+    view = SpectacularSwaggerSplitView.as_view(
+        url_name="api-schema",
+        throttle_classes=(),
+        # It has no template for what OPTIONS tells.
+        http_method_names=["get", "head"],
+    )
+    return view(request)
+
+
+@csrf_exempt
+def nowhere(request: HttpRequest) -> HttpResponse:
+    """Return a 404 in the shape of the API's errors."""
+    detail = "There is no such address; /api/docs/ lists those that there are."
+    if not request.path.endswith("/"):
+        detail = "There is no such address: they all end with a slash."
+    drain(request)
+    error = {"code": "not_found", "detail": detail, "attr": None}
+    return JsonResponse({"type": "client_error", "errors": [error]}, status=404)
+
+
+schema_urlpatterns = [
+    path("schema/", schema, name="api-schema"),
+    path("docs/", schema_page, name="api-docs"),
+]
+# Must be the last pattern.
+nowhere_urlpatterns = [re_path(r"^", nowhere, name="api-nowhere")]

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memories_app.review.facade import MAX_COUNTED, proposed_count
+from memories_app.review.pending import MAX_COUNTED, proposed_count
 from memoryproject.foundation.admin_kit.periods import PARAMETER, TODAY
 from memoryproject.staff_site.dashboard.figures import (
     Figures,

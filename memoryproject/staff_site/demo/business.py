@@ -11,10 +11,12 @@ from django.utils import timezone
 from django_q.conf import Conf
 from django_q.models import Schedule, Task
 
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MergeProposal, ProposalKind
-from memories_app.review.facade import memories_propose_merges
-from memories_app.store.facade import memory_remember, memory_update, proposal_add
+from memories_app.review.consolidate import memories_propose_merges
+from memories_app.store.change import memory_patch
+from memories_app.store.duplicate_lookup import proposal_add
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
@@ -74,8 +76,11 @@ def create_setup(story: Story) -> None:
             memory = _remember(story, fact)
         if fact.corrected:
             with story.at(fact.days - 3, "18:10"):
-                memory_update(
-                    memory_id=memory.pk, actor=NOA, embedder=story.embedder, content=fact.corrected
+                memory_patch(
+                    memory_id=memory.pk,
+                    changes={"content": fact.corrected},
+                    actor=NOA,
+                    embedder=story.embedder,
                 )
 
 

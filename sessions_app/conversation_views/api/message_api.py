@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
-from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -22,7 +21,7 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.api.session_api import memory_disabled, session_document
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
 from sessions_app.conversations.facade import (

@@ -1,4 +1,4 @@
-"""REST views of sessions and of their summaries."""
+"""REST views of chats, sessions and their summaries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef
+from django.db.models import OuterRef, Prefetch
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
@@ -14,21 +14,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
-from memoryproject.foundation.rest_kit.etags import etag_of_document, etagged
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     conflicting,
     described,
     location,
+    path_parameter,
     request_example,
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.serializers import Nothing
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_actions import (
     MemoryDisabledError,
     SessionEndedError,
@@ -39,11 +40,19 @@ from sessions_app.conversation_views.session_actions import (
 from sessions_app.conversations.facade import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
+from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
-from sessions_app.presentation.filters import SessionFilters, check_chat, session_within
+from sessions_app.presentation.filters import (
+    WHATSAPP_CHAT_SCHEMA,
+    ChatFilters,
+    SessionFilters,
+    chat_within,
+    check_chat,
+    session_within,
+)
 from sessions_app.presentation.serializers import (
+    ChatSerializer,
     NewSessionSerializer,
     SessionSerializer,
 )
@@ -199,8 +208,7 @@ class ExpireView(ApiView):
         responses=SessionSerializer,
         examples=[
             response_example(
-                "Expired",
-                {**examples.SESSION, "status": "expired", "expired_at": examples.AT},
+                "Expired", {**examples.SESSION, "status": "expired", "expired_at": examples.AT}
             )
         ],
     )
@@ -223,38 +231,32 @@ class ExpireView(ApiView):
 
 
 class TimestampRangeSerializer(serializers.Serializer[Any]):
-    start = Moment(source="range_start", help_text="The earliest timestamp, inclusive.")
-    end = Moment(source="range_end", help_text="The latest timestamp, inclusive.")
+    start = fields.moment("The earliest timestamp, inclusive.", source="range_start")
+    end = fields.moment("The latest timestamp, inclusive.", source="range_end")
 
 
 class SummarySerializer(serializers.Serializer[Any]):
     """The messages that a summary covers: SummarizationMetadata of seed 003."""
 
-    summary_metadata_id = serializers.UUIDField(
-        help_text="By which the summary's message names it: summaryMetadataId in its metadata."
+    summary_metadata_id = fields.uuid(
+        "By which the summary's message names it: summaryMetadataId in its metadata."
     )
-    session_id = serializers.UUIDField(help_text="The session whose messages it covers.")
-    number = serializers.IntegerField(help_text="Its place among the session's summaries, from 1.")
-    summary_message_id = serializers.UUIDField(help_text="The message that holds its text.")
+    session_id = fields.uuid("The session whose messages it covers.")
+    number = fields.number("Its place among the session's summaries, from 1.")
+    summary_message_id = fields.uuid("The message that holds its text.")
     summarized_message_ids = serializers.ListField(
         child=serializers.UUIDField(), help_text="The ids of the messages that it covers."
     )
-    first_order = serializers.IntegerField(help_text="order_num of its first message.")
-    last_order = serializers.IntegerField(help_text="order_num of its last message.")
+    first_order = fields.number("order_num of its first message.")
+    last_order = fields.number("order_num of its last message.")
     timestamp_range = TimestampRangeSerializer(
         source="*", help_text="The earliest and the latest timestamp of its messages."
     )
-    skill_id = serializers.CharField(
-        help_text="The instructions that it was made by, such as conversation-summary."
-    )
-    model = serializers.CharField(help_text="Empty where no chat model made it.")
-    is_extractive = serializers.BooleanField(
-        help_text="Made of the messages' own words, without a chat model."
-    )
-    sources_deleted = serializers.BooleanField(
-        help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."
-    )
-    created_at = Moment(help_text="When the summary was made.")
+    skill_id = fields.text("The instructions that it was made by, such as conversation-summary.")
+    model = fields.text("Empty where no chat model made it.")
+    is_extractive = fields.truth("Made of the messages' own words, without a chat model.")
+    sources_deleted = fields.truth("Its messages were deleted (DELETE_SUMMARIZED_MESSAGES).")
+    created_at = fields.moment("When the summary was made.")
 
 
 SUMMARY_RIGHTS = {"GET": ["sessions_app.view_summarizationmetadata"]}
@@ -297,3 +299,69 @@ class SummaryView(ApiView):
         if summary is None:
             raise NotFound(f"There is no summary {summary_metadata_id} in this session.")
         return Response(SummarySerializer(summary).data)
+
+
+# REST views of chats: people and groups.
+
+
+NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
+
+
+class ChatsView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    queryset = Chat.objects.prefetch_related(
+        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
+    )
+    serializer_class = ChatSerializer
+    filterset_class = ChatFilters
+    reach_field = "pk"
+    ordering = ("-created_at", "-id")
+
+    @described(
+        summary="List chats, the newest first",
+        examples=[response_example("One chat", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request) -> Response:
+        """List people and groups, with the addresses by which they are known."""
+        return self.page_of(self.within_reach())
+
+
+class ChatView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
+    raises = FORGETTING
+
+    @described(
+        operation_id="chats_get",
+        summary="One chat",
+        **versioned(ChatSerializer, NAMED),
+        examples=[response_example("A person", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request, whatsapp_chat: str) -> Response:
+        """Return the chat that has this address now; any of its addresses will do."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        self.record_read(object_type="chat", object_id=chat.pk)
+        return etagged(request, ChatSerializer(chat).data)
+
+    @forgets(
+        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
+        NAMED,
+        operation_id="chats_erase",
+        summary="Erase a person or a group, with everything in the chat",
+    )
+    def delete(self, request: Request, whatsapp_chat: str) -> Response:
+        """Erase the conversations, memories and documents of the chat.
+
+        What other chats learned of them is erased, too. It can't be undone; export first what has
+        to be kept. With `If-Match` only the version that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="chat",
+            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
+            etag=lambda: etag_of_document(
+                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
+            ),
+        )

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject import __version__
+from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.command_options import ProgressBar
-from sessions_app.backup.archive import ArchiveError, ArchiveReader
+from sessions_app.backup.archive import (
+    ArchiveError,
+    ArchiveReader,
+    EncryptionError,
+    identity_create,
+    recipients_parsed,
+)
 from sessions_app.backup.dependencies import access_of, add_access_arguments, archive_access
-from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
 from sessions_app.backup.write import Report, backup_write, keys_read, report_of
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """The archive holds everything that people wrote: keep it as safe as the database."""
 
     help = (
@@ -32,6 +36,12 @@ class Command(BaseCommand):
         "mode 600 with a checksum for each table), sign it, and read it back. The server may go "
         "on meanwhile. A file that exists is never replaced."
     )
+    refusals = {
+        ArchiveError: "{error}",
+        EncryptionError: "{error}",
+        DatabaseError: "No backup was written: {error}",
+        OSError: "No backup was written: {error}",
+    }
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
@@ -63,28 +73,17 @@ class Command(BaseCommand):
             help="Write no archive: create a private key in FILE, and print its public key.",
         )
         add_access_arguments(parser)
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         path: Path = options["file"]
-        try:
-            if options["new_identity"]:
-                self.stdout.write(identity_create(path))
-                return
-            self._run(path, options)
-        except (ArchiveError, EncryptionError) as error:
-            raise CommandError(str(error)) from error
-        except (DatabaseError, OSError) as error:
-            raise CommandError(f"No backup was written: {error}".strip()) from error
-
-    def _run(self, path: Path, options: dict[str, Any]) -> None:
+        if options["new_identity"]:
+            self.stdout.write(identity_create(path))
+            return
         recipients_parsed(options["recipient"])
         report = self._verify(path, options) if options["verify"] else self._write(path, options)
-        if options["json"]:
-            self.stdout.write(json.dumps(report.as_dict()))
-            return
         verb = "is whole" if options["verify"] else "was written and read back"
-        self.stdout.write(_render_report(report, verb))
+        self.report(options, report.as_dict(), _render_report(report, verb))
 
     def _verify(self, path: Path, options: dict[str, Any]) -> Report:
         with ArchiveReader(path, access=access_of(options)) as archive:

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.checks import SETTINGS
+from memoryproject.foundation.commands import UsageError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from sessions_app.conversations.facade import chat_option, text_for
@@ -58,7 +59,7 @@ class Command(BaseCommand):
             talk = self._say(chat, options["message"])
             self.stdout.write(_as_json(talk) if options["json"] else talk.reply)
         elif options["json"]:
-            raise CommandError("--json needs --message.", returncode=2)
+            raise UsageError("--json needs --message.")
         else:
             self._converse(chat)
 
@@ -87,12 +88,12 @@ class Command(BaseCommand):
         except DatabaseError as error:
             if is_caused_by_full_disk(error, settings.DATA_DIR):
                 raise CommandError(text_for("storage_full", "en")) from error
-            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+            raise CommandError(f"The database can't be used: {error}".strip()) from error
 
 
 def _as_json(talk: Talk) -> str:
     """Return the body that POST chat/ answers."""
     # The API's packages are slow to import, and only --json needs them.
-    from sessions_app.inbound.api import answer_of  # noqa: PLC0415
+    from sessions_app.inbound.chat_api import answer_of  # noqa: PLC0415
 
     return json.dumps(answer_of(talk), ensure_ascii=False, indent=2)

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 
+from memoryproject.foundation.commands import ReportingCommand, UsageError
 from memoryproject.foundation.process.command_options import (
     ProgressBar,
     folder_given,
     refuse_missing_values,
 )
 from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
-from sessions_app.transcript_files.problems import (
+from sessions_app.transcript_files.parse_transcript import (
     FolderError,
     Problem,
     RefusedError,
@@ -53,7 +54,7 @@ class StepBars:
         self._bar(done, total)
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Run the command. A save can be run again at any time: nothing is stored twice."""
 
     help = (
@@ -62,6 +63,13 @@ class Command(BaseCommand):
         "backup and only then removes them. 'export' writes a stored conversation as batches. "
         "'status' tells what is there and what a save would do."
     )
+
+    refusals = {
+        ConversationNotFoundError: "{error}",
+        DatabaseError: "The database failed: {error} Files that aren't cleaned up are where they "
+        "were; run it again: nothing is stored twice.",
+        KeyboardInterrupt: "Stopped. Run it again: nothing is stored twice.",
+    }
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=ACTIONS, help="What to do.")
@@ -103,9 +111,9 @@ class Command(BaseCommand):
             action="store_true",
             help="With export: exit with 1 when any message had to be left out.",
         )
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         refuse_missing_values(options)
         target = _target(options)
         run = getattr(self, f"_{options['action']}")
@@ -119,15 +127,6 @@ class Command(BaseCommand):
                 self._print({"error": str(error)})
             usage = isinstance(error, FolderError) and error.usage
             raise CommandError(str(error), returncode=2 if usage else 1) from error
-        except ConversationNotFoundError as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(
-                f"The database failed: {error} Files that aren't cleaned up are where they were; "
-                "run it again: nothing is stored twice."
-            ) from error
-        except KeyboardInterrupt:
-            raise CommandError("Stopped. Run it again: nothing is stored twice.") from None
 
     def _validate(
         self, folder: BatchFolder, target: Target | None, options: dict[str, Any]
@@ -162,18 +161,15 @@ class Command(BaseCommand):
 
     def _export(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
         if target is None:
-            raise CommandError("Say what to export: --session or --chat.", returncode=2)
+            raise UsageError("Say what to export: --session or --chat.")
         size = options["batch_size"]
         if size < 2 or size % 2:
-            raise CommandError("--batch-size must be an even number, 2 or more.", returncode=2)
+            raise UsageError("--batch-size must be an even number, 2 or more.")
         conversation = target.find()
         if conversation is None:
             raise CommandError(f"There is no chat {target.whatsapp_chat}.")
         exported = transcripts_export(
-            conversation=conversation,
-            path=folder.path,
-            messages_a_batch=size,
-            progress=StepBars(),
+            conversation=conversation, path=folder.path, messages_a_batch=size, progress=StepBars()
         )
         if options["json"]:
             self._print(exported.as_dict())
@@ -197,10 +193,7 @@ class Command(BaseCommand):
 
     def _status(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
         found = folder_status(
-            folder=folder,
-            target=target or Target(),
-            overlap=_overlap(options),
-            progress=StepBars(),
+            folder=folder, target=target or Target(), overlap=_overlap(options), progress=StepBars()
         )
         if options["json"]:
             self._print(found)
@@ -209,11 +202,7 @@ class Command(BaseCommand):
         self.stdout.write("\n".join(_status(found)))
 
     def _show_problems(
-        self,
-        problems: Iterable[Problem],
-        further: int,
-        options: dict[str, Any],
-        error: str = "",
+        self, problems: Iterable[Problem], further: int, options: dict[str, Any], error: str = ""
     ) -> None:
         if options["json"]:
             shown = [problem.as_dict() for problem in problems]
@@ -258,9 +247,7 @@ def _target(options: dict[str, Any]) -> Target | None:
         try:
             return Target(session_id=UUID(options["session"]))
         except ValueError:
-            raise CommandError(
-                f"--session: {options['session']!r} is no session's id.", returncode=2
-            ) from None
+            raise UsageError(f"--session: {options['session']!r} is no session's id.") from None
     address = options["chat"]
     if address is None:
         return None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError, transaction
 
+from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     GROUP_DOMAIN,
     WhatsAppChatError,
@@ -21,7 +21,7 @@ from sessions_app.merging.facade import chat_merge
 from sessions_app.models import Chat, ChatAddress
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Run the command. It can be run again at any time."""
 
     help = (
@@ -30,21 +30,17 @@ class Command(BaseCommand):
         "stored form of its id. It can't be undone: see --dry-run. Exits with 1 when a chat was "
         "left alone, and says why."
     )
+    refusals = {DatabaseError: "The database refused: {error} Run it again to go on."}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--dry-run", action="store_true", help="Tell what would happen; change nothing."
         )
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            report = doubles_merge(dry_run=options["dry_run"])
-        except DatabaseError as error:
-            text = f"The database refused: {error}".strip()
-            raise CommandError(f"{text} Run it again to go on.") from error
-        shown = json.dumps(report.as_dict(), indent=2, ensure_ascii=False)
-        self.stdout.write(shown if options["json"] else as_text(report))
+    def run(self, options: dict[str, Any]) -> None:
+        report = doubles_merge(dry_run=options["dry_run"])
+        self.report(options, asdict(report), as_text(report), indent=2, ensure_ascii=False)
         if report.left_alone:
             raise CommandError(f"{len(report.left_alone)} left alone: see the report.")
 
@@ -90,9 +86,6 @@ class DoublesReport:
     merged: list[Tidied] = field(default_factory=list)
     renamed: list[Tidied] = field(default_factory=list)
     left_alone: list[LeftAlone] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def doubles_merge(*, dry_run: bool) -> DoublesReport:

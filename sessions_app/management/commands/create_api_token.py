@@ -7,25 +7,25 @@ from argparse import ArgumentParser
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.rest_kit.scopes import READ, SCOPE_HELP, SCOPES
+from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import TokenError, token_create
 from sessions_app.conversations.facade import token_chats
 
 DAYS = re.compile(r"([1-9][0-9]{0,4})d")
-WRONG = 2
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Make a token for the REST API and print it alone on stdout, once: it is stored as a hash "
         "and can't be shown again. Without options it may do everything that the API can."
     )
+
+    json_help = ""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         scopes = "; ".join(f"{name}: {text}" for name, text in SCOPE_HELP.items())
@@ -51,9 +51,9 @@ class Command(BaseCommand):
             "Default: never.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         if options["read_only"] and options["scope"]:
-            raise CommandError("Give either --read-only or --scope.", returncode=WRONG)
+            raise UsageError("Give either --read-only or --scope.")
         scopes = [READ] if options["read_only"] else options["scope"] or SCOPES
         try:
             made = token_create(
@@ -64,9 +64,7 @@ class Command(BaseCommand):
                 actor=COMMAND_LINE,
             )
         except TokenError as error:
-            raise CommandError(str(error), returncode=WRONG) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
+            raise UsageError(str(error)) from error
         self.stdout.write(made.secret)
 
 
@@ -86,6 +84,5 @@ def _moment(text: str | None) -> datetime | None:
     if day is not None:
         found = datetime(day.year, day.month, day.day)
     if found is None:
-        detail = f"--expires: {text!r} is no time. Write 90d or 2027-01-31."
-        raise CommandError(detail, returncode=WRONG)
+        raise UsageError(f"--expires: {text!r} is no time. Write 90d or 2027-01-31.")
     return found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.core.management.base import CommandError
 
-from memories_app.documents.facade import DocumentBusyError, document_store
+from memories_app.documents.document_store import DocumentBusyError
+from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
 from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted
@@ -26,7 +26,7 @@ from sessions_app.turns.dependencies import build_file_dependencies
 BLOCK = 1024 * 1024
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Can be run again at any time: a file that was read already is left as it is."""
 
     help = (
@@ -34,6 +34,9 @@ class Command(BaseCommand):
         "source each, which can be forgotten as one. A file that was read before is left as it "
         "is. Exits with 1 when a file could not be read."
     )
+
+    json_help = "Print the result as JSON."
+    refusals = {**ReportingCommand.refusals, KeyboardInterrupt: GO_ON}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="A file to read.")
@@ -46,26 +49,19 @@ class Command(BaseCommand):
             default="",
             help="Whom they are recalled for. Default: chat with --chat, else owner.",
         )
-        parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         chat = self._checked(options)
         if not settings.ENABLE_MEMORY_SYSTEM:
             self.stderr.write(MEMORY_OFF)
         progress = ProgressBar(sys.stderr)
         results: list[dict[str, Any]] = []
-        try:
-            for number, path in enumerate(options["files"], start=1):
-                results.append(_read(path, chat, options["visibility"]))
-                progress(number, len(options["files"]))
-        except DatabaseError as error:
-            raise CommandError(f"The database cannot be used: {error}".strip()) from error
-        except KeyboardInterrupt:
-            raise CommandError("Stopped. What is in stays; run it again to go on.") from None
-        if options["json"]:
-            self.stdout.write(json.dumps(results, ensure_ascii=False, indent=2))
-        else:
-            self.stdout.write("\n".join(map(_as_text, results)))
+        for number, path in enumerate(options["files"], start=1):
+            results.append(_read(path, chat, options["visibility"]))
+            progress(number, len(options["files"]))
+        text = "\n".join(map(_as_text, results))
+        self.report(options, results, text, ensure_ascii=False, indent=2)
         failed = sum(result["state"] == DocumentState.FAILED for result in results)
         if failed:
             raise CommandError(f"{failed} of {len(results)} files could not be read.")
@@ -74,18 +70,18 @@ class Command(BaseCommand):
         """Return the chat after checking that all files exist."""
         missing = [str(path) for path in options["files"] if not path.is_file()]
         if missing:
-            raise CommandError(f"No such file: {', '.join(missing)}", returncode=2)
+            raise UsageError(f"No such file: {', '.join(missing)}")
         chat = chat_at(options["chat"]) if options["chat"] else None
         if options["chat"] and chat is None:
             chat_option(options["chat"], option="--chat")
-            raise CommandError(f"There is no chat {options['chat']}.", returncode=2)
+            raise UsageError(f"There is no chat {options['chat']}.")
         if chat is not None and chat.memory_enabled is False:
             raise CommandError(
                 "Memory is switched off for this chat: nothing is stored for it. Switch it on in "
                 "the admin first."
             )
         if options["visibility"] == str(Visibility.CHAT) and chat is None:
-            raise CommandError("--visibility chat needs --chat.", returncode=2)
+            raise UsageError("--visibility chat needs --chat.")
         return chat
 
 

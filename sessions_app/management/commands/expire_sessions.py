@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from memoryproject.foundation.commands import ReportingCommand
 from sessions_app.history.clear_session import sessions_due, sessions_overdue
 from sessions_app.tasks import archive_sessions, expire_sessions
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Expire the sessions that have been idle for SESSION_TIMEOUT_HOURS, and archive those "
         "that expired EXPIRED_RETENTION_DAYS ago. Runs by schedule; safe to run at any time."
     )
 
+    json_help = "Print the counts as JSON."
+
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="Print the counts as JSON.")
+        super().add_arguments(parser)
         parser.add_argument(
             "--dry-run", action="store_true", help="Only tell how many it would be."
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         counts = _due() if options["dry_run"] else _done()
-        if options["json"]:
-            self.stdout.write(json.dumps(counts))
-            return
         verb = "would be " if options["dry_run"] else ""
-        self.stdout.write(
-            f"{counts['expired']} sessions {verb}expired, {counts['archived']} {verb}archived."
-        )
+        text = f"{counts['expired']} sessions {verb}expired, {counts['archived']} {verb}archived."
+        self.report(options, counts, text)
 
 
 def _done() -> dict[str, int]:

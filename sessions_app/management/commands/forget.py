@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import ArgumentParser
@@ -10,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
 from psycopg import sql
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import ReportingCommand, UsageError
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.conversations.facade import chat_at, chat_option
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
@@ -31,7 +31,7 @@ KINDS = (
 )
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Forget a memory, a message, a session, a document, a memory document or a whole chat, "
         "everywhere it was derived, and print the receipt. 'search' forgets every memory with all "
@@ -39,31 +39,31 @@ class Command(BaseCommand):
         "'purge' makes PostgreSQL's own files let go of what was forgotten, now."
     )
 
+    json_help = "The receipts as JSON."
+    refusals = {NothingToForgetError: "{error}", DatabaseError: "Nothing was forgotten: {error}"}
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("kind", choices=KINDS, help="What is to be forgotten.")
         parser.add_argument("what", nargs="*", help="An id; for a chat 15550100123@c.us; words.")
         parser.add_argument("--yes", action="store_true", help="Don't ask.")
-        parser.add_argument("--json", action="store_true", help="The receipts as JSON.")
+        super().add_arguments(parser)
         parser.add_argument(
             "--export",
             metavar="FILE",
             help="With chat: write all that is kept of it there first, as NDJSON.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         kind, what = options["kind"], " ".join(options["what"])
-        try:
-            if kind == "purge":
-                self._purge()
-                return
-            if not what:
-                raise CommandError(f"Say which {kind}: forget {kind} …", returncode=2)
-            receipts = self._forget(kind, what, options)
-        except NothingToForgetError as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(f"Nothing was forgotten: {error}") from error
-        self._show(receipts, as_json=options["json"])
+        if kind == "purge":
+            self._purge()
+            return
+        if not what:
+            raise UsageError(f"Say which {kind}: forget {kind} …")
+        receipts = self._forget(kind, what, options)
+        lines = [_as_line(receipt) for receipt in receipts] or ["Nothing matched."]
+        shown = [receipt.as_dict() for receipt in receipts]
+        self.report(options, shown, "\n".join(lines), indent=2)
 
     def _forget(self, kind: str, what: str, options: dict[str, Any]) -> list[ForgetReceipt]:
         dependencies = build_forget_dependencies()
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         if options["yes"]:
             return
         if not sys.stdin.isatty():
-            raise CommandError(f"Add --yes to forget {what}.", returncode=2)
+            raise UsageError(f"Add --yes to forget {what}.")
         if input(f"Forget {what}? It can't be undone. [y/N] ").strip().lower() != "y":
             raise CommandError("Nothing was forgotten.")
 
@@ -118,26 +118,20 @@ class Command(BaseCommand):
             ) from error
         self.stdout.write(f"{tables} tables were rewritten and the log was closed behind them.")
 
-    def _show(self, receipts: list[ForgetReceipt], *, as_json: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps([receipt.as_dict() for receipt in receipts], indent=2))
-            return
-        for receipt in receipts:
-            rows = sum(receipt.swept.values())
-            self.stdout.write(
-                f"Receipt {receipt.receipt_id}: {receipt.kind} {receipt.object_id} was forgotten, "
-                f"{rows} rows in {len(receipt.swept)} tables; probe: {receipt.probe}."
-            )
-        if not receipts:
-            self.stdout.write("Nothing matched.")
+
+def _as_line(receipt: ForgetReceipt) -> str:
+    rows = sum(receipt.swept.values())
+    return (
+        f"Receipt {receipt.receipt_id}: {receipt.kind} {receipt.object_id} was forgotten, "
+        f"{rows} rows in {len(receipt.swept)} tables; probe: {receipt.probe}."
+    )
 
 
 def _id(what: str) -> UUID:
     try:
         return UUID(what)
     except ValueError:
-        text = f"{what!r} is no id such as a page of the admin shows."
-        raise CommandError(text, returncode=2) from None
+        raise UsageError(f"{what!r} is no id such as a page of the admin shows.") from None
 
 
 def _private(path: str, flags: int) -> int:

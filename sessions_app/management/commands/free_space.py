@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -10,18 +9,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.models import Task
 
+from memoryproject.foundation.commands import ReportingCommand, UsageError
 from sessions_app.models import AnswerTrial, InboundDelivery, TurnReplay
 
 MEGABYTE = 1024 * 1024
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Free space on the disk, also on one that is full: empties the providers' raw bodies "
         "and the replays of answers (the prompts that were sent, and what was recalled) older "
@@ -36,23 +35,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="Only tell how many rows it would be."
         )
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         if options["days"] < 0:
-            raise CommandError("--days must be 0 or more.", returncode=2)
-        try:
-            freed = space_free(
-                now=timezone.now(),
-                older_than=timedelta(days=options["days"]),
-                dry_run=options["dry_run"],
-            )
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
-        if options["json"]:
-            self.stdout.write(json.dumps(asdict(freed)))
-        else:
-            self.stdout.write(_render_result(freed, dry_run=options["dry_run"]))
+            raise UsageError("--days must be 0 or more.")
+        freed = space_free(
+            now=timezone.now(),
+            older_than=timedelta(days=options["days"]),
+            dry_run=options["dry_run"],
+        )
+        self.report(options, asdict(freed), _render_result(freed, dry_run=options["dry_run"]))
 
 
 def _render_result(freed: Freed, *, dry_run: bool) -> str:

@@ -7,10 +7,10 @@ from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.core.management.base import CommandError
 
 from cards_app.memory_card import Card
+from memoryproject.foundation.commands import ReportingCommand, UsageError
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
 
 NO_SUCH_SESSION = (
@@ -18,11 +18,14 @@ NO_SUCH_SESSION = (
 )
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Make the memory card of a session from its messages, store it and print it. The same "
         "messages give the same card; one that is stored and still right is printed as it is."
     )
+
+    json_help = ""
+    refusals = {**ReportingCommand.refusals, SessionBusyError: "{error}"}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("session_id", metavar="SESSION_ID", help="The session's id.")
@@ -30,16 +33,12 @@ class Command(BaseCommand):
             "--format", choices=("yaml", "json"), default="yaml", help="How it is printed."
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         session_id = _id(options["session_id"])
         try:
             stored = card_make(session_id=session_id)
         except SessionNotFoundError as error:
             raise CommandError(NO_SUCH_SESSION.format(session_id)) from error
-        except SessionBusyError as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database cannot be used: {error}".strip()) from error
         self.stdout.write(_written(stored.card, options["format"]))
 
 
@@ -47,9 +46,8 @@ def _id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise CommandError(
-            f"SESSION_ID: {text!r} is no id such as 3f2b8c1e-0000-4000-8000-000000000000.",
-            returncode=2,
+        raise UsageError(
+            f"SESSION_ID: {text!r} is no id such as 3f2b8c1e-0000-4000-8000-000000000000."
         ) from None
 
 

@@ -14,11 +14,13 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import UsageError
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS
 from sessions_app.memories.tables.plan import (
+    CURRENCIES,
     INVALID,
     SAME,
     VISIBILITIES,
@@ -28,7 +30,6 @@ from sessions_app.memories.tables.plan import (
     table_import,
     table_plan,
 )
-from sessions_app.memories.tables.prices import CURRENCIES
 from sessions_app.memories.tables.read_table import MAX_BYTES, TableError, text_of
 
 
@@ -73,7 +74,7 @@ class Command(BaseCommand):
         try:
             plan = table_plan(text_of(_content(options["file"])), choices, now=now)
         except TableError as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise UsageError(str(error)) from error
         for row in plan.rows:
             self.stdout.write(_line(row))
         if plan.unused:
@@ -102,7 +103,7 @@ def _content(name: str) -> bytes:
         with Path(name).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise CommandError(f"{name} can't be read: {error.strerror}.", returncode=2) from error
+        raise UsageError(f"{name} can't be read: {error.strerror}.") from error
 
 
 def _line(row: Planned) -> str:

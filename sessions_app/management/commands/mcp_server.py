@@ -18,6 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from rest_framework.exceptions import AuthenticationFailed
 
+from memoryproject.foundation.commands import UsageError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.embedding.choice import embedder
@@ -25,7 +26,6 @@ from sessions_app.mcp.rest import Rest
 from sessions_app.mcp.server import instructions_for, server_for
 
 VARIABLE = "MCP_TOKEN"
-WRONG = 2
 
 
 class Command(BaseCommand):
@@ -73,10 +73,7 @@ def _secret(file: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"--token-file: {file} can't be read: {error}") from error
     if not found.strip():
-        raise CommandError(
-            f"{where} holds no token. Make one by `manage.py create_api_token NAME`.",
-            returncode=WRONG,
-        )
+        raise UsageError(f"{where} holds no token. Make one by `manage.py create_api_token NAME`.")
     return found.strip()
 
 

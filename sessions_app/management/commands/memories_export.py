@@ -10,21 +10,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.core.management.base import CommandError
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.conversations.facade import chat_at, chat_option
 from sessions_app.memories.transfer import memories_export
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Write all memories, also superseded and waiting ones, as NDJSON: a line each, with its "
         "revisions and tellings, to standard output or to a file. memories_import reads it."
     )
+
+    json_help = ""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -37,7 +39,7 @@ class Command(BaseCommand):
             "--embeddings", action="store_true", help="With the vectors of every model."
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         memories = memories_for_staff()
         if options["chat"]:
             chat = chat_at(options["chat"])
@@ -58,8 +60,6 @@ class Command(BaseCommand):
                     self.stdout.write(line)
         except OSError as error:
             raise CommandError(f"{options['out']} can't be written: {error.strerror}.") from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
 
 
 def _write(path: Path, lines: Iterable[str], total: int) -> int:

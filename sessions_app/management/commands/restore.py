@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import sys
 from argparse import ArgumentParser
@@ -16,20 +15,19 @@ from typing import Any
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, Error, OperationalError, connection, transaction
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
 from memoryproject.foundation.audit.audit_events import (
     COMMAND_LINE,
-    Actor,
     Event,
     audit_record_many,
     log_path,
 )
 from memoryproject.foundation.audit.chain import removal_allowed
 from memoryproject.foundation.audit.pruning import log_set_aside, log_write
+from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
@@ -62,7 +60,7 @@ NOT_SIGNED = (
 )
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """All or nothing: a restore that fails or is killed leaves the database as it was."""
 
     help = (
@@ -70,6 +68,13 @@ class Command(BaseCommand):
         "empty (what `make run` puts into a fresh one gives way). Stop the server first. Every "
         "table is read back and compared before anything counts."
     )
+
+    refusals = {
+        ArchiveError: "{error}",
+        RestoreError: "{error}",
+        DatabaseError: "Nothing was restored: {error}",
+        OSError: "Nothing was restored: {error}",
+    }
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
@@ -84,39 +89,33 @@ class Command(BaseCommand):
             help="Leave out the files of messages that the backup holds.",
         )
         add_access_arguments(parser)
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         path: Path = options["file"]
 
         def write_keys(keys: Mapping[str, bytes]) -> None:
             if not options["without_keys"]:
                 keys_write(settings.DATA_DIR, keys)
 
-        try:
-            restored = backup_restore(
-                path=path,
-                access=access_of(options),
-                make_tables=self._make_tables,
-                write_keys=write_keys,
-                progress=ProgressBar(sys.stderr),
-                media=None if options["without_media"] else configured_media_storage(),
-            )
-        except (ArchiveError, RestoreError) as error:
-            raise CommandError(str(error)) from error
-        except (DatabaseError, OSError) as error:
-            raise CommandError(f"Nothing was restored: {error}".strip()) from error
+        restored = backup_restore(
+            path=path,
+            access=access_of(options),
+            make_tables=self._make_tables,
+            write_keys=write_keys,
+            progress=ProgressBar(sys.stderr),
+            media=None if options["without_media"] else configured_media_storage(),
+        )
         self._write_log()
         report = restored.report
         if not restored.is_signed:
             self.stderr.write(NOT_SIGNED)
-        if options["json"]:
-            self.stdout.write(json.dumps({**report.as_dict(), "files": restored.files}))
-            return
         files = f" and {restored.files} files of messages" if restored.files else ""
-        self.stdout.write(
+        self.report(
+            options,
+            {**report.as_dict(), "files": restored.files},
             f"{report.rows} rows of {report.tables} tables{files} were restored from {path}. "
-            "Start the server: make run"
+            "Start the server: make run",
         )
 
     def _make_tables(self) -> None:
@@ -175,7 +174,6 @@ def backup_restore(
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
     media: MediaStorage | None = None,
-    actor: Actor = COMMAND_LINE,
 ) -> Restored:
     """Verify the whole archive, then restore it into the database, which must be empty.
 
@@ -195,7 +193,7 @@ def backup_restore(
                 check_empty(cursor)
             make_tables()
             with media_put_back(archive, media) as files:
-                _put_back(archive, write_keys, progress, actor)
+                _put_back(archive, write_keys, progress)
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
@@ -221,7 +219,6 @@ def _put_back(
     archive: ArchiveReader,
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
-    actor: Actor,
 ) -> None:
     """Restore the rows in one transaction."""
     manifest = archive.manifest
@@ -246,7 +243,7 @@ def _put_back(
             # Errors of the commit occur here, before any key is replaced.
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             count.finish()
-            _record(manifest, actor)
+            _record(manifest)
             write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
@@ -256,10 +253,10 @@ def _put_back(
         raise
 
 
-def _record(manifest: Manifest, actor: Actor) -> None:
+def _record(manifest: Manifest) -> None:
     """Record the restore. A worker seals it later, with the restored key."""
     details = {"made_at": manifest.created_at, "rows": manifest.rows}
-    event = Event("backup.restore", actor, "backup", details=details)
+    event = Event("backup.restore", COMMAND_LINE, "backup", details=details)
     audit_record_many(events=[event], seal=False)
 
 

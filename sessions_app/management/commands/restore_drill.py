@@ -18,16 +18,17 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from memoryproject.checks import SETTINGS
+from memoryproject.foundation.commands import ReportingCommand
 from sessions_app.backup.dependencies import add_access_arguments
 
 MANAGE = Path(settings.BASE_DIR) / "manage.py"
 SHOWN_OF_OUTPUT = 2_000
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """The server may run meanwhile; its database is only read."""
 
     requires_system_checks = (SETTINGS,)
@@ -37,6 +38,9 @@ class Command(BaseCommand):
         "folder with a PostgreSQL of its own, compare the number of rows, verify the audit chain, "
         "and remove everything. Exits with 1 if any step fails."
     )
+
+    json_help = "Print the result as JSON."
+    refusals = {OSError: "The drill failed. {error}"}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -61,26 +65,20 @@ class Command(BaseCommand):
             help="An option for the command restore, such as --restore-option=--without-keys.",
         )
         add_access_arguments(parser)
-        parser.add_argument("--json", action="store_true", help="Print the result as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         for name in ("file", "scratch", "identity"):
             path = options[name]
             if path is not None and not path.exists():
                 raise CommandError(f"There is no {path}.")
-        try:
-            with tempfile.TemporaryDirectory(
-                prefix="restore-drill-", dir=options["scratch"]
-            ) as folder:
-                drill = self._drill(Path(folder), options)
-        except OSError as error:
-            raise CommandError(f"The drill failed. {error}") from error
-        if options["json"]:
-            self.stdout.write(json.dumps(drill))
-            return
-        self.stdout.write(
+        with tempfile.TemporaryDirectory(prefix="restore-drill-", dir=options["scratch"]) as folder:
+            drill = self._drill(Path(folder), options)
+        self.report(
+            options,
+            drill,
             f"The backup can be restored: {drill['rows']} rows of {drill['tables']} tables. "
-            f"Audit chain: {drill['audit']}"
+            f"Audit chain: {drill['audit']}",
         )
 
     def _drill(self, folder: Path, options: dict[str, Any]) -> dict[str, Any]:

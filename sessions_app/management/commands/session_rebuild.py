@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, transaction
+from django.core.management.base import CommandError
+from django.db import transaction
 from django.utils import timezone
 
+from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.process.command_options import folder_given
 from sessions_app.conversations.facade import (
     cards_request,
@@ -35,13 +35,16 @@ from sessions_app.models.sessions import SessionStatus
 SessionState = dict[str, Any]
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Run the command. It can be run again at any time."""
 
     help = (
         "Work out a session's counter, window, tokens, time of last activity and words for recall "
         "afresh from its messages; with --from, take in its messages from old files first."
     )
+
+    json_help = "Print before and after as JSON."
+    refusals = {**ReportingCommand.refusals, FolderError: "{error}"}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("session_id", metavar="SESSION_ID", help="The session's id.")
@@ -58,32 +61,25 @@ class Command(BaseCommand):
             action="store_true",
             help="With --from: don't make the vectors of the messages taken in.",
         )
-        parser.add_argument("--json", action="store_true", help="Print before and after as JSON.")
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         session_id = session_uuid(options["session_id"])
         try:
             session = ChatSession.objects.filter(pk=session_id).first()
             before = session_state(session) if session else None
             taken = self._take_in(session_id, options) if options["folder"] else None
             rebuilt = session_rebuild(session_id=session_id, rules=build_intake_rules())
-        except FolderError as error:
-            raise CommandError(str(error), returncode=2 if error.usage else 1) from error
         except SessionNotFoundError as error:
             raise CommandError(_not_found(options)) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database cannot be used: {error}".strip()) from error
-        if options["json"]:
-            document = {
-                "session_id": str(session_id),
-                "before": before,
-                "after": rebuilt.after,
-                "messages_changed": rebuilt.messages_changed,
-                "taken_in": taken.as_dict() if taken else None,
-            }
-            self.stdout.write(json.dumps(document, indent=2))
-        else:
-            self.stdout.write(_as_text(session_id, before, rebuilt, taken))
+        document = {
+            "session_id": str(session_id),
+            "before": before,
+            "after": rebuilt.after,
+            "messages_changed": rebuilt.messages_changed,
+            "taken_in": taken.as_dict() if taken else None,
+        }
+        self.report(options, document, _as_text(session_id, before, rebuilt, taken), indent=2)
         if taken and taken.skipped:
             raise CommandError(f"{len(taken.skipped)} of its messages were skipped: see the log.")
 

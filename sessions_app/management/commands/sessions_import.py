@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from memoryproject.foundation.commands import GO_ON, ReportingCommand
 from memoryproject.foundation.process.command_options import ProgressBar, folder_given
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -19,7 +18,7 @@ from sessions_app.legacy_import.import_report import as_text
 from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Run the command. It can be run again at any time: existing data stays unchanged."""
 
     help = (
@@ -27,6 +26,9 @@ class Command(BaseCommand):
         "and DIR/messages/{message_id}.json. Nothing of it is answered. Files that can't be used "
         "are named and skipped. Running it again adds only what is not there yet."
     )
+
+    json_help = "Print the report as JSON, with every file."
+    refusals = {**ReportingCommand.refusals, FolderError: "{error}", KeyboardInterrupt: GO_ON}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dir", metavar="DIR", type=folder_given, help="The folder of sessions.")
@@ -45,30 +47,19 @@ class Command(BaseCommand):
             action="store_true",
             help="Don't make the messages' vectors: they are then found by their words only.",
         )
-        parser.add_argument(
-            "--json", action="store_true", help="Print the report as JSON, with every file."
-        )
+        super().add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            report = FolderImport(
-                folder=LegacyFolder(options["dir"]),
-                rules=build_intake_rules(),
-                now=timezone.now(),
-                embedder=None if options["no_vectors"] else embedder(),
-                rebuild_orphans=options["orphans"] == "rebuild",
-                dry_run=options["dry_run"],
-                progress=ProgressBar(sys.stderr),
-            ).run()
-        except FolderError as error:
-            raise CommandError(str(error), returncode=2 if error.usage else 1) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database cannot be used: {error}".strip()) from error
-        except KeyboardInterrupt:
-            raise CommandError("Stopped. What is in stays; run it again to go on.") from None
-        self.stdout.write(
-            json.dumps(report.as_dict(), indent=2) if options["json"] else as_text(report)
-        )
+    def run(self, options: dict[str, Any]) -> None:
+        report = FolderImport(
+            folder=LegacyFolder(options["dir"]),
+            rules=build_intake_rules(),
+            now=timezone.now(),
+            embedder=None if options["no_vectors"] else embedder(),
+            rebuild_orphans=options["orphans"] == "rebuild",
+            dry_run=options["dry_run"],
+            progress=ProgressBar(sys.stderr),
+        ).run()
+        self.report(options, report.as_dict(), as_text(report), indent=2)
         if not report.skipped:
             return
         # What could be used is in. The exit code says that it wasn't all.

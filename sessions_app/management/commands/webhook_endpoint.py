@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import ReportingCommand, UsageError
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     EndpointError,
@@ -21,8 +21,11 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_remove,
     endpoint_rotate,
 )
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import (
+    EVENT_TYPES,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
@@ -31,14 +34,16 @@ from sessions_app.webhook_endpoints.dependencies import (
 )
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
-WRONG = 2
 
-
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Manage the endpoints that outgoing webhooks are sent to. 'add' and 'rotate' print the "
         "new secret alone on stdout, once."
     )
+
+    # Only one action has the option.
+    json_help = ""
+    refusals = {**ReportingCommand.refusals, EndpointNotFoundError: "{error}"}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, help="What to do.")
@@ -73,7 +78,7 @@ class Command(BaseCommand):
         _named(actions, "remove", "Remove it with its log.")
         _named(actions, "test", "Send it a test now; the exit code says whether it took it.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         actions: dict[str, Callable[[dict[str, Any]], None]] = {
             "add": self._add,
             "list": self._list,
@@ -86,11 +91,7 @@ class Command(BaseCommand):
         try:
             actions[options["action"]](options)
         except EndpointError as error:
-            raise CommandError(str(error), returncode=WRONG) from error
-        except EndpointNotFoundError as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
+            raise UsageError(str(error)) from error
 
     def _add(self, options: dict[str, Any]) -> None:
         made = endpoint_create(
@@ -119,7 +120,7 @@ class Command(BaseCommand):
     def _rotate(self, options: dict[str, Any]) -> None:
         hours = options["keep_hours"]
         if not 0 <= hours <= 24 * 365:
-            raise CommandError("--keep-hours is from 0 to 8760.", returncode=WRONG)
+            raise UsageError("--keep-hours is from 0 to 8760.")
         made = endpoint_rotate(
             endpoint_id=_key(options), actor=COMMAND_LINE, keep=timedelta(hours=hours)
         )

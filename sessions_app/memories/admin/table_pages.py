@@ -30,6 +30,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS, example_table
 from sessions_app.memories.tables.plan import (
     ASKS,
+    CURRENCIES,
     INVALID,
     NEW,
     REPLACES,
@@ -41,7 +42,6 @@ from sessions_app.memories.tables.plan import (
     table_import,
     table_plan,
 )
-from sessions_app.memories.tables.prices import CURRENCIES
 from sessions_app.memories.tables.read_table import MAX_BYTES, MAX_ROWS, TableError, text_of
 
 logger = logging.getLogger(__name__)

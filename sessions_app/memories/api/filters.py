@@ -14,16 +14,14 @@ from rest_framework.exceptions import ValidationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.visibility import is_current
 from memoryproject.foundation.rest_kit.bodies import read_json
-from memoryproject.foundation.rest_kit.filters import (
+from memoryproject.foundation.rest_kit.serializers import (
     ChoiceFilter,
     ChoicesFilter,
     MomentFilter,
     TruthFilter,
 )
 from memoryproject.foundation.retrieval.query import with_words
-from sessions_app.memories.api.serializers import (
-    EqualMetadata,
-)
+from sessions_app.memories.api.serializers import EqualMetadata
 from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
 
 

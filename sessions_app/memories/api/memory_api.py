@@ -12,9 +12,9 @@ from rest_framework.reverse import reverse
 
 from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
-from memories_app.store.facade import CREATED, memory_patch
+from memories_app.store.change import memory_patch
+from memories_app.store.remember import CREATED
 from memoryproject.foundation.rest_kit.authentication import require_reading
-from memoryproject.foundation.rest_kit.etags import etag_of, etagged, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -27,7 +27,13 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of,
+    etagged,
+    require_match,
+)
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
@@ -177,11 +183,7 @@ class MemoryBatchView(ApiView):
         new = memories_to_store(bodies, self.caller)
         stored = memories_add(new, self.caller)
         memories = [
-            {
-                "memory_id": str(one.memory.pk),
-                "status": outcome_of(one),
-                **done_by(one, body),
-            }
+            {"memory_id": str(one.memory.pk), "status": outcome_of(one), **done_by(one, body)}
             for one, body in zip(stored, bodies, strict=True)
         ]
         created = any(each["status"] == CREATED for each in memories)

@@ -10,8 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.facts.facade import MAX_LABEL
+from memories_app.facts.validation import MAX_LABEL
 from memories_app.models import Visibility
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import (
@@ -22,7 +23,6 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
-    Moment,
     Number,
     StoredMoment,
     Strict,
@@ -103,83 +103,61 @@ class RecalledSerializer(serializers.Serializer[Any]):
     """A memory, or a message of the chat."""
 
     source = serializers.ChoiceField(["memory", "message"])  # type: ignore[assignment]
-    memory_id = serializers.UUIDField(
-        required=False, help_text="The id of the memory; absent for a message."
+    memory_id = fields.uuid("The id of the memory; absent for a message.", required=False)
+    message_id = fields.uuid("The id of the message; absent for a memory.", required=False)
+    session_id = fields.uuid("The session of the message; absent for a memory.", required=False)
+    order_num = fields.number(
+        "The place of the message in its session, from 1; absent for a memory.", required=False
     )
-    message_id = serializers.UUIDField(
-        required=False, help_text="The id of the message; absent for a memory."
+    role = fields.text(
+        "The role of the message, such as user; absent for a memory.", required=False
     )
-    session_id = serializers.UUIDField(
-        required=False, help_text="The session of the message; absent for a memory."
+    content = fields.text("The text of the memory or of the message.")
+    score = fields.fraction("The relevance, in [0, 1].")
+    similarity = fields.fraction(
+        "The raw cosine; null where the embedder doesn't know the text.", allow_null=True
     )
-    order_num = serializers.IntegerField(
-        required=False,
-        help_text="The place of the message in its session, from 1; absent for a memory.",
+    created_at = fields.moment("When the memory was stored, or the message written.")
+    type = fields.text("The kind of memory; absent for a message.", required=False)
+    category = fields.text(
+        "The group of the memory; empty: none; absent for a message.", required=False
     )
-    role = serializers.CharField(
-        required=False, help_text="The role of the message, such as user; absent for a memory."
+    tags = fields.texts(
+        "The labels of the memory; empty: none; absent for a message.", required=False
     )
-    content = serializers.CharField(help_text="The text of the memory or of the message.")
-    score = serializers.FloatField(help_text="The relevance, in [0, 1].")
-    similarity = serializers.FloatField(
-        allow_null=True, help_text="The raw cosine; null where the embedder doesn't know the text."
+    visibility = fields.text(
+        "Of the memory: owner, chat or public; absent for a message.", required=False
     )
-    created_at = Moment(help_text="When the memory was stored, or the message written.")
-    type = serializers.CharField(
-        required=False, help_text="The kind of memory; absent for a message."
-    )
-    category = serializers.CharField(
-        required=False, help_text="The group of the memory; empty: none; absent for a message."
-    )
-    tags = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="The labels of the memory; empty: none; absent for a message.",
-    )
-    visibility = serializers.CharField(
-        required=False, help_text="Of the memory: owner, chat or public; absent for a message."
-    )
-    whatsapp_chat = serializers.CharField(
+    whatsapp_chat = fields.text(
+        "The chat that the memory came from; null: none, or none that the token may know; "
+        "absent for a message.",
         required=False,
         allow_null=True,
-        help_text=(
-            "The chat that the memory came from; null: none, or none that the token may know; "
-            "absent for a message."
-        ),
     )
-    client_name = serializers.CharField(
+    client_name = fields.text(
+        "The name of the person in that chat, whose memory it is; empty where it isn't known; "
+        "null as above; absent for a message.",
         required=False,
         allow_null=True,
-        help_text=(
-            "The name of the person in that chat, whose memory it is; empty where it isn't known; "
-            "null as above; absent for a message."
-        ),
     )
-    said_by = serializers.CharField(
+    said_by = fields.text(
+        "Who said it: the person's name, or their chat's address; else by what the memory "
+        "came, such as staff; null as above; absent for a message.",
         required=False,
         allow_null=True,
-        help_text=(
-            "Who said it: the person's name, or their chat's address; else by what the memory "
-            "came, such as staff; null as above; absent for a message."
-        ),
     )
-    said_at = Moment(required=False, help_text="When the memory was said last; for no message.")
-    valid_from = Moment(
-        required=False, allow_null=True, help_text="From when on it holds; null: always."
+    said_at = fields.moment("When the memory was said last; for no message.", required=False)
+    valid_from = fields.moment(
+        "From when on it holds; null: always.", required=False, allow_null=True
     )
-    valid_until = Moment(
-        required=False, allow_null=True, help_text="Until when it holds; null: it doesn't end."
+    valid_until = fields.moment(
+        "Until when it holds; null: it doesn't end.", required=False, allow_null=True
     )
-    sender_name = serializers.CharField(
+    sender_name = fields.text(
+        "Who wrote the message, in a group; empty where it isn't known; absent for a memory.",
         required=False,
-        help_text=(
-            "Who wrote the message, in a group; empty where it isn't known; absent for a memory."
-        ),
     )
-    metadata = serializers.DictField(
-        child=serializers.JSONField(),
-        help_text="The JSON object that was stored with it; empty: none.",
-    )
+    metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
     before = serializers.DictField(
         required=False,
         allow_null=True,
@@ -199,7 +177,7 @@ class RecalledSerializer(serializers.Serializer[Any]):
 
 class RecallAnswerSerializer(serializers.Serializer[Any]):
     results = RecalledSerializer(many=True, help_text="The best first; empty where nothing fits.")
-    degraded = serializers.BooleanField(help_text="A part of memory could not be searched.")
+    degraded = fields.truth("A part of memory could not be searched.")
 
 
 class RecallView(ApiView):

@@ -10,7 +10,7 @@ from django.core.validators import RegexValidator
 from django.utils import timezone
 from rest_framework import serializers
 
-from memories_app.facts.facade import (
+from memories_app.facts.validation import (
     MAX_CONTENT,
     MAX_LABEL,
     MAX_METADATA_BYTES,
@@ -18,11 +18,11 @@ from memories_app.facts.facade import (
     storable_metadata,
 )
 from memories_app.models import MemoryStatus, Visibility
-from memories_app.store.facade import CREATED, DUPLICATE, MAX_AT_ONCE
+from memories_app.store.remember import CREATED, DUPLICATE, MAX_AT_ONCE
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
-    Moment,
     Object,
     StoredMoment,
     Strict,
@@ -211,14 +211,13 @@ class DoneSerializer(serializers.Serializer[Any]):
         child=serializers.ChoiceField(["metadata", "tags"]),
         help_text="Fields of a known memory to which something was added.",
     )
-    not_applied = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Given fields in which a known memory differs, and stays as it is: PATCH it.",
+    not_applied = fields.texts(
+        "Given fields in which a known memory differs, and stays as it is: PATCH it."
     )
 
 
 class MemoryBatchEntrySerializer(DoneSerializer):
-    memory_id = serializers.UUIDField(help_text="The id of the new memory, or of the known one.")
+    memory_id = fields.uuid("The id of the new memory, or of the known one.")
     status = serializers.ChoiceField(
         [CREATED, DUPLICATE],
         help_text="created: it is new. duplicate: it was known, and counts as mentioned again.",
@@ -232,61 +231,49 @@ class MemoryBatchResultSerializer(serializers.Serializer[Any]):
 
 
 class MemorySerializer(serializers.Serializer[Any]):
-    memory_id = serializers.UUIDField(
-        help_text="Names the memory in addresses, receipts and replays."
-    )
-    content = serializers.CharField(help_text="As it was given, byte for byte.")
-    type = serializers.CharField(help_text="The kind that was given with it; by default fact.")
-    category = serializers.CharField(help_text="The group that was given with it; empty: none.")
-    tags = serializers.ListField(
-        child=serializers.CharField(), help_text="Its labels; empty: none."
-    )
+    memory_id = fields.uuid("Names the memory in addresses, receipts and replays.")
+    content = fields.text("As it was given, byte for byte.")
+    type = fields.text("The kind that was given with it; by default fact.")
+    category = fields.text("The group that was given with it; empty: none.")
+    tags = fields.texts("Its labels; empty: none.")
     visibility = serializers.ChoiceField(
         Visibility.choices,
         help_text="Who recalls it: the owner alone, the chat that it came from, or everyone.",
     )
-    whatsapp_chat = serializers.CharField(
-        allow_null=True,
-        help_text="The chat that it came from, in the stored form of its id; null: none.",
+    whatsapp_chat = fields.text(
+        "The chat that it came from, in the stored form of its id; null: none.", allow_null=True
     )
-    source = serializers.CharField(help_text="By what it came: command, api, staff, import, …")  # type: ignore[assignment]
-    source_message_id = serializers.UUIDField(
-        allow_null=True, help_text="The id of the message that it came from; null: none."
+    source = fields.text("By what it came: command, api, staff, import, …")  # type: ignore[assignment]
+    source_message_id = fields.uuid(
+        "The id of the message that it came from; null: none.", allow_null=True
     )
-    metadata = serializers.DictField(
-        child=serializers.JSONField(),
-        help_text="The JSON object that was stored with it; empty: none.",
-    )
-    confidence = serializers.FloatField(
-        allow_null=True,
-        help_text="From 0 to 1, for memories learned from conversations; null for others.",
+    metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
+    confidence = fields.fraction(
+        "From 0 to 1, for memories learned from conversations; null for others.", allow_null=True
     )
     status = serializers.ChoiceField(
         MemoryStatus.choices,
         help_text="Only active ones are recalled. superseded: replaced. proposed: waits for staff.",
     )
-    pinned = serializers.BooleanField(
-        help_text="Listed first in the admin, and never merged or replaced without staff."
+    pinned = fields.truth("Listed first in the admin, and never merged or replaced without staff.")
+    expires_at = fields.moment(
+        "From then on it is neither recalled nor listed; null: it doesn't end.", allow_null=True
     )
-    expires_at = Moment(
-        allow_null=True,
-        help_text="From then on it is neither recalled nor listed; null: it doesn't end.",
+    said_at = fields.moment("When it was said last; by default when it was stored.")
+    valid_from = fields.moment("From when on it holds; null: always.", allow_null=True)
+    valid_until = fields.moment(
+        "The last moment at which it holds; null: it doesn't end.", allow_null=True
     )
-    said_at = Moment(help_text="When it was said last; by default when it was stored.")
-    valid_from = Moment(allow_null=True, help_text="From when on it holds; null: always.")
-    valid_until = Moment(
-        allow_null=True, help_text="The last moment at which it holds; null: it doesn't end."
-    )
-    told_count = serializers.IntegerField(help_text="How often it was mentioned, from 1.")
-    last_told_at = Moment(help_text="When it was last mentioned; at first when it was stored.")
-    superseded_by = serializers.UUIDField(
+    told_count = fields.number("How often it was mentioned, from 1.")
+    last_told_at = fields.moment("When it was last mentioned; at first when it was stored.")
+    superseded_by = fields.uuid(
+        "The id of the memory that replaced it; null: none, or it was forgotten.",
         source="superseded_by_id",
         allow_null=True,
-        help_text="The id of the memory that replaced it; null: none, or it was forgotten.",
     )
-    superseded_at = Moment(allow_null=True, help_text="When it was replaced; null: it wasn't.")
-    created_at = Moment(help_text="When it was first stored.")
-    updated_at = Moment(help_text="When anything of it was last changed.")
+    superseded_at = fields.moment("When it was replaced; null: it wasn't.", allow_null=True)
+    created_at = fields.moment("When it was first stored.")
+    updated_at = fields.moment("When anything of it was last changed.")
 
 
 class StoredMemorySerializer(MemorySerializer, DoneSerializer):
@@ -301,24 +288,16 @@ class StoredMemorySerializer(MemorySerializer, DoneSerializer):
 class MemoryRevisionSerializer(serializers.Serializer[Any]):
     """An earlier content of a memory."""
 
-    number = serializers.IntegerField(
-        help_text="Its place among the memory's revisions, from 1, the oldest first."
-    )
-    content = serializers.CharField(help_text="The text before the change.")
-    type = serializers.CharField(help_text="The kind of memory before the change.")
-    category = serializers.CharField(help_text="The group before the change; empty: none.")
-    tags = serializers.ListField(
-        child=serializers.CharField(), help_text="The labels before the change; empty: none."
-    )
-    visibility = serializers.CharField(help_text="Before the change: owner, chat or public.")
-    changed_at = Moment(help_text="When it was changed into what came next.")
-    changed_by_kind = serializers.CharField(
-        help_text="Who changed it: staff, api, person, command or system."
-    )
-    changed_by_name = serializers.CharField(
-        help_text="The name of the user or of the token; empty for others."
-    )
-    reason = serializers.CharField(help_text="Why it was changed: updated, superseded or merged.")
+    number = fields.number("Its place among the memory's revisions, from 1, the oldest first.")
+    content = fields.text("The text before the change.")
+    type = fields.text("The kind of memory before the change.")
+    category = fields.text("The group before the change; empty: none.")
+    tags = fields.texts("The labels before the change; empty: none.")
+    visibility = fields.text("Before the change: owner, chat or public.")
+    changed_at = fields.moment("When it was changed into what came next.")
+    changed_by_kind = fields.text("Who changed it: staff, api, person, command or system.")
+    changed_by_name = fields.text("The name of the user or of the token; empty for others.")
+    reason = fields.text("Why it was changed: updated, superseded or merged.")
 
 
 class MemoryDetailSerializer(MemorySerializer):

@@ -17,18 +17,18 @@ from rest_framework.response import Response
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.rest_kit.bodies import MEGABYTE, limited_blocks
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import described, header, response_example
-from memoryproject.foundation.rest_kit.renderers import Json
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.writing import no_vector
-from sessions_app.memories.transfer import memories_export, memories_import
+from sessions_app.memories.transfer import lines_of, memories_export, memories_import
 from sessions_app.presentation.access import (
     chat_in_reach,
     memories_in_reach,
@@ -42,8 +42,6 @@ from sessions_app.presentation.serializers import WhatsAppChat
 
 NDJSON = "application/x-ndjson"
 MAX_IMPORT_SIZE = 1024 * MEGABYTE
-# A memory with vectors of several models is a tenth of this size.
-MAX_LINE_CHARACTERS = 8 * MEGABYTE
 SPOOL_BYTES = 8 * MEGABYTE
 
 
@@ -64,13 +62,8 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the lines; of an overlong one only its start, which is refused as no JSON."""
         self._file.seek(0)
-        while line := self._file.readline(MAX_LINE_CHARACTERS):
-            rest = line
-            while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
-                rest = self._file.readline(MAX_LINE_CHARACTERS)
-            yield line
+        yield from lines_of(self._file)
 
 
 class LinesParser(BaseParser):
@@ -129,26 +122,22 @@ LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n
 
 class ExportQuery(Strict):
     whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
-    embeddings = serializers.BooleanField(
-        default=False, help_text="true: with the vectors of every model."
-    )
+    embeddings = fields.truth("true: with the vectors of every model.", default=False)
 
 
 class ImportLineErrorSerializer(serializers.Serializer[Any]):
-    line = serializers.IntegerField(help_text="From 1.")
-    detail = serializers.CharField(help_text="What is wrong with the line.")
+    line = fields.number("From 1.")
+    detail = fields.text("What is wrong with the line.")
 
 
 class MemoryImportResultSerializer(serializers.Serializer[Any]):
-    created = serializers.IntegerField(help_text="How many memories are new.")
-    duplicates = serializers.IntegerField(
-        help_text="How many lines hold a memory that was there already."
-    )
+    created = fields.number("How many memories are new.")
+    duplicates = fields.number("How many lines hold a memory that was there already.")
     errors = ImportLineErrorSerializer(  # type: ignore[assignment]
         many=True, help_text="The lines that could not be used; the others were imported."
     )
-    errors_left_out = serializers.IntegerField(
-        required=False, help_text="How many more there are, where there are very many."
+    errors_left_out = fields.number(
+        "How many more there are, where there are very many.", required=False
     )
 
 
@@ -177,9 +166,7 @@ class MemoryExportView(ApiView):
             chat = chat_in_reach(self.caller, name) or no_chat(name)
             memories = memories.filter(chat_id=chat.pk)
         lines = memories_export(
-            memories=memories,
-            actor=self.caller.actor,
-            embeddings=self.query["embeddings"],
+            memories=memories, actor=self.caller.actor, embeddings=self.query["embeddings"]
         )
         return lines_answer(lines, name="memories.ndjson")
 

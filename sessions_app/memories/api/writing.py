@@ -18,9 +18,9 @@ from memories_app.errors import (
     MemoryStateError,
     MemoryValidationError,
 )
-from memories_app.facts.facade import FACT_TIMES, NewMemory, problems_of
+from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Visibility
-from memories_app.store.facade import CREATED, DUPLICATE, Remembered, memories_remember
+from memories_app.store.remember import CREATED, DUPLICATE, Remembered, memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.authentication import Caller
@@ -38,6 +38,8 @@ from sessions_app.presentation.access import (
 )
 
 SOURCE = "api"
+# Fields of a body that a memory has under the same name.
+AS_GIVEN = ("type", "category", "metadata", "pinned", "expires_at", *FACT_TIMES)
 
 
 class DuplicateFact(Conflict):
@@ -129,16 +131,9 @@ def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemor
         visibility=body.get("visibility", str(default)),
         # A new chat gets its id later.
         chat_id=chat.pk if chat else uuid.uuid4() if name else None,
-        type=body.get("type", "fact"),
-        category=body.get("category", ""),
         tags=tuple(body.get("tags", ())),
         source=SOURCE,
-        metadata=body.get("metadata", {}),
-        pinned=body.get("pinned", False),
-        expires_at=body.get("expires_at"),
-        said_at=body.get("said_at"),
-        valid_from=body.get("valid_from"),
-        valid_until=body.get("valid_until"),
+        **{name: body[name] for name in AS_GIVEN if name in body},
         supersedes=body.get("supersede", True),
         merges=True,
     )

@@ -48,7 +48,7 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     },
     FACTS: {
         "fact": "fact, facts, text, memory, knowledge, content, "
-        "עובדה, עובדות, טקסט, ידע, מידע, תוכן",
+        "עובדה, עובדות, טקסט, ידע, מידע, תוכן"
     },
 }
 # By place, where a table of a kind that was chosen has no headers.

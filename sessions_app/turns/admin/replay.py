@@ -13,7 +13,7 @@ from django.utils.translation import ngettext_lazy, pgettext_lazy
 
 from memories_app.models import Memory
 from memories_app.review.presentation import VISIBILITIES, memory_link, type_label
-from memories_app.store.facade import EXTRACTION
+from memories_app.store.retract import EXTRACTION
 from memoryproject.foundation.admin_kit.display import shown_mark, shown_table
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS

@@ -26,15 +26,11 @@ from memories_app.errors import (
     MemoryValidationError,
     field_words,
 )
-from memories_app.facts.facade import NewMemory
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
-from memories_app.store.facade import (
-    DUPLICATE,
-    Remembered,
-    content_hash,
-    memories_remember,
-    memory_patch,
-)
+from memories_app.store.change import memory_patch
+from memories_app.store.memory_fields import content_hash
+from memories_app.store.remember import DUPLICATE, Remembered, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from memories_app.errors import MemoryOperationError
-from memories_app.store.facade import DUPLICATE
+from memories_app.store.remember import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, period_named
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor

@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from cards_app.rules.numbers import holds_card_number
 from memories_app.errors import MemoryValidationError
-from memories_app.facts.facade import MAX_CONTENT, NewMemory
+from memories_app.facts.validation import MAX_CONTENT, NewMemory
 from memories_app.models import Memory, Visibility
-from memories_app.store.facade import content_hash, memory_remember
+from memories_app.store.memory_fields import content_hash
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.text.characters import cut_at_word

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memories_app.facts.facade import fact_key
+from memories_app.facts.facts import fact_key
 from memories_app.models import Memory, Visibility
 from memories_app.visibility import memories_in_order
 from memoryproject.foundation.integrations.embedders.base import Embedder

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES
 from tests.processes import plain_http
 from tests.processes.installation import Installation
 from tests.processes.waiting import wait_until
@@ -34,7 +34,7 @@ CALLERS = [ALL, *SCOPES, BOUND, NONE]
 # What no call makes: tokens, and a summary without a model. One process for all of them.
 MAKE_THE_REST = """
 import json
-from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.models import Chat, Message, SummarizationMetadata

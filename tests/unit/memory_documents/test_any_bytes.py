@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories_app.memory_document_format.categories import CATEGORIES
 from memories_app.memory_document_format.envelope import (
     MAX_LENGTH,
     content_read,
@@ -22,6 +21,7 @@ from memories_app.memory_document_format.envelope import (
     stamp,
 )
 from memories_app.memory_document_format.names import (
+    CATEGORIES,
     Pattern,
     name_for,
     name_refused,

@@ -20,7 +20,7 @@ from sessions_app.memories.tables.columns import (
     known_headers,
 )
 from sessions_app.memories.tables.opening_hours import hours_entries
-from sessions_app.memories.tables.prices import price_entries
+from sessions_app.memories.tables.plan import price_entries
 from sessions_app.memories.tables.read_table import MAX_ROWS, TableError, rows_of, text_of
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=timezone.utc)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
     MAX_FILE_SIZE,
+    MAX_PROBLEMS,
     USER,
+    Problem,
     message_text,
     messages_in,
 )
-from sessions_app.transcript_files.problems import MAX_PROBLEMS, Problem
 from tests.transcripts.texts import parse, write
 
 GOOD = b"User: Hello\nAssistant: Good morning\n"

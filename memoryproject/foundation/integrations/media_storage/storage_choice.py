@@ -13,8 +13,8 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage
 
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.outside_services.breaker import ServiceGuard
 from memoryproject.foundation.outside_services.models import ServiceName
-from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 from memoryproject.foundation.process.storage import folder_sync
 
 # In DATA_DIR: the files, or with a bucket those that are on their way into it.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
@@ -17,10 +16,11 @@ from memoryproject.foundation.audit.findings import flaws
 from memoryproject.foundation.audit.pruning import audit_begin_anew, log_write
 from memoryproject.foundation.audit.verification import verification_note
 from memoryproject.foundation.audit.verify import audit_verify
+from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.process.command_options import ProgressBar
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Verifies the log. Changes nothing, except that waiting events are sealed."""
 
     help = (
@@ -29,8 +29,14 @@ class Command(BaseCommand):
         "the same. Exits with 1 where anything is wrong. The server may run meanwhile."
     )
 
+    refusals = {
+        ChainError: "{error}",
+        OSError: "The log file can't be used: {error}",
+        DatabaseError: "The database can't be read: {error}",
+    }
+
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        super().add_arguments(parser)
         parser.add_argument(
             "--write-log",
             action="store_true",
@@ -44,25 +50,15 @@ class Command(BaseCommand):
             "with: the key is lost, or somebody changed the mark of its end.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            if options["write_log"]:
-                log_write(log_path=log_path())
-            if options["begin_anew"]:
-                audit_begin_anew(key=audit_key(), log_path=log_path())
-            report = audit_verify(
-                key=audit_key(), log_path=log_path(), progress=ProgressBar(sys.stderr)
-            )
-            verification_note(report=report, now=timezone.now())
-        except ChainError as error:
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(f"The log file can't be used: {error}") from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be read: {error}".strip()) from error
-        if options["json"]:
-            self.stdout.write(json.dumps(report.as_dict()))
-        else:
-            self.stdout.write(report.describe())
+    def run(self, options: dict[str, Any]) -> None:
+        if options["write_log"]:
+            log_write(log_path=log_path())
+        if options["begin_anew"]:
+            audit_begin_anew(key=audit_key(), log_path=log_path())
+        report = audit_verify(
+            key=audit_key(), log_path=log_path(), progress=ProgressBar(sys.stderr)
+        )
+        verification_note(report=report, now=timezone.now())
+        self.report(options, report.as_dict(), report.describe())
         if not report.verified:
             raise CommandError("\n".join(flaws(report)))

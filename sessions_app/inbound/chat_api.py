@@ -18,9 +18,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
+from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_scopes
+from memoryproject.foundation.rest_kit.bodies import EventStream, Json
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
+from memoryproject.foundation.rest_kit.models import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.operations import (
     WAIT,
     Refusal,
@@ -29,8 +32,6 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.renderers import EventStream, Json
-from memoryproject.foundation.rest_kit.scopes import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedIterator, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -55,6 +56,8 @@ from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
 
+# Serializers of a whole turn by the API.
+
 
 class AskSerializer(Strict):
     """A message to the assistant in a chat."""
@@ -74,22 +77,22 @@ class AskSerializer(Strict):
 class ChatAnswerSerializer(serializers.Serializer[Any]):
     """One whole turn. Where memory is off the ids are null."""
 
-    reply = serializers.CharField(help_text="The whole text of the answer.")
-    session_id = serializers.UUIDField(
+    reply = fields.text("The whole text of the answer.")
+    session_id = fields.uuid(
+        "The session that holds the message and the answer; null where memory is off.",
         allow_null=True,
-        help_text="The session that holds the message and the answer; null where memory is off.",
     )
-    message_id = serializers.UUIDField(
-        allow_null=True, help_text="The id of the stored message; null where memory is off."
+    message_id = fields.uuid(
+        "The id of the stored message; null where memory is off.", allow_null=True
     )
-    reply_message_id = serializers.UUIDField(
-        allow_null=True, help_text="The id of the stored answer; null where memory is off."
+    reply_message_id = fields.uuid(
+        "The id of the stored answer; null where memory is off.", allow_null=True
     )
-    turn_id = serializers.UUIDField(
-        allow_null=True, help_text="Names the replay: `turns/{turn_id}/`; null where memory is off."
+    turn_id = fields.uuid(
+        "Names the replay: `turns/{turn_id}/`; null where memory is off.", allow_null=True
     )
     outcome = serializers.ChoiceField(Outcome.choices, help_text=OUTCOME)
-    error_code = serializers.CharField(allow_null=True, help_text=ERROR_CODE)
+    error_code = fields.text(ERROR_CODE, allow_null=True)
     memories = serializers.ListField(
         child=RecalledField(), help_text="What was recalled, with its scores."
     )
