@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cards_app.memory_card import FIELDS, Card, check_card
 from cards_app.models import MemoryCard
-from memoryproject.foundation.outgoing_webhooks.kinds import CARD_MADE
+from memoryproject.foundation.outgoing_webhooks.models import CARD_MADE
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.terms import index_text

@@ -14,8 +14,8 @@ from memories_app.memory_documents.facade import documents_tend
 from memories_app.models import SourceDocument
 from memories_app.review.facade import memories_propose_merges
 from memoryproject.foundation.leases import leases_sweep
-from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
+from memoryproject.foundation.outgoing_webhooks.webhook_events import deliveries_drop
 from sessions_app.cards.dependencies import enqueue_cards
 from sessions_app.cards.facade import cards_make
 from sessions_app.conversations.facade import cards_sweep, chat_redact

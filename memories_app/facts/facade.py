@@ -11,7 +11,7 @@ from memories_app.facts.facts import (
     verdict_on,
 )
 from memories_app.facts.searched_terms import memory_terms
-from memories_app.facts.text_diff import Piece, Shape, shape_of, word_diff
+from memories_app.facts.text_diff import SAME, Piece, Shape, shape_of, word_diff
 from memories_app.facts.validation import (
     FACT_TIMES,
     MAX_CONTENT,
@@ -30,6 +30,7 @@ from memories_app.facts.validation import (
 from memories_app.facts.validity import Validity, validity_of
 
 __all__ = [
+    "SAME",
     "FACT_TIMES",
     "Likeness",
     "MAX_CONTENT",

@@ -23,7 +23,7 @@ from memories_app.facts.facade import (
     validity_of,
 )
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.foundation.outgoing_webhooks.kinds import (
+from memoryproject.foundation.outgoing_webhooks.models import (
     MEMORY_CHANGED,
     MEMORY_CREATED,
     MEMORY_FORGOTTEN,

@@ -29,7 +29,7 @@ from memoryproject.staff_site.dashboard.pages import (
     overview_context,
 )
 from memoryproject.staff_site.navigation import navigation
-from sessions_app.global_search.presentation import search_address, search_urls
+from sessions_app.global_search import search_address, search_urls
 from sessions_app.turns.facade import ACCOUNTS, accounts_refused
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")

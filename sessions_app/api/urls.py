@@ -12,9 +12,10 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.urls import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views.api.chat_api import ChatsView, ChatView
-from sessions_app.conversation_views.api.message_api import MessagesView, OneMessageView
-from sessions_app.conversation_views.api.session_api import (
+from sessions_app.conversation_views.message_api import MessagesView, OneMessageView
+from sessions_app.conversation_views.session_api import (
+    ChatsView,
+    ChatView,
     ExpireView,
     OneSessionView,
     ResetView,

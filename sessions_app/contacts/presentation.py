@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 from django.urls import URLPattern, path
 
-from sessions_app.contacts.admin.contact_page import contact_page, export_page
-from sessions_app.contacts.admin.edit_page import edit_page
-from sessions_app.contacts.admin.list_page import contacts_page
-from sessions_app.contacts.admin.merge_pages import merge_find_page, merge_page
-from sessions_app.contacts.admin.split_pages import split_page, undo_page
+from sessions_app.contacts.contact_pages import contact_page, contacts_page, edit_page, export_page
+from sessions_app.contacts.merge_pages import merge_find_page, merge_page, split_page, undo_page
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
     ("", contacts_page, "contacts"),
@@ -29,11 +25,6 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
 
 def contact_urls(site: AdminSite) -> list[URLPattern]:
     """Return the URLs below /admin/contacts/."""
-
-    def within(page: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        def view(request: HttpRequest, **values: Any) -> HttpResponseBase:
-            return page(request, site=site.each_context(request), **values)
-
-        return site.admin_view(view)
-
-    return [path(f"contacts/{route}", within(page), name=name) for route, page, name in PAGES]
+    return [
+        path(f"contacts/{route}", site.admin_view(page), name=name) for route, page, name in PAGES
+    ]

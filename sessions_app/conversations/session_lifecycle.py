@@ -18,7 +18,7 @@ from django.utils import timezone
 from cards_app.models import MemoryCard
 from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
-from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
+from memoryproject.foundation.outgoing_webhooks.models import SESSION_EXPIRED, TURN_FAILED
 from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models import (

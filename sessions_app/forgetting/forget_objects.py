@@ -22,8 +22,8 @@ from memories_app.models import SourceDocument, Visibility
 from memories_app.store.facade import tombstones_remove
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
-from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
+from memoryproject.foundation.outgoing_webhooks.webhook_events import chat_deliveries_erase
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     ChangeKind,

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from memories_app.models import SourceDocument, Visibility
 from memories_app.store.facade import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
-from memoryproject.foundation.outgoing_webhooks.kinds import (
+from memoryproject.foundation.outgoing_webhooks.models import (
     CHAT_ERASED,
     DOCUMENT_FORGOTTEN,
     MESSAGE_FORGOTTEN,

@@ -23,8 +23,8 @@ from memoryproject.foundation.audit.audit_events import (
     person_merge,
     pseudonyms_for,
 )
-from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_move
+from memoryproject.foundation.outgoing_webhooks.webhook_events import deliveries_move
 from memoryproject.foundation.rest_kit.tokens import tokens_move
 from sessions_app.conversations.facade import (
     Held,

@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.outgoing_webhooks.endpoints import EndpointError, endpoint_check
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
 from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.facade import check_chats, token_chats
 from sessions_app.models import Chat

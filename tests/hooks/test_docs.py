@@ -14,13 +14,13 @@ import pytest
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_rotate,
     secret_new,
     signature,
 )
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.webhook_events import delivery_test
 from tests.hooks.receiver import Clock, Receiver, dependencies, send_all
 
 pytestmark = pytest.mark.django_db

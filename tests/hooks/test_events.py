@@ -27,8 +27,11 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import (
+    EVENT_TYPES,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.forgetting.dependencies import build_forget_dependencies

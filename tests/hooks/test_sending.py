@@ -16,9 +16,9 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.network.http_poster import HttpPoster
 from memoryproject.foundation.integrations.network.poster import Posted, PostError
-from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_change, endpoint_rotate
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.webhook_events import deliveries_again
 from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,

@@ -15,15 +15,15 @@ from memories_app.store.remember import memory_remember
 from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.outgoing_webhooks import deliveries_due
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.sending import endpoint_claim
+from memoryproject.foundation.outgoing_webhooks.webhook_events import (
     deliveries_drop,
     delivery_test,
     endpoints_abandoned,
     endpoints_wake,
 )
-from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
-from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.sending import endpoint_claim
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (

@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     Reaction,
 )
-from memoryproject.staff_site.demo.recordings import (
+from memoryproject.staff_site.demo.story_texts import (
     CONVERSATIONS,
     PARSERS,
     conversation,

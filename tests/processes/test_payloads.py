@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageRevoked,
     Reaction,
 )
-from memoryproject.staff_site.demo.recordings import (
+from memoryproject.staff_site.demo.story_texts import (
     CONVERSATIONS,
     PARSERS,
     conversation,

@@ -13,9 +13,8 @@ from django.utils import timezone
 from memories_app.models import Memory
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
-from sessions_app.inbox.move_markers import chats_review
+from sessions_app.inbox.move_markers import chats_review, chats_snooze
 from sessions_app.inbox.notes import note_write
-from sessions_app.inbox.snooze import chats_snooze
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Assignment,

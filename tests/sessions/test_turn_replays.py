@@ -19,7 +19,7 @@ from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.admin.replay import replay_of
-from sessions_app.turns.admin.turn_search import ModelFilter
+from sessions_app.turns.admin.turn_filters import MODEL_FILTER
 from sessions_app.turns.turn_api import TurnSerializer
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -180,10 +180,12 @@ def test_an_index_finds_the_turns_of_a_model_newest_first(world: World, rf: Requ
     add_answered_turns(world, 500, "another")
     turn_admin = site._registry[Turn]
     request = rf.get("/", {"model": "gpt-4o"})
-    chosen = ModelFilter(request, {"model": ["gpt-4o"]}, Turn, turn_admin)
+    chosen = MODEL_FILTER(request, {"model": ["gpt-4o"]}, Turn, turn_admin)
     turns = turn_admin.get_queryset(request).select_related("chat", "replay")
     with CaptureQueriesContext(connection) as queries:
-        list(chosen.queryset(request, turns).order_by("-id")[:100])
+        found = chosen.queryset(request, turns)
+        assert found is not None
+        list(found.order_by("-id")[:100])
     assert "turns_by_model" in indexes_used(queries)
 
 

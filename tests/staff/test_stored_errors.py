@@ -27,8 +27,11 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.integrations.documents.sniffing import REASONS
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import (
+    EVENT_TYPES,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.scopes import SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create

@@ -269,6 +269,25 @@ def staff_actor(request: HttpRequest) -> Actor:
     return Actor("staff", request.user.get_username())
 
 
+def staff_read_record(
+    request: HttpRequest,
+    object_type: str = "",
+    object_id: object = "",
+    *,
+    chat_id: UUID | None = None,
+    **details: Any,
+) -> None:
+    """Record that staff were shown what people said, or what was remembered of them."""
+    audit_record(
+        action="conversation.read",
+        actor=staff_actor(request),
+        object_type=object_type,
+        object_id=object_id,
+        details=details,
+        chat_id=chat_id,
+    )
+
+
 def staff_edit_record(
     request: HttpRequest,
     *,

@@ -23,8 +23,7 @@ from memoryproject.foundation.integrations.network.addresses import (
     AddressRules,
     url_checked,
 )
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
 
 logger = logging.getLogger(__name__)
 

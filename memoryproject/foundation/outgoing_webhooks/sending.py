@@ -21,15 +21,15 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.network.poster import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    endpoints_abandoned,
-    endpoints_wake,
-)
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable, signature
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
+)
+from memoryproject.foundation.outgoing_webhooks.webhook_events import (
+    endpoints_abandoned,
+    endpoints_wake,
 )
 from memoryproject.foundation.text.uuids import iso_utc
 

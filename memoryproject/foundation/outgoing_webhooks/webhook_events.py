@@ -1,22 +1,33 @@
-"""Raise events: the only way to notify integrators."""
+"""Queue events for integrators, and send deliveries again."""
 
 from __future__ import annotations
 
 import json
+import logging
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
-from memoryproject.foundation.outgoing_webhooks.deliveries import endpoints_wake
-from memoryproject.foundation.outgoing_webhooks.kinds import ERASURES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.outgoing_webhooks import deliveries_due
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
+from memoryproject.foundation.outgoing_webhooks.models import (
+    ERASURES,
+    TEST,
+    DeliveryState,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 
 BATCH = 5_000
 # Names of changed parts. They are joined where an object changes twice in one block.
@@ -120,3 +131,121 @@ def _write(events: Sequence[HookEvent]) -> None:
             cursor.execute(_INSERT, [list(column) for column in columns])
     wake = partial(endpoints_wake, endpoint_ids=sorted({endpoint for endpoint, *_ in rows}))
     transaction.on_commit(wake, robust=True)
+
+
+# Deliveries: again, tests, and the old log.
+
+
+AGAIN_BATCH = 5_000
+
+
+def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
+    """Queue a test delivery. Raises EndpointNotFoundError."""
+    endpoint = endpoint_get(endpoint_id)
+    now = timezone.now()
+    with transaction.atomic():
+        delivery = WebhookDelivery.objects.create(
+            endpoint=endpoint,
+            event_id=uuid.uuid4(),
+            event_type=TEST,
+            data={"endpoint": endpoint.name},
+            occurred_at=now,
+            due_at=now,
+        )
+        transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
+    return delivery
+
+
+def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
+    """Send these deliveries again, or now, under their existing ids and with new attempts.
+
+    Deliveries to disabled endpoints wait until those are enabled. Returns the number of deliveries.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        rows = WebhookDelivery.objects.filter(pk__in=list(delivery_ids))
+        endpoints = sorted(set(rows.order_by().values_list("endpoint_id", flat=True)))
+        again = rows.update(
+            state=DeliveryState.PENDING, attempts=0, due_at=now, finished_at=None, error=""
+        )
+        WebhookEndpoint.objects.filter(pk__in=endpoints, enabled=True).update(paused_until=None)
+        audit_record(
+            action="webhook.again",
+            actor=actor,
+            object_type="webhook delivery",
+            details={"deliveries": again},
+        )
+        transaction.on_commit(partial(endpoints_wake, endpoint_ids=endpoints), robust=True)
+    return again
+
+
+def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
+    """Delete deliveries that finished long ago or waited too long for a disabled endpoint.
+
+    Returns the number of deliveries.
+    """
+    before = now - older_than
+    waiting = Q(endpoint__enabled=False, finished_at__isnull=True, occurred_at__lt=before)
+    old = WebhookDelivery.objects.filter(Q(finished_at__lt=before) | waiting)
+    dropped = 0
+    while keys := list(old.order_by().values_list("pk", flat=True)[:AGAIN_BATCH]):
+        dropped += WebhookDelivery.objects.filter(pk__in=keys).delete()[0]
+    return dropped
+
+
+def chat_deliveries_erase(*, chat_id: UUID) -> int:
+    """Erase a forgotten person's data from the deliveries.
+
+    Pending deliveries about the person are no longer sent, except for the events that something is
+    erased, and no delivery shows whose data it was about. Call it at the end of the transaction
+    that forgets the person. Returns the number of rows that were changed or deleted.
+    """
+    of_chat = WebhookDelivery.objects.filter(chat_id=chat_id)
+    untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type__in=ERASURES)
+    gone, _ = untold.delete()
+    return gone + of_chat.update(chat_id=None)
+
+
+def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
+    """Move deliveries when two chats are merged as one person: see endpoints_move."""
+    return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
+
+
+# Queue jobs that send due deliveries.
+
+logger = logging.getLogger(__name__)
+
+# A job that was queued longer ago than this was lost.
+JOB_IS_LOST_AFTER = timedelta(seconds=60)
+
+
+def endpoints_wake(*, endpoint_ids: Iterable[int]) -> int:
+    """Queue a job for each endpoint that has none waiting; return the number of queued jobs.
+
+    Call it outside of a transaction.
+    """
+    return sum(endpoint_wake(key) for key in endpoint_ids)
+
+
+def endpoint_wake(endpoint_id: int) -> bool:
+    """Queue a job that sends the endpoint's deliveries, unless one waits; return whether queued."""
+    now = timezone.now()
+    unasked = Q(asked_at__isnull=True) | Q(asked_at__lte=now - JOB_IS_LOST_AFTER)
+    if not WebhookEndpoint.objects.filter(unasked, pk=endpoint_id).update(asked_at=now):
+        return False
+    results = deliveries_due.send_robust(sender=WebhookEndpoint, endpoint_id=endpoint_id)
+    for receiver, result in results:
+        if isinstance(result, Exception):
+            # The sweep finds it.
+            logger.error("%r failed for endpoint %s.", receiver, endpoint_id, exc_info=result)
+    return True
+
+
+def endpoints_abandoned(now: datetime) -> list[int]:
+    """Return the endpoints with due deliveries and no worker."""
+    due = WebhookDelivery.objects.filter(
+        endpoint=OuterRef("pk"), state=DeliveryState.PENDING, due_at__lte=now
+    )
+    ready = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
+    found = WebhookEndpoint.objects.filter(Exists(due), ready, enabled=True).order_by("asked_at")
+    return [endpoint.pk for endpoint in found.abandoned(now)]

@@ -262,7 +262,7 @@ class FailedLoginAdmin(ReadOnlyAdmin):
         text = ngettext(
             "%(count)d name can be tried again.", "%(count)d names can be tried again.", freed
         )
-        self.message_user(request, text % {"count": freed}, messages.SUCCESS)
+        messages.success(request, text % {"count": freed})
 
     @admin.display(description=gettext_lazy("name"))
     def shown_name(self, row: Any) -> str:

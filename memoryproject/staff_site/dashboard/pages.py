@@ -9,12 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
@@ -27,15 +25,16 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, TODAY, period_named
+from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
 from memoryproject.staff_site.dashboard.figures import (
+    Tile,
     count_shown,
     figures_of,
     period_choices,
     period_chosen,
 )
-from memoryproject.staff_site.dashboard.tiles import Tile
 from sessions_app.limits.facade import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
 
@@ -134,8 +133,7 @@ class Row:
 @require_safe
 def costs_page(request: HttpRequest) -> HttpResponseBase:
     """Show the costs of a period, or with ``?table=`` one of the tables as CSV."""
-    if not request.user.has_perm(RIGHT):
-        raise PermissionDenied
+    rights_required(request, RIGHT)
     period = period_chosen(request, DEFAULT)
     if "table" in request.GET:
         return _csv(request, period, request.GET["table"])
@@ -148,8 +146,6 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
     rows = {table: _rows(request, period, table, MAX_CHATS) for table in TABLES}
     total = sum((row.cost or Decimal(0) for row in rows["days"] or ()), Decimal(0))
     context = {
-        **admin.site.each_context(request),
-        "title": _("Costs"),
         "period": period,
         "periods": period_choices(),
         "total": cost_shown(total),
@@ -160,7 +156,7 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
         ],
         "most": MAX_CHATS,
     }
-    return TemplateResponse(request, "dashboard/costs.html", context)
+    return staff_page(request, "dashboard/costs.html", _("Costs"), context)
 
 
 def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:

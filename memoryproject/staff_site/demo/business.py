@@ -17,12 +17,12 @@ from memories_app.review.facade import memories_propose_merges
 from memories_app.store.facade import memory_remember, memory_update, proposal_add
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
 )
+from memoryproject.foundation.outgoing_webhooks.webhook_events import delivery_test
 from memoryproject.foundation.process.brokers import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from memoryproject.staff_site.demo.story import Story

@@ -21,8 +21,7 @@ from memoryproject.foundation.process.lanes import (
     SCHEDULES,
     lane_of,
 )
-from memoryproject.staff_site.operations.dead_turns import OPEN
-from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
+from memoryproject.staff_site.operations.job_words import OPEN, Fault, fault_of, kind_of
 from memoryproject.staff_site.server_state import (
     LATE,
     BrokerGoneError,

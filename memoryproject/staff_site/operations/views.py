@@ -8,7 +8,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -18,17 +17,26 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django_q.models import Failure
 
-from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
+from memoryproject.foundation.admin_kit.staff_pages import rights_required
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.staff_site.alerts import alerts_open
-from memoryproject.staff_site.operations import dead_turns
-from memoryproject.staff_site.operations.job_words import fault_of, kind_of
-from memoryproject.staff_site.operations.provider_page import (
+from memoryproject.staff_site.operations.job_words import (
+    MAX_COUNTED,
+    TURN_KINDS,
+    by_chat,
+    counts,
+    dead_turn,
+    fault_of,
+    kind_of,
+    turns_of,
+)
+from memoryproject.staff_site.operations.provider_test import (
     RIGHT,
     operations_page,
     provider_page,
+    providers_there,
 )
-from memoryproject.staff_site.operations.provider_test import providers_there
 from memoryproject.staff_site.operations.queue import (
     job_drop,
     job_retry,
@@ -66,7 +74,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "failed": Failure.objects.count(),
         "late": [row for row in schedules.rows if row.late],
         "schedules": schedules,
-        "dead": dead_turns.counts(),
+        "dead": counts(),
         "unprocessed": unprocessed_count(),
         "providers": providers,
         "configured": any(each.configured for each in providers),
@@ -133,15 +141,15 @@ def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
 @require_safe
 def turns_page(request: HttpRequest) -> HttpResponseBase:
     kind = request.GET.get("kind", "")
-    if kind not in dead_turns.KINDS:
+    if kind not in TURN_KINDS:
         kind = ""
-    rows = _page_of(request, dead_turns.turns_of(kind))
+    rows = _page_of(request, turns_of(kind))
     context = {
         "kind": kind,
-        "counts": dead_turns.counts(),
-        "most": dead_turns.MAX_COUNTED,
+        "counts": counts(),
+        "most": MAX_COUNTED,
         "rows": rows,
-        "chats": dead_turns.by_chat([dead_turns.dead_turn(turn) for turn in rows]),
+        "chats": by_chat([dead_turn(turn) for turn in rows]),
         "may_rerun": request.user.has_perm(RERUN),
         "may_replay": request.user.has_perm("sessions_app.view_turn"),
         "may_chats": request.user.has_perms(CHATS),
@@ -153,8 +161,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
 @require_POST
 def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Let a worker process a stuck turn."""
-    if not request.user.has_perm(RERUN):
-        raise PermissionDenied
+    rights_required(request, RERUN)
     turn = Turn.objects.filter(pk=turn_id).first()
     if turn is None:
         raise Http404
@@ -204,8 +211,7 @@ def _for_operators(view: View, *, tab: str) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.has_perm(RIGHT):
-            raise PermissionDenied
+        rights_required(request, RIGHT)
         try:
             return view(request, *args, **kwargs)
         except BrokerGoneError:

@@ -51,8 +51,7 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import Speaker
 from sessions_app.models.turns import Outcome
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import chat_or_own
-from sessions_app.presentation.filters import check_chat
+from sessions_app.presentation.access import chat_or_own, check_chat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
 

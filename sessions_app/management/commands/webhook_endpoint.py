@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     EndpointError,
     EndpointNotFoundError,
@@ -21,9 +20,13 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_remove,
     endpoint_rotate,
 )
-from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
-from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import (
+    EVENT_TYPES,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
+from memoryproject.foundation.outgoing_webhooks.webhook_events import delivery_test
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,

@@ -24,7 +24,7 @@ from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.memories.api.serializers import (
     EqualMetadata,
 )
-from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
+from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
 
 
 class TextsFormField(forms.Field):
