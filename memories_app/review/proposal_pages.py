@@ -187,7 +187,7 @@ class ProposalPages(ReadOnlyAdmin):
             raise PermissionDenied
         proposal = self.get_object(request, object_id)
         if proposal is None:
-            raise Http404(_("There is no such proposal."))
+            raise Http404
         typed = None
         if request.method == "POST":
             if not decides(request):

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -167,9 +167,7 @@ def split_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 def undo_page(request: HttpRequest, merge_id: UUID) -> HttpResponse:
     """Show what would go back to the contact that was merged into this one; a POST undoes it."""
     rights_required(request, *MERGE)
-    record = ContactMerge.objects.filter(pk=merge_id).select_related("chat").first()
-    if record is None:
-        raise Http404(_("This merge was undone already."))
+    record = get_object_or_404(ContactMerge.objects.select_related("chat"), pk=merge_id)
 
     def undo() -> Chat:
         seen = request.POST.get("seen", "")

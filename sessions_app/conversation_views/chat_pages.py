@@ -11,8 +11,8 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -90,8 +90,7 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
 def viewers_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Return ``text``, for people, empty if nobody else is there; no message is read."""
     rights_required(request, "sessions_app.view_chat", "sessions_app.view_message")
-    if not Chat.objects.filter(pk=chat_id).exists():
-        raise Http404("There is no such chat, or not any more.")
+    get_object_or_404(Chat.objects.only("pk"), pk=chat_id)
     names = viewer_seen(chat_id=chat_id, user=instance(request.user, User))
     text = ngettext("%(names)s is viewing", "%(names)s are viewing", len(names))
     return JsonResponse({"text": text % {"names": ", ".join(names)} if names else ""})

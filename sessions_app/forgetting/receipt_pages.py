@@ -10,7 +10,8 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -116,9 +117,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         """Return the receipt as plain text."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        receipt = ForgetReceipt.objects.filter(receipt_id=receipt_id).first()
-        if receipt is None:
-            raise Http404(_("There is no such receipt."))
+        receipt = get_object_or_404(ForgetReceipt, receipt_id=receipt_id)
         return text_answer(receipt_document(receipt), f"receipt-{receipt_id}")
 
     @admin.display(description=gettext_lazy("whose"))

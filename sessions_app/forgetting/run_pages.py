@@ -11,14 +11,13 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
     JsonResponse,
     StreamingHttpResponse,
 )
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -157,11 +156,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
 
     def _run(self, request: HttpRequest, run_id: Any) -> ForgetRun:
         rights_required(request, FORGET)
-        key = uuid_or_none(str(run_id))
-        run = self.get_queryset(request).filter(pk=key).first() if key else None
-        if run is None:
-            raise Http404(_("There is no such choice, or not any more."))
-        return run
+        return get_object_or_404(self.get_queryset(request), pk=uuid_or_none(str(run_id)))
 
     def run_page(
         self, request: HttpRequest, run: ForgetRun, form: ConfirmForm | None = None

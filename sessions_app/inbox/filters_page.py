@@ -250,11 +250,6 @@ FILTERS_KEPT = (
     *("access", "assigned", "attention", "bookmarked", "failed", "kind", "label", "memory"),
     *("paused", "provider", "state", "unread", "unreviewed", WHEN),
 )
-PERIODS = (
-    ("today", gettext_lazy("Today")),
-    ("7", gettext_lazy("Past 7 days")),
-    ("30", gettext_lazy("Past 30 days")),
-)
 STATE_NAMES = (
     ("", gettext_lazy("All but snoozed")),
     (OPEN, pgettext_lazy("conversations", "Open")),

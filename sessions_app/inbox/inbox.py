@@ -25,6 +25,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
+from memoryproject.foundation.admin_kit.periods import PAST_NAMES
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import (
     Actor,
@@ -34,7 +35,6 @@ from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.chat_list import Wanted
 from sessions_app.inbox.filters_page import (
     ACCESSES,
-    PERIODS,
     SHARE,
     STATE_NAMES,
     filters_of,
@@ -183,7 +183,7 @@ def inbox_page(request: HttpRequest, actions: list[tuple[str, str]]) -> Template
         "providers": Provider.choices,
         "accesses": ACCESSES,
         "when": request.GET.get(WHEN, ""),
-        "periods": PERIODS,
+        "periods": PAST_NAMES.items(),
         "kept_filters": kept,
         "filters_now": filters_of(request.GET).urlencode(),
         "is_kept": any(each.here for each in kept),

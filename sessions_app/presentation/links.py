@@ -12,7 +12,7 @@ from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db.models import CharField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, NullIf
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
@@ -138,10 +138,7 @@ def contact_typed(text: str) -> Chat | None:
 
 def chat_or_404(chat_id: UUID) -> Chat:
     """Return the chat. Raises Http404."""
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None:
-        raise Http404(_("There is no such chat, or not any more."))
-    return chat
+    return get_object_or_404(Chat, pk=chat_id)
 
 
 # Forms post the time when their page was made: later changes weren't visible on it.

@@ -15,6 +15,7 @@ from django.http import (
     HttpResponseRedirect,
     JsonResponse,
 )
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -63,9 +64,7 @@ def trials_page(request: HttpRequest, turn_id: int) -> HttpResponse:
     """
     rights_required(request, *RIGHTS)
     turns = Turn.objects.select_related("chat", "session", "message", "reply", "replay")
-    turn = turns.filter(pk=turn_id).first()
-    if turn is None:
-        raise Http404("There is no such turn, or not any more.")
+    turn = get_object_or_404(turns, pk=turn_id)
     if request.method == "POST":
         return _start(request, turn)
     if is_live(request):

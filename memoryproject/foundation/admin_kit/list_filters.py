@@ -16,7 +16,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, UnknownSpanError, span_of
+from memoryproject.foundation.admin_kit.periods import (
+    DAYS,
+    PARAMETER,
+    PAST_NAMES,
+    UnknownSpanError,
+    span_of,
+)
 
 Filter: TypeAlias = type[admin.SimpleListFilter]
 Rows: TypeAlias = QuerySet[Any]
@@ -163,8 +169,8 @@ class PeriodFilter(admin.SimpleListFilter):
     parameter_name = PARAMETER
     field = "created_at"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("today", _("Today")), ("7", _("Past 7 days")), ("30", _("Past 30 days"))]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(PAST_NAMES.items())
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Yield the choices, including the active time span if it is a custom one."""

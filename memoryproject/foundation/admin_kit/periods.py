@@ -11,9 +11,16 @@ from datetime import date, datetime, timedelta, tzinfo
 from datetime import timezone as zones
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 DAYS = {"today": 1, "7": 7, "30": 30}
 TODAY = "today"
+NAMES = {TODAY: gettext_lazy("Today"), "7": gettext_lazy("7 days"), "30": gettext_lazy("30 days")}
+PAST_NAMES = {
+    TODAY: gettext_lazy("Today"),
+    "7": gettext_lazy("Past 7 days"),
+    "30": gettext_lazy("Past 30 days"),
+}
 # In the address of a list that shows what was counted in a period.
 PARAMETER = "when"
 

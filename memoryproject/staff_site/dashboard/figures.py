@@ -103,11 +103,6 @@ def period_chosen(request: HttpRequest, default: str) -> str:
     return key if key in DAYS else default
 
 
-def period_choices() -> list[tuple[str, str]]:
-    """Return the names of the periods in addresses and on pages."""
-    return [("today", _("Today")), ("7", _("7 days")), ("30", _("30 days"))]
-
-
 def figures_of(period: Period) -> PeriodFigures:
     """Return all current figures of a period."""
     read = slots_read(period.borders)

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, TODAY, period_named
+from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, TODAY, period_named
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
@@ -32,7 +32,6 @@ from memoryproject.staff_site.dashboard.figures import (
     Tile,
     count_shown,
     figures_of,
-    period_choices,
     period_chosen,
 )
 from sessions_app.limits.facade import Used, used_by_chat, used_by_day
@@ -45,7 +44,7 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
     board = board_for(request.user, period=period, now=timezone.now())
     return {
         "period": period,
-        "periods": period_choices(),
+        "periods": NAMES.items(),
         "figures": _shown(request, board),
         "tag": _tag(board),
     }
@@ -88,7 +87,7 @@ def _steady(tile: Tile) -> Tile:
 # The cost of the chat models by day, by model and by chat, as a page and as CSV.
 
 RIGHT = "sessions_app.view_turn"
-NAMES = "sessions_app.view_chat"
+SEE_NAMES = "sessions_app.view_chat"
 MAX_CHATS = 100
 MAX_CHATS_IN_CSV = 10_000
 DEFAULT = "30"
@@ -147,7 +146,7 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
     total = sum((row.cost or Decimal(0) for row in rows["days"] or ()), Decimal(0))
     context = {
         "period": period,
-        "periods": period_choices(),
+        "periods": NAMES.items(),
         "total": cost_shown(total),
         "has_prices": bool(settings.MODEL_PRICES),
         "may_configure": request.user.has_perm("dashboard.operate_server"),
@@ -182,7 +181,7 @@ def _rows(request: HttpRequest, period: str, table: str, most: int) -> list[Row]
         return _by_day(period, now)
     if table == "models":
         return _by_model(period, now)
-    return _by_chat(period, now, most) if request.user.has_perm(NAMES) else None
+    return _by_chat(period, now, most) if request.user.has_perm(SEE_NAMES) else None
 
 
 def _by_day(key: str, now: datetime) -> list[Row]:

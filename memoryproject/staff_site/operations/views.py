@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.core.paginator import Page
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -162,9 +162,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
 def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Let a worker process a stuck turn."""
     rights_required(request, RERUN)
-    turn = Turn.objects.filter(pk=turn_id).first()
-    if turn is None:
-        raise Http404
+    turn = get_object_or_404(Turn, pk=turn_id)
     if turn_take_up(turn=turn, actor=staff_actor(request)):
         messages.success(request, _("A worker takes it up now."))
     else:

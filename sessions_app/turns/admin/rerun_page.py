@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -94,9 +94,7 @@ def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
 def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Ask for confirmation on GET; run the turn again on POST."""
     rights_required(request, *RIGHTS)
-    turn = Turn.objects.select_related("chat", "message", "reply").filter(pk=turn_id).first()
-    if turn is None:
-        raise Http404("There is no such turn, or not any more.")
+    turn = get_object_or_404(Turn.objects.select_related("chat", "message", "reply"), pk=turn_id)
     if request.method == "POST":
         return _run(request, turn)
     offer = rerun_offer(request, turn)

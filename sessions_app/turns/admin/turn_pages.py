@@ -9,7 +9,8 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -196,18 +197,15 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             # It holds memories and none of the conversation, whose page is recorded.
             return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
         self._record(request, turn, near_misses=True)
-        page = {"title": _("Near misses"), "opts": self.opts, "crumb": turn_crumb(turn)}
-        context = {**self.admin_site.each_context(request), **context, **page}
-        return TemplateResponse(request, "admin/sessions_app/turn/near.html", context)
+        context["crumb"] = turn_crumb(turn)
+        template = "admin/sessions_app/turn/near.html"
+        return staff_page(request, template, _("Near misses"), context, of=self.model)
 
     def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
             raise PermissionDenied
         turns = Turn.objects.select_related("chat", "message", "reply", "replay__summary")
-        turn = turns.filter(pk=int(object_id)).first() if object_id.isdecimal() else None
-        if turn is None:
-            raise Http404("There is no such turn, or not any more.")
-        return turn
+        return get_object_or_404(turns, pk=int(object_id) if object_id.isdecimal() else None)
 
     def _record(self, request: HttpRequest, turn: Turn, **details: object) -> None:
         staff_read_record(request, self.read_as, turn.pk, chat_id=turn.chat_id, **details)

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memories_app.errors import MemoryOperationError
 from memories_app.store.facade import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, period_named
 from memoryproject.foundation.admin_kit.staff_admin import OwnPage
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import audit_record, staff_actor, staff_read_record
@@ -127,11 +127,10 @@ class UnknownPages(ConversationAdmin):
         groups = found.groups[:MAX_GROUPS]
         examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
         names = Chat.objects.in_bulk({each.chat_id for each in examples})
-        periods = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
         rows = [self._row(group, names, typed) for group in groups]
         context = {
             "period": period,
-            "periods": [(key, periods[key]) for key in DAYS],
+            "periods": NAMES.items(),
             "with_closed": with_closed,
             "rows": rows,
             "count": found.questions,
