@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_json
 from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_record
 from sessions_app.conversations.facade import REDACT
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
@@ -104,12 +104,7 @@ class InboundDeliveryAdmin(ConversationAdmin):
             keys = list(failed.order_by("id").values_list("pk", flat=True))
             InboundDelivery.objects.filter(pk__in=keys).update(retry_at=timezone.now(), attempts=0)
             for key in keys:
-                audit_record(
-                    action="delivery.retry",
-                    actor=staff_actor(request),
-                    object_type="delivery",
-                    object_id=key,
-                )
+                staff_record(request, "delivery.retry", "delivery", key)
         text = ngettext(
             "%(n)d event is processed again within a minute.",
             "%(n)d events are processed again within a minute.",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_record
 from sessions_app.models import Label
 from sessions_app.presentation.links import list_address
 
@@ -51,12 +51,12 @@ class LabelAdmin(StaffAdmin):
 
     def save_model(self, request: HttpRequest, obj: Label, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        _record(request, "label.update" if change else "label.create", obj.pk)
+        staff_record(request, "label.update" if change else "label.create", "label", obj.pk)
 
     def delete_model(self, request: HttpRequest, obj: Label) -> None:
         key = obj.pk
         super().delete_model(request, obj)
-        _record(request, "label.delete", key)
+        staff_record(request, "label.delete", "label", key)
 
     @admin.display(description=_("label"), ordering="name")
     def shown_name(self, label: Label) -> str:
@@ -68,7 +68,3 @@ class LabelAdmin(StaffAdmin):
 
     class Media:
         css = {"all": ("dashboard/labels.css",)}
-
-
-def _record(request: HttpRequest, action: str, key: object) -> None:
-    audit_record(action=action, actor=staff_actor(request), object_type="label", object_id=key)

@@ -20,7 +20,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.staff_pages import rights_required
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.integrations.media_storage.base import (
     MediaStorage,
     MediaStorageError,
@@ -64,13 +64,7 @@ def media_page(request: HttpRequest, message_id: UUID) -> HttpResponseBase:
     page["X-Content-Type-Options"] = "nosniff"
     page["Content-Security-Policy"] = POLICY
     page["Cache-Control"] = "private, no-store"
-    audit_record(
-        action="conversation.read",
-        actor=staff_actor(request),
-        object_type="message",
-        object_id=row.message.pk,
-        chat_id=row.message.chat_id,
-    )
+    staff_read_record(request, "message", row.message.pk, chat_id=row.message.chat_id)
     return page
 
 

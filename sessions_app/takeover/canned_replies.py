@@ -18,7 +18,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor, staff_edit_record
+from memoryproject.foundation.audit.audit_events import (
+    staff_edit_record,
+    staff_record,
+)
 from sessions_app.models import AssistantProfile, CannedReply, Chat
 
 PLACEHOLDERS = ("name", "business")
@@ -142,12 +145,7 @@ class CannedReplyAdmin(StaffAdmin):
     def delete_model(self, request: HttpRequest, obj: CannedReply) -> None:
         key = obj.pk
         super().delete_model(request, obj)
-        audit_record(
-            action="canned_reply.delete",
-            actor=staff_actor(request),
-            object_type="canned_reply",
-            object_id=key,
-        )
+        staff_record(request, "canned_reply.delete", "canned_reply", key)
 
     @admin.display(description=gettext_lazy("shortcut"), ordering="shortcut")
     def shown_shortcut(self, reply: CannedReply) -> str:

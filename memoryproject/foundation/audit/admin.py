@@ -27,9 +27,8 @@ from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmi
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import (
     audit_key,
-    audit_record,
     pseudonyms_of,
-    staff_actor,
+    staff_record,
 )
 from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
 from memoryproject.foundation.audit.chain import signed_rows
@@ -262,12 +261,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
             return redirect("admin:audit_auditevent_changelist")
         last = AuditEvent.objects.aggregate(last=Max("id"))["last"] or 0
         events = events.filter(id__lte=last)
-        audit_record(
-            action="audit.export",
-            actor=staff_actor(request),
-            object_type="audit log",
-            details={"format": kind, "events": events.count(), "filters": sorted(request.GET)},
-        )
+        details = {"format": kind, "events": events.count(), "filters": sorted(request.GET)}
+        staff_record(request, "audit.export", "audit log", **details)
         media_type, rows = FORMATS[kind]
         answer = StreamingHttpResponse(rows(events), content_type=media_type)
         name = f"audit-{timezone.localtime():%Y-%m-%d-%H%M}.{kind}"

@@ -24,7 +24,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.forms import AdminOwnPasswordChangeForm
 
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
 from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
 from memoryproject.staff_site.accounts.second_factor import (
     Checked,
@@ -367,10 +367,5 @@ class OwnPassword(PasswordChangeView):
     @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
-        audit_record(
-            action="user.password",
-            actor=staff_actor(self.request),
-            object_type="user",
-            object_id=self.request.user.pk,
-        )
+        staff_record(self.request, "user.password", "user", self.request.user.pk)
         return answer

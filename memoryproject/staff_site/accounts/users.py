@@ -27,7 +27,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 from memoryproject.foundation.admin_kit.display import column
 from memoryproject.foundation.admin_kit.staff_admin import OwnPage, StaffAdmin
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
 from memoryproject.staff_site.accounts.groups import (
     GROUPS,
     group_shown,
@@ -100,13 +100,8 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def record(self, request: HttpRequest, verb: str, obj: Any, fields: Iterable[str] = ()) -> None:
         """Record what was done with a user or group. ``verb``: such as create or remove."""
         noun = obj._meta.model_name
-        audit_record(
-            action=f"{noun}.{verb}",
-            actor=staff_actor(request),
-            object_type=noun,
-            object_id=obj.pk,
-            details={"fields": sorted(fields)} if fields else {},
-        )
+        changed: dict[str, Any] = {"fields": sorted(fields)} if fields else {}
+        staff_record(request, f"{noun}.{verb}", noun, obj.pk, **changed)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

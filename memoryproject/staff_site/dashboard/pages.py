@@ -26,7 +26,7 @@ from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, TODAY, period_named
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
 from memoryproject.staff_site.dashboard.figures import (
     Tile,
@@ -164,12 +164,7 @@ def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:
     rows = _rows(request, period, table, MAX_CHATS_IN_CSV)
     if rows is None:
         raise PermissionDenied
-    audit_record(
-        action="export",
-        actor=staff_actor(request),
-        object_type="costs",
-        details={"table": table, "rows": len(rows)},
-    )
+    staff_record(request, "export", "costs", table=table, rows=len(rows))
     titles = (table[:-1], "model_calls", "prompt_tokens", "completion_tokens", "cost", "currency")
     return csv_answer(f"costs-{table}-{period}", titles, (row.values for row in rows))
 

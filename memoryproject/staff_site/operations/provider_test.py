@@ -25,7 +25,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
@@ -322,12 +322,8 @@ def _refusal(once: str) -> str:
 def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
     """Run the test. It is recorded before anything is sent, without the number."""
     provider = data["provider"]
-    audit_record(
-        action="provider.test" if sends else "provider.check",
-        actor=staff_actor(request),
-        object_type="provider",
-        object_id=provider,
-    )
+    action = "provider.test" if sends else "provider.check"
+    staff_record(request, action, "provider", provider)
     return message_send(provider, data["number"]) if sends else credentials_check(provider)
 
 

@@ -26,7 +26,11 @@ from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, period_named
 from memoryproject.foundation.admin_kit.staff_admin import OwnPage
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor, staff_read_record
+from memoryproject.foundation.audit.audit_events import (
+    staff_actor,
+    staff_read_record,
+    staff_record,
+)
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
@@ -174,12 +178,7 @@ class UnknownPages(ConversationAdmin):
             raise BadRequest("table: questions")
         period = _period(request)
         found = _found(period, request.GET.get("closed") == "1")
-        audit_record(
-            action="export",
-            actor=staff_actor(request),
-            object_type="questions",
-            details={"rows": found.questions},
-        )
+        staff_record(request, "export", "questions", rows=found.questions)
         titles = ("topic", "questions", "people", "question", "asked_at", "why", "answer_id")
         return csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
 
