@@ -20,9 +20,9 @@ import sessions_app.summaries.admin
 import sessions_app.takeover.canned_replies
 import sessions_app.tokens
 import sessions_app.webhook_endpoints.admin  # noqa: F401 importing registers
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from sessions_app.models import Turn
-from sessions_app.takeover.views import takeover_paths
+from sessions_app.takeover.views import TAKEOVER_PAGES
 from sessions_app.trials.presentation import trials_page
 from sessions_app.turns.presentation import TurnAdmin
 
@@ -39,4 +39,5 @@ class TurnPages(TurnAdmin):
     }
 
     def get_urls(self) -> list[Any]:
-        return [*takeover_paths(self.admin_site.admin_view), *super().get_urls()]
+        about_chats = page_paths(self.admin_site, TAKEOVER_PAGES, prefix="sessions_app_chat_")
+        return [*about_chats, *super().get_urls()]

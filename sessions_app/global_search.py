@@ -7,20 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.contrib.admin import AdminSite
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, Value
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_safe
 
 from memories_app.models import Memory, MemoryStatus
 from memories_app.visibility import memories_for_staff
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.retrieval.query import with_words
@@ -187,7 +185,6 @@ HITS = "admin/global_search/hits.html"
 AS_TYPED, ON_THE_PAGE = 5, 20
 
 
-@require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
     """Show what has the words of ``?words=``.
 
@@ -221,6 +218,4 @@ def search_address(user: User | AnonymousUser) -> str:
     return reverse("admin:global_search") if kinds_allowed(user) else ""
 
 
-def search_urls(site: AdminSite) -> list[URLPattern]:
-    """Return the URL of the search."""
-    return [path("search/", site.admin_view(search_page), name="global_search")]
+SEARCH_PAGES = {"global_search": OwnPage("search/", search_page, "GET HEAD")}

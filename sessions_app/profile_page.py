@@ -22,8 +22,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, StaffAdmin
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.llm.base import ChatMessage

@@ -32,7 +32,7 @@ from memories_app.review.memory_history import (
 from memories_app.review.memory_rows import decides, pin_button, visibility_input
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.audit.audit_events import staff_actor
 
 SAID = {

@@ -42,8 +42,8 @@ from memories_app.review.memory_history import memory_address
 from memories_app.review.memory_rows import bulk_action, decides
 from memoryproject.foundation.admin_kit.display import shown_short
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import Actor, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError

@@ -17,7 +17,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, csv_of
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
@@ -65,7 +64,6 @@ LIST = "admin/contacts/list.html"
 SEE = "sessions_app.view_chat"
 
 
-@require_safe
 def contacts_page(request: HttpRequest) -> HttpResponse:
     """Show the people; ``?q=`` takes a part of a name or a number, ``?access=`` a filter.
 
@@ -138,7 +136,6 @@ BLOCKS: dict[str, tuple[str, Callable[[Chat], Any]]] = {
 TEXTS = ("memories", "documents", "cards", "notes")
 
 
-@require_safe
 def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     """Show the person; each block only to those who may see its list."""
     rights_required(request, SEE)
@@ -211,7 +208,6 @@ def _event_lines(chat_id: UUID) -> list[dict[str, Any]]:
 TEMPLATES = "admin/contacts/export"
 
 
-@require_GET
 def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
     """Return everything kept about the person as a page in their language."""
     rights_required(request, SEE, *EXPORT)
@@ -257,7 +253,6 @@ class ContactForm(ConflictCheckedForm):
         widgets: ClassVar = {"staff_name": forms.TextInput(attrs={"dir": "auto", "size": 40})}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def edit_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Show the form, and save it unless somebody else changed the same meanwhile."""
     rights_required(request, SEE, REVIEW)

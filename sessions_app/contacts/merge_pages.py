@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
 
 from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
@@ -47,7 +46,6 @@ PREVIEW = "admin/contacts/merge.html"
 SHOWN = 20
 
 
-@require_safe
 def merge_find_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     """Search for the contact to merge with, as the list of contacts does.
 
@@ -69,7 +67,6 @@ def merge_find_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     return staff_page(request, FIND, _("Merge with another contact"), context, of=Chat)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def merge_page(request: HttpRequest, chat_id: UUID, other_id: UUID) -> HttpResponse:
     """Show what the merge would do. A POST does it, unless the preview would be another one now."""
     chat, other = contact_to_merge(request, chat_id), chat_or_404(other_id)
@@ -139,7 +136,6 @@ MAX_NAME = 255
 SHOWN_MEMORIES = 20
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def split_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Let staff choose addresses (``?address=``), show what goes with them, and split on POST."""
     chat = contact_to_merge(request, chat_id)
@@ -163,7 +159,6 @@ def split_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     return _previewed(request, chat, preview, split)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def undo_page(request: HttpRequest, merge_id: UUID) -> HttpResponse:
     """Show what would go back to the contact that was merged into this one; a POST undoes it."""
     rights_required(request, *MERGE)

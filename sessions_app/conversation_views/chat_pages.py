@@ -16,15 +16,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import column, shown_link, shown_mark, shown_state
+from memoryproject.foundation.admin_kit.display import column, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import (
-    OwnPage,
-    ReadOnlyAdmin,
-    StaffTabularInline,
-)
-from memoryproject.foundation.admin_kit.staff_pages import is_live, rights_required
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffTabularInline
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, is_live, rights_required
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.process.narrowing import instance
@@ -187,8 +183,9 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     def memory(self, chat: Chat) -> str:
         if chat.memory_enabled is None:
             return _("on") if settings.ENABLE_MEMORY_SYSTEM else _("off")
-        on, off = _("on for this chat"), _("off for this chat")
-        return shown_state(on if chat.memory_enabled else off, good=[on], bad=[off])
+        if chat.memory_enabled:
+            return shown_mark(_("on for this chat"), "good")
+        return shown_mark(_("off for this chat"), "bad")
 
     @admin.display(description=gettext_lazy("kind"))
     def kind(self, chat: Chat) -> str:

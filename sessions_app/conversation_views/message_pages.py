@@ -22,7 +22,8 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.media.presentation import media_page
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata

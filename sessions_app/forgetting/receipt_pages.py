@@ -25,7 +25,8 @@ from memoryproject.foundation.admin_kit.list_filters import (
     period_filter,
     value_filter,
 )
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.forgetting.choose_pages import FORGET, TEMPLATES, run_address

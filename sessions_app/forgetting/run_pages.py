@@ -23,9 +23,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.admin_kit.display import shown_state
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import late_page, rights_required, staff_page
+from memoryproject.foundation.admin_kit.display import shown_mark
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    late_page,
+    rights_required,
+    staff_page,
+)
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
@@ -87,9 +92,8 @@ class ForgetRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, run: ForgetRun) -> str:
-        shown = str(run.get_state_display())
         is_good = run.state == str(RunState.DONE) and not run.failed
-        return shown_state(shown, good=[shown] if is_good else [])
+        return shown_mark(run.get_state_display(), "good" if is_good else "")
 
     @admin.display(description=gettext_lazy("done"))
     def shown_done(self, run: ForgetRun) -> str:

@@ -22,8 +22,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
-from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import OPEN, REVIEWED, SNOOZED, STATES, Wanted

@@ -9,15 +9,14 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, ngettext_lazy
 
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
-from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
@@ -47,7 +46,7 @@ def chats_page(request: HttpRequest) -> HttpResponse:
     """Review the chats that were ticked in the inbox."""
     chats = chosen_chats(request)[:MAX_CHATS]
     back = reverse("admin:sessions_app_chat_changelist")
-    if chats or request.method != "POST":
+    if chats:
         return _done(request, chats, FOR_MANY, back)
     _check(request)
     messages.warning(request, _("Tick the conversations first."))
@@ -119,8 +118,6 @@ def _note_unkept(
 
 def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: str) -> HttpResponse:
     user = _check(request)
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
     name, _colon, value = request.POST.get("do", "").partition(":")
     do = known.get(name)
     if do is None:
@@ -310,7 +307,7 @@ def _typed(request: HttpRequest) -> str:
 
 
 REVIEW_PAGES = {
-    "review_many": OwnPage("review/", chats_page),
-    "review": OwnPage("<uuid:chat_id>/review/", chat_page),
+    "review_many": OwnPage("review/", chats_page, "POST"),
+    "review": OwnPage("<uuid:chat_id>/review/", chat_page, "POST"),
     "note": OwnPage("notes/<uuid:note_id>/", note_page),
 }

@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import rights_required
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners

@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from memories_app.models import Visibility
 from memories_app.review.presentation import VISIBILITIES as AUDIENCES
 from memoryproject.foundation.admin_kit.list_csv import as_download
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

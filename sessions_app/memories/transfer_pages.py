@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin, refuse_nul
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, refuse_nul
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 from memoryproject.foundation.admin_kit.display import (
     column,
     shown_link,
+    shown_mark,
     shown_short,
-    shown_state,
     shown_table,
     shown_text,
 )
@@ -79,8 +79,8 @@ class SummaryAdmin(ConversationAdmin):
     @admin.display(description=gettext_lazy("made by"), ordering="is_extractive")
     def shown_kind(self, made: SummarizationMetadata) -> str:
         if made.is_extractive:
-            return shown_state(_("excerpts, without a chat model"))
-        return shown_state(made.model, good=[made.model])
+            return shown_mark(_("excerpts, without a chat model"))
+        return shown_mark(made.model or "–", "good")
 
     summary_link = column(gettext_lazy("message"), lambda made: message_link(made.summary_message))
 

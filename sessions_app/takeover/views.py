@@ -9,15 +9,15 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
-from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
@@ -59,26 +59,6 @@ from sessions_app.turns.dependencies import enqueue_chat, max_answer_age
 from sessions_app.turns.facade import chat_pause, chat_resume
 
 
-def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
-    """Return the URLs of a chat's takeover; ``wrap`` is the admin site's admin_view."""
-    views = {
-        "": page,
-        "pause/": pause,
-        "resume/": resume,
-        "reply/": reply,
-        "template/": template,
-        "canned/": canned_replies,
-    }
-    return [
-        path(
-            f"takeover/<uuid:chat_id>/{rest}",
-            wrap(_not_found_if_forgotten(view)),
-            name="_".join(["sessions_app_chat_takeover", *rest.strip("/").split()]),
-        )
-        for rest, view in views.items()
-    ]
-
-
 def _not_found_if_forgotten(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer 404 for a chat that is forgotten during the request, as for one forgotten before."""
 
@@ -99,8 +79,6 @@ def page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Pause the assistant by POST ``lasts``: 1h, 8h, morning, open, or at with ``until``."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
     chat = chat_to_act_on(request, chat_id)
     try:
         until = pause_end(request)
@@ -124,8 +102,6 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Resume the assistant by POST; with ``answer=last`` the last message is answered now."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
     chat = chat_to_act_on(request, chat_id)
     answer_last = request.POST.get("answer") == "last"
     done = chat_resume(
@@ -151,8 +127,6 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Send a reply by POST ``text``, ``file``, ``quote`` and ``key``; each form has its own key."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
     chat = chat_to_act_on(request, chat_id)
     try:
         done = reply_posted(request, chat)
@@ -169,8 +143,6 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Send a template by POST ``name``, ``language``, ``parameters`` (a line each) and ``key``."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
     chat = chat_to_act_on(request, chat_id)
     try:
         done = template_posted(request, chat)
@@ -199,8 +171,6 @@ def _report(request: HttpRequest, done: HandReply) -> None:
 
 def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Return the canned replies that fit ``q``, filled for this chat."""
-    if request.method != "GET":
-        return HttpResponseNotAllowed(["GET"])
     chat = chat_to_act_on(request, chat_id)
     found = canned_search(chat=chat, words=request.GET.get("q", "").strip())
     return JsonResponse({"replies": [asdict(each) for each in found]})
@@ -334,3 +304,17 @@ def _bad_template_text(field: str) -> str:
     if field == "language":
         return _("Write the language as Meta does, such as en, en_US or he.")
     return _("Write each value on a line of its own: at most 20, of at most 1,024 characters.")
+
+
+def _page(route: str, view: Callable[..., HttpResponse], methods: str = "") -> OwnPage:
+    return OwnPage(f"takeover/<uuid:chat_id>/{route}", _not_found_if_forgotten(view), methods)
+
+
+TAKEOVER_PAGES = {
+    "takeover": _page("", page),
+    "takeover_pause": _page("pause/", pause, "POST"),
+    "takeover_resume": _page("resume/", resume, "POST"),
+    "takeover_reply": _page("reply/", reply, "POST"),
+    "takeover_template": _page("template/", template, "POST"),
+    "takeover_canned": _page("canned/", canned_replies, "GET"),
+}

@@ -59,13 +59,7 @@ def shown_labelled(label: str, text: str, longest: int = SHORT) -> SafeString:
     return format_html('<span class="quiet">[{}]</span> {}', label, shown)
 
 
-def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()) -> SafeString:
-    """Return a state as a mark, coloured by whether it is good or bad."""
-    colour = "good" if state in good else "bad" if state in bad else ""
-    return format_html('<span class="state {}">{}</span>', colour, state or "–")
-
-
-def shown_mark(text: str, tone: str = "") -> SafeString:
+def shown_mark(text: Any, tone: str = "") -> SafeString:
     """Return a translated word as a mark. ``tone``: good, warn, bad or nothing."""
     return format_html('<span class="state {}">{}</span>', tone, text)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets, helpers
@@ -17,15 +18,15 @@ from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.forms import Media
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from django.utils.text import capfirst
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminForm, Fieldline
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator, csv_download, list_csv
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
 
 # Unfold sets them when a form is opened by its own changeform_view, which not each of our forms
@@ -44,17 +45,6 @@ def refuse_nul(request: HttpRequest) -> None:
     values = (value for name in request.GET if name != "q" for value in request.GET.getlist(name))
     if any("\x00" in value for value in values):
         raise BadRequest("An address holds no NUL.")
-
-
-class OwnPage(NamedTuple):
-    """A page of an admin beside those of Django. ``view``: a function, or the name of a method.
-
-    ``methods``: those that it answers; any, if there are none.
-    """
-
-    route: str
-    view: str | Callable[..., Any]
-    methods: str = ""
 
 
 class StaffAdmin(ModelAdmin):  # type: ignore[misc]
@@ -97,15 +87,9 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
 
     def get_urls(self) -> list[URLPattern]:
         declared = [vars(each).get("own_pages", {}) for each in type(self).__mro__]
-        own = [self._own_path(*each) for pages in declared for each in pages.items()]
-        return [*own, *super().get_urls()]
-
-    def _own_path(self, name: str, page: OwnPage) -> URLPattern:
-        view = getattr(self, page.view) if isinstance(page.view, str) else page.view
-        if page.methods:
-            view = require_http_methods(page.methods.split())(view)
-        whole = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
-        return path(page.route, self.admin_site.admin_view(view), name=whole)
+        prefix = f"{self.opts.app_label}_{self.opts.model_name}_"
+        own = [page_paths(self.admin_site, pages, of=self, prefix=prefix) for pages in declared]
+        return [*chain.from_iterable(own), *super().get_urls()]
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         """Return what the list's templates need besides Django's context."""

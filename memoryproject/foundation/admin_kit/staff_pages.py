@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib import admin
@@ -16,12 +16,41 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils import timezone, translation
 from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
 
 LIVE = "live"
+
+
+class OwnPage(NamedTuple):
+    """A page of staff beside those of Django. ``view``: a function, or the name of a method.
+
+    ``methods``: those that it answers; any, if there are none.
+    """
+
+    route: str
+    view: str | Callable[..., Any]
+    methods: str = ""
+
+
+def page_paths(
+    site: admin.AdminSite, pages: Mapping[str, OwnPage], *, of: object = None, prefix: str = ""
+) -> list[URLPattern]:
+    """Return the URLs of pages by their names, which begin with ``prefix``.
+
+    ``of``: whose methods they name.
+    """
+    found = []
+    for name, page in pages.items():
+        view = getattr(of, page.view) if isinstance(page.view, str) else page.view
+        if page.methods:
+            view = require_http_methods(page.methods.split())(view)
+        found.append(path(page.route, site.admin_view(view), name=f"{prefix}{name}"))
+    return found
 
 
 def staff_page(

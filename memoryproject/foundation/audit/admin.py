@@ -20,11 +20,11 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.admin_kit.display import column, shown_json, shown_state
+from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import (
     audit_key,
     pseudonyms_of,
@@ -291,9 +291,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("sealed"), ordering="seq")
     def shown_seq(self, event: AuditEvent) -> str:
         if event.seq is None:
-            return shown_state(_("waits"))
-        shown = _("no. %(number)d") % {"number": event.seq}
-        return shown_state(shown, good=[shown])
+            return shown_mark(_("waits"))
+        return shown_mark(_("no. %(number)d") % {"number": event.seq}, "good")
 
     shown_details = column(gettext_lazy("details"), lambda event: shown_json(event.details))
     # Return the event as its line in the log file.

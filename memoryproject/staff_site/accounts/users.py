@@ -25,8 +25,8 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from memoryproject.foundation.admin_kit.display import column
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage, StaffAdmin
-from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
 from memoryproject.staff_site.accounts.groups import (
     GROUPS,

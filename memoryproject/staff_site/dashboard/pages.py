@@ -20,7 +20,6 @@ from django.utils.formats import date_format
 from django.utils.http import quote_etag
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
@@ -51,7 +50,6 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
 
 
 @never_cache
-@require_safe
 def figures_page(request: HttpRequest) -> HttpResponseBase:
     """Return the figures alone; 304 if the browser shows the current ones."""
     if not sees_figures(request.user):
@@ -129,7 +127,6 @@ class Row:
 
 
 @never_cache
-@require_safe
 def costs_page(request: HttpRequest) -> HttpResponseBase:
     """Show the costs of a period, or with ``?table=`` one of the tables as CSV."""
     rights_required(request, RIGHT)

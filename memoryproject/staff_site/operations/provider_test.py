@@ -22,7 +22,6 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_record
@@ -268,7 +267,6 @@ class TestForm(forms.Form):
 
 
 @sensitive_post_parameters("number")
-@require_http_methods(["GET", "HEAD", "POST"])
 def provider_page(request: HttpRequest) -> HttpResponseBase:
     """Handle the page. GET shows the form; POST tests and shows the result, uncached."""
     result, status, form = None, 200, _fresh_form()

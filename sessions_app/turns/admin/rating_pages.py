@@ -20,8 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
-from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.models import AnswerRating, RatingReason, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin

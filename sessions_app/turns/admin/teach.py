@@ -34,8 +34,7 @@ from memories_app.store.facade import (
     memories_remember,
     memory_patch,
 )
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
-from memoryproject.foundation.admin_kit.staff_pages import rights_required
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

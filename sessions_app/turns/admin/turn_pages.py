@@ -16,10 +16,14 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.admin_kit.display import column, shown_short, shown_state
+from memoryproject.foundation.admin_kit.display import column, shown_mark, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
-from memoryproject.foundation.admin_kit.staff_pages import is_live, rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    is_live,
+    rights_required,
+    staff_page,
+)
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.models import OutboundPart, Turn, TurnReplay
@@ -215,12 +219,8 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, turn: Turn) -> str:
-        words = str(STATES.get(turn.state, turn.state))
-        return shown_state(
-            words,
-            good=[words] if turn.state in GOOD else (),
-            bad=[words] if turn.state in BAD else (),
-        )
+        tone = "good" if turn.state in GOOD else "bad" if turn.state in BAD else ""
+        return shown_mark(STATES.get(turn.state, turn.state), tone)
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:

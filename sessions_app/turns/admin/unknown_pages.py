@@ -24,8 +24,7 @@ from memories_app.errors import MemoryOperationError
 from memories_app.store.facade import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, period_named
-from memoryproject.foundation.admin_kit.staff_admin import OwnPage
-from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import (
     staff_actor,
     staff_read_record,
