@@ -44,9 +44,10 @@ from sessions_app.presentation.links import chat_name_query, contact_address
 MAX_STAFF = 100
 
 
-def _staff_choices(_request: HttpRequest) -> Choices:
+def _staff_choices(request: HttpRequest) -> Choices:
+    """Offer the accounts, and whoever is asked for: the account may be gone."""
     staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
-    names = [user.get_username() for user in staff[:MAX_STAFF]]
+    names = [user.get_username() for user in staff[:MAX_STAFF]] + request.GET.getlist("by")
     return {name: (name, Q(actor_kind="staff", actor=name)) for name in names}
 
 
