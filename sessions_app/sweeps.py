@@ -12,7 +12,10 @@ from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.document_store import documents_abandoned, leftovers_remove
 from memories_app.embedding_models.vectors import vectors_waiting
 from memoryproject.foundation.leases import LeasedKind
-from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
+from memoryproject.foundation.outgoing_webhooks.deliveries import (
+    endpoint_wake,
+    endpoints_abandoned,
+)
 from sessions_app.conversations.facade import redactions_due
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors

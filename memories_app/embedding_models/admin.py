@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memoryproject.foundation.admin_kit.display import shown_mark
+from memoryproject.foundation.admin_kit.list_filters import value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 
@@ -32,6 +32,7 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
 
     list_display = ("model_id", "shown_state", "dimensions", "vectors", "activated_at")
     list_filter = ("state",)
+    allowed = ("change",)
     editable: ClassVar = ("calibration_midpoint", "calibration_slope")
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("model_id", "shown_state", "vectors")}),
@@ -48,13 +49,6 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
         count = made.values("model").annotate(made=Count("pk")).values("made")
         found = super().get_queryset(request)
         return found.annotate(made=Subquery(count, output_field=IntegerField()))
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return admin.ModelAdmin.has_change_permission(self, request, obj)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        shown = flatten_fieldsets(self.fieldsets)
-        return [str(name) for name in shown if name not in self.editable]
 
     def save_model(
         self, request: HttpRequest, obj: EmbeddingModel, form: Any, change: bool
@@ -78,25 +72,18 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
         return model.made or 0
 
 
-class ModelFilter(admin.SimpleListFilter):
-    """Filter vectors by model. The choices come from the few models, not from the vectors."""
-
-    title = gettext_lazy("model")
-    parameter_name = "model"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in EmbeddingModel.objects.values_list("model_id", flat=True)]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[MemoryEmbedding]
-    ) -> QuerySet[MemoryEmbedding]:
-        return queryset.filter(model=self.value()) if self.value() else queryset
+# The choices come from the few models, not from the vectors.
+MODEL_FILTER = value_filter(
+    "model",
+    gettext_lazy("model"),
+    lambda _request: [(m, m) for m in EmbeddingModel.objects.values_list("model_id", flat=True)],
+)
 
 
 @admin.register(MemoryEmbedding)
 class MemoryEmbeddingAdmin(ReadOnlyAdmin):
     list_display = ("memory", "model")
-    list_filter = (ModelFilter,)
+    list_filter = (MODEL_FILTER,)
     search_fields = ("=memory__memory_id",)
     search_help_text = gettext_lazy("The id of a memory")
     # Any other order would sort all rows.

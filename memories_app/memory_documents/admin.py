@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html_join
@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from memories_app.memory_document_format.names import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
 from memories_app.memory_documents.document_rows import documents_remove, envelope_of
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed
 from memoryproject.foundation.admin_kit.display import (
     moment_shown,
     shown_json,
@@ -25,7 +24,9 @@ from memoryproject.foundation.admin_kit.display import (
     shown_table,
     shown_text,
 )
+from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import confirmation, is_confirmed
 from memoryproject.foundation.audit.audit_events import staff_actor
 
 SHOWN_VERSIONS = 20
@@ -39,46 +40,28 @@ STATUS_LABELS = {
 }
 
 
-class ArchivedFilter(admin.SimpleListFilter):
-    """Hide archived documents unless they are selected."""
-
-    title = gettext_lazy("archive")
-    parameter_name = "archived"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("yes", gettext_lazy("Archived")), ("all", gettext_lazy("All"))]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
-    ) -> QuerySet[MemoryDocument]:
-        if self.value() == "all":
-            return queryset
-        return queryset.filter(archived_at__isnull=self.value() != "yes")
-
-    def choices(self, changelist: Any) -> Any:
-        everything, *others = super().choices(changelist)
-        return [{**everything, "display": gettext_lazy("Not archived")}, *others]
-
-
-class DecisionFilter(admin.SimpleListFilter):
-    """Filter by the status of decisions. A handoff's percentage would be no useful choice."""
-
-    title = gettext_lazy("decision")
-    parameter_name = "decision"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(status, STATUS_LABELS.get(status, status)) for status in STATUSES]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
-    ) -> QuerySet[MemoryDocument]:
-        return queryset.filter(status=self.value()) if self.value() else queryset
+ARCHIVED_FILTER = choice_filter(
+    "archived",
+    gettext_lazy("archive"),
+    {
+        "": (gettext_lazy("Not archived"), Q(archived_at__isnull=True)),
+        "yes": (gettext_lazy("Archived"), Q(archived_at__isnull=False)),
+        "all": (gettext_lazy("All"), Q()),
+    },
+)
+# Of decisions: a handoff's percentage would be no useful choice.
+DECISION_FILTER = value_filter(
+    "decision",
+    gettext_lazy("decision"),
+    [(status, STATUS_LABELS.get(status, status)) for status in STATUSES],
+    lookup="status",
+)
 
 
 @admin.register(MemoryDocument)
 class MemoryDocumentAdmin(ReadOnlyAdmin):
     list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
-    list_filter = ("category", ArchivedFilter, DecisionFilter, "changed")
+    list_filter = ("category", ARCHIVED_FILTER, DECISION_FILTER, "changed")
     search_fields = ("name", "summary", "session_id", "id")
     actions = ("remove_selected",)
     fieldsets = (
@@ -138,7 +121,6 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
                 len(chosen),
             )
             return confirmation(
-                self,
                 request,
                 queryset,
                 chosen=chosen,
@@ -149,7 +131,7 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
             )
         count = documents_remove(ids=chosen, actor=staff_actor(request))
         text = ngettext("%(count)d removed.", "%(count)d removed.", count) % {"count": count}
-        self.message_user(request, text, messages.SUCCESS)
+        messages.success(request, text)
         return None
 
 

@@ -12,14 +12,15 @@ from django_otp.plugins.otp_static import admin as static_admin
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin
 from django_otp.plugins.otp_totp.models import TOTPDevice
-from django_q.models import Failure, OrmQ, Schedule, Success, Task
+from django_q.models import Failure, OrmQ, Schedule, Success
 
+from memoryproject.foundation.admin_kit.display import column
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.staff_site.accounts.lockout import FailedLoginAdmin
 from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
 from memoryproject.staff_site.models import FailedLogin
 from memoryproject.staff_site.operations.job_words import fault_of, kind_of
-from memoryproject.staff_site.operations.provider_page import RIGHT
+from memoryproject.staff_site.operations.provider_test import RIGHT
 
 # The imports above have registered the packages' pages by now: these pages show secrets.
 PACKAGES = (static_admin, totp_admin)
@@ -40,9 +41,7 @@ class JobAdmin(ReadOnlyAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return False
 
-    @admin.display(description=_("job"))
-    def kind(self, job: Any) -> str:
-        return kind_of(job.func)
+    kind = column(_("job"), lambda job: kind_of(job.func))
 
 
 class TaskAdmin(JobAdmin):
@@ -50,9 +49,7 @@ class TaskAdmin(JobAdmin):
     fields = ("kind", "func", "started", "stopped", "attempt_count", "error")
     readonly_fields = ("kind", "error")
 
-    @admin.display(description=_("error"))
-    def error(self, task: Task) -> str:
-        return "–" if task.success else fault_of(task.result).text
+    error = column(_("error"), lambda task: "–" if task.success else fault_of(task.result).text)
 
 
 class QueuedAdmin(JobAdmin):
@@ -60,13 +57,8 @@ class QueuedAdmin(JobAdmin):
     fields = ("number", "kind", "lock")
     readonly_fields = ("number", "kind")
 
-    @admin.display(description=_("ID"), ordering="id")
-    def number(self, job: OrmQ) -> int:
-        return job.pk
-
-    @admin.display(description=_("job"))
-    def kind(self, job: OrmQ) -> str:
-        return kind_of(str(job.task.get("func") or "–"))
+    number = column(_("ID"), lambda job: job.pk, ordering="id")
+    kind = column(_("job"), lambda job: kind_of(str(job.task.get("func") or "–")))
 
 
 class ScheduleAdmin(JobAdmin):

@@ -14,12 +14,12 @@ class DashboardConfig(AppConfig):
     verbose_name = _("Operations")
 
     def ready(self) -> None:
-        from memoryproject.staff_site.accounts import groups, lockout, sessions  # noqa: PLC0415 models
+        from memoryproject.staff_site.accounts import groups, lockout, second_factor  # noqa: PLC0415 models
 
         post_migrate.connect(groups.after_migrate, dispatch_uid="staff_groups")
         lockout.record_locks()
         lockout.keep_nothing_typed()
-        sessions.connect()
+        second_factor.connect()
 
 
 class StaffAdminConfig(SimpleAdminConfig):

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.db.models import Count, Min, Model
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
+from django_q.models import Schedule
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
+from memories_app.models import Memory
+from memoryproject import __version__
+from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.outside_services.models import services_sick
-from memoryproject.staff_site.dashboard.metrics import metrics_registry
-from memoryproject.staff_site.server_state import parts
+from memoryproject.foundation.outside_services.models import ServiceName, services_sick
+from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.staff_site.alerts import alerts_open
+from memoryproject.staff_site.server_state import (
+    BrokerGoneError,
+    Part,
+    database_bytes,
+    parts,
+    queue_depth,
+)
 from sessions_app.conversations.facade import profile_current
+from sessions_app.embedding.facade import texts_waiting
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models.turns import WAITING_STATES, TurnState
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -100,4 +126,148 @@ def _reaches_whatsapp() -> bool:
         urlsplit(url).hostname not in LOOPBACK
         for record in PROVIDERS.values()
         if getattr(settings, record.key_setting) and (url := getattr(settings, record.url_setting))
+    )
+
+
+# The metrics for Prometheus.
+
+
+TABLES: tuple[type[Model], ...] = (Chat, ChatSession, Message, Turn, Memory, AuditEvent)
+OPEN_STATES = (*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING)
+RECENT = timedelta(hours=1)
+# In a busier hour only the newest turns are read, so that the cost is limited.
+RECENT_TURNS = 10_000
+QUANTILES = (0.5, 0.95)
+
+RECENT_SQL = """
+SELECT state, count(*), percentile_cont(%s) WITHIN GROUP
+       (ORDER BY extract(epoch FROM finished_at - created_at))
+FROM (SELECT state, created_at, finished_at, by_hand FROM {table} ORDER BY id DESC LIMIT %s)
+     AS newest
+WHERE finished_at > %s AND NOT by_hand GROUP BY state
+"""
+ROWS_SQL = """
+SELECT relname, n_live_tup, n_tup_ins FROM pg_stat_user_tables WHERE relname = ANY(%s)
+"""
+
+
+class ServerCollector(Collector):
+    """Collects all metrics for each scrape.
+
+    If the database can't be reached, the metrics that need it are missing, and
+    ``memory_part_ready`` reports it.
+    """
+
+    def collect(self) -> Iterator[Metric]:
+        yield InfoMetricFamily("memory_server", "The version.", {"version": __version__})
+        found = parts()
+        yield _readiness(found)
+        yield GaugeMetricFamily(
+            "memory_data_dir_free_bytes", "Room left for DATA_DIR.", free_bytes(settings.DATA_DIR)
+        )
+        if any(part.name == "migrations" and part.ready for part in found):
+            for made in (_waiting, _recent, _rows, _attention, _jobs):
+                yield from _of_database(made)
+
+
+def metrics_registry() -> CollectorRegistry:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ServerCollector())
+    return registry
+
+
+def _of_database(made: Callable[[], Iterable[Metric]]) -> list[Metric]:
+    try:
+        return list(made())
+    except (DatabaseError, BrokerGoneError):
+        return []
+
+
+def _readiness(found: list[Part]) -> Metric:
+    text = "1 where a part of the server is ready, as in /readyz."
+    return _gauge("memory_part_ready", text, "part", {part.name: part.ready for part in found})
+
+
+def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    """Return a gauge with a value for each value of its label."""
+    gauge = GaugeMetricFamily(name, text, labels=[label])
+    for key, value in values.items():
+        gauge.add_metric([key], float(value))
+    return gauge
+
+
+def _waiting() -> Iterator[Metric]:
+    """Yield the number of unfinished turns."""
+    open_turns = Turn.objects.filter(state__in=OPEN_STATES).order_by()
+    counted = dict(open_turns.values_list("state").annotate(Count("id")))
+    by_state = {str(state): counted.get(str(state), 0) for state in OPEN_STATES}
+    text = "Messages whose answer is not out, by state."
+    yield _gauge("memory_open_turns", text, "state", by_state)
+    oldest = Turn.objects.filter(state__in=WAITING_STATES).aggregate(Min("created_at"))
+    since = oldest["created_at__min"]
+    waited = (timezone.now() - since).total_seconds() if since else 0.0
+    yield GaugeMetricFamily(
+        "memory_oldest_waiting_turn_seconds", "How long the oldest of them waits.", max(waited, 0.0)
+    )
+
+
+def _recent() -> Iterator[Metric]:
+    """Yield the results of the last hour's turns, and the durations of their answers."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            RECENT_SQL.format(table=Turn._meta.db_table),
+            [list(QUANTILES), RECENT_TURNS, timezone.now() - RECENT],
+        )
+        rows = {state: (count, seconds) for state, count, seconds in cursor.fetchall()}
+    ended = [state for state in TurnState.values if state not in OPEN_STATES]
+    numbers = {state: rows.get(state, (0, ()))[0] for state in ended}
+    text = "Turns that ended in the last hour, by how."
+    yield _gauge("memory_turns_last_hour", text, "state", numbers)
+    # Without answers there is no duration, and none is reported.
+    _, answered = rows.get(str(TurnState.SENT), (0, ()))
+    took = dict(zip(map(str, QUANTILES), answered, strict=False))
+    text = "From a message's arrival to its answer's end, of the last hour."
+    yield _gauge("memory_answer_seconds_last_hour", text, "quantile", took)
+
+
+def _rows() -> Iterator[Metric]:
+    """Yield the database's own statistics: counting a million rows would take too long."""
+    names = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in TABLES}
+    there = GaugeMetricFamily("memory_rows", "Rows, estimated.", labels=["of"])
+    stored = CounterMetricFamily(
+        "memory_rows_stored", "Rows stored since the statistics began.", labels=["of"]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS_SQL, [list(names)])
+        for table, live, inserted in cursor.fetchall():
+            there.add_metric([names[table]], live)
+            stored.add_metric([names[table]], inserted)
+    yield there
+    yield stored
+    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", database_bytes())
+
+
+def _attention() -> Iterator[Metric]:
+    yield GaugeMetricFamily("memory_alerts_open", "What needs attention now.", len(alerts_open()))
+    sick = {service.name for service in services_sick()}
+    text = "1 while an outside service doesn't answer and is left alone."
+    by_name = {name: name in sick for name in ServiceName.values}
+    yield _gauge("memory_service_sick", text, "service", by_name)
+
+
+def _jobs() -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "memory_queued_jobs", "Jobs that no worker has taken yet.", queue_depth()
+    )
+    yield GaugeMetricFamily(
+        "memory_texts_without_vector",
+        "Memories and messages that wait for their vector, and are found by their words.",
+        texts_waiting(),
+    )
+    due = Schedule.objects.filter(next_run__isnull=False).aggregate(Min("next_run"))[
+        "next_run__min"
+    ]
+    late = (timezone.now() - due).total_seconds() if due else 0.0
+    yield GaugeMetricFamily(
+        "memory_schedule_late_seconds", "By how much the latest schedule is late.", max(late, 0.0)
     )

@@ -10,13 +10,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
@@ -30,7 +31,7 @@ from memoryproject.staff_site.dashboard.pages import (
     overview_context,
 )
 from memoryproject.staff_site.navigation import navigation
-from sessions_app.global_search.presentation import search_address, search_urls
+from sessions_app.global_search import SEARCH_PAGES, search_address
 from sessions_app.turns.facade import accounts_refused
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
@@ -89,23 +90,19 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
     def get_urls(self) -> list[Any]:
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
-        from memoryproject.staff_site.operations.views import operations_urls  # noqa: PLC0415
-        from sessions_app.contacts.presentation import contact_urls  # noqa: PLC0415
+        from memoryproject.staff_site.operations.views import OPERATIONS_PAGES  # noqa: PLC0415
+        from sessions_app.contacts.presentation import CONTACT_PAGES  # noqa: PLC0415
 
-        figures = path(
-            "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"
-        )
-        costs = path("costs/", self.admin_view(costs_page), name="costs")
+        pages = {
+            "dashboard_figures": OwnPage("dashboard/figures/", figures_page, "GET HEAD"),
+            "costs": OwnPage("costs/", costs_page, "GET HEAD"),
+            **SEARCH_PAGES,
+            **CONTACT_PAGES,
+            **OPERATIONS_PAGES,
+        }
         # Unfold's own search finds lists; ours finds people, messages and memories.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
-        return [
-            figures,
-            costs,
-            *search_urls(self),
-            *contact_urls(self),
-            *operations_urls(self),
-            *others,
-        ]
+        return [*page_paths(self, pages), *others]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

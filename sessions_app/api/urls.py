@@ -12,8 +12,8 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views.api.message_api import MessagesView, OneMessageView
-from sessions_app.conversation_views.api.session_api import (
+from sessions_app.conversation_views.message_api import MessagesView, OneMessageView
+from sessions_app.conversation_views.session_api import (
     ChatsView,
     ChatView,
     ExpireView,

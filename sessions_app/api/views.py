@@ -20,9 +20,9 @@ from memories_app.memory_documents.document_api import (
 )
 from memoryproject.foundation.audit.audit_events import audit_key, log_path, pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
-from memoryproject.foundation.audit.filters import ACTOR_KINDS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify import audit_verify
+from memoryproject.foundation.audit.words import ACTOR_KINDS
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.models import ANY, SCOPES
@@ -36,9 +36,8 @@ from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFi
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
-from sessions_app.presentation.access import names_of_bound
+from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, names_of_bound
 from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, MEMORY_ID, receipt
-from sessions_app.presentation.filters import WhatsAppChatFilter, chat_named
 
 # The audit log: its events, and the check of its integrity.
 

@@ -14,11 +14,13 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from cards_app.models import MemoryCard
 from memoryproject.foundation.admin_kit.display import (
+    column,
     shown_labelled,
     shown_link,
     shown_short,
     shown_text,
 )
+from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -27,8 +29,7 @@ from sessions_app.conversations.facade import cards_request, chat_at
 from sessions_app.models import CardWork, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.chat_page import chat_name_query
-from sessions_app.presentation.links import contact_address, messages_address
+from sessions_app.presentation.links import chat_name_query, contact_address, messages_address
 
 # The workers make the cards of a larger selection.
 MADE_AT_ONCE = 20
@@ -41,18 +42,11 @@ HELD = {
 }
 
 
-class HoldsFilter(admin.SimpleListFilter):
-    """Filter cards by the kind of content they hold."""
-
-    title = gettext_lazy("what it holds")
-    parameter_name = "holds"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(HELD.items())
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> Any:
-        name = self.value()
-        return queryset.exclude(**{name: []}) if name and name in HELD else queryset
+HOLDS_FILTER = choice_filter(
+    "holds",
+    gettext_lazy("what it holds"),
+    {name: (label, ~Q(**{name: []})) for name, label in HELD.items()},
+)
 
 
 class MakeCards(ConversationAdmin):
@@ -78,7 +72,20 @@ class MakeCards(ConversationAdmin):
                 count,
             )
         text = message % {"count": count}
-        self.message_user(request, text, messages.SUCCESS)
+        messages.success(request, text)
+
+
+def _cards_found(queryset: QuerySet[MemoryCard], search_term: str) -> QuerySet[MemoryCard]:
+    """Search by words as recall does, or by a whole id or address."""
+    term = search_term.replace("\x00", " ").strip()
+    if not term:
+        return queryset
+    if (key := uuid_or_none(term)) is not None:
+        return queryset.filter(Q(session_id=key) | Q(chat_id=key))
+    if "@" in term:
+        chat = chat_at(term)
+        return queryset.filter(chat_id=chat.pk) if chat else queryset.none()
+    return with_words(queryset, term)
 
 
 @admin.register(MemoryCard)
@@ -86,9 +93,9 @@ class MemoryCardAdmin(MakeCards):
     read_as = "card"
     list_is_read = True
     list_display = ("short_title", "chat", "counted", "session_started_at", "extracted_at")
-    list_filter = (HoldsFilter, "session_started_at")
+    list_filter = (HOLDS_FILTER, "session_started_at")
     sortable_by = ("session_started_at",)
-    # See get_search_results.
+    find_rows = staticmethod(_cards_found)
     search_fields = ("title",)
     search_help_text = gettext_lazy(
         "Words of a card in any of their forms, a session's or a chat's id"
@@ -105,36 +112,16 @@ class MemoryCardAdmin(MakeCards):
             {"fields": ("session_id", "session_started_at", "extracted_at", "algorithm_version")},
         ),
     )
-    readonly_fields = (
-        *("shown_title", "chat_link", "session_link", "shown_due", "bullets", "shown_quotes"),
-        *("shown_decisions", "shown_todos", "shown_entities", "shown_keywords", "shown_yaml"),
-    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryCard]:
         named = chat_name_query("chat_id")
         return super().get_queryset(request).defer("terms").annotate(chat_name=named)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[MemoryCard], search_term: str
-    ) -> tuple[QuerySet[MemoryCard], bool]:
-        """Search by words as recall does, or by a whole id or address."""
-        term = search_term.replace("\x00", " ").strip()
-        if not term:
-            return queryset, False
-        if (key := uuid_or_none(term)) is not None:
-            return queryset.filter(Q(session_id=key) | Q(chat_id=key)), False
-        if "@" in term:
-            chat = chat_at(term)
-            return queryset.filter(chat_id=chat.pk) if chat else queryset.none(), False
-        return with_words(queryset, term), False
-
     @admin.action(description=gettext_lazy("Make the card again"), permissions=["make"])
     def make_again(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> None:
         self.make_cards(request, list(queryset.values_list("pk", flat=True)))
 
-    @admin.display(description=gettext_lazy("title"))
-    def short_title(self, card: MemoryCard) -> str:
-        return shown_short(card.title)
+    short_title = column(gettext_lazy("title"), lambda card: shown_short(card.title))
 
     @admin.display(description=gettext_lazy("chat"))
     def chat(self, card: Any) -> str:
@@ -146,9 +133,7 @@ class MemoryCardAdmin(MakeCards):
             return "–"
         return f"{len(card.decisions)}, {len(card.todos)}"
 
-    @admin.display(description=gettext_lazy("title"))
-    def shown_title(self, card: MemoryCard) -> str:
-        return shown_text(card.title)
+    shown_title = column(gettext_lazy("title"), lambda card: shown_text(card.title))
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
@@ -183,13 +168,8 @@ class MemoryCardAdmin(MakeCards):
     def shown_quotes(self, card: MemoryCard) -> str:
         return _shown_list(card.notable_quotes)
 
-    @admin.display(description=gettext_lazy("decisions"))
-    def shown_decisions(self, card: MemoryCard) -> str:
-        return _shown_list(card.decisions)
-
-    @admin.display(description=gettext_lazy("tasks"))
-    def shown_todos(self, card: MemoryCard) -> str:
-        return _shown_list(card.todos)
+    shown_decisions = column(gettext_lazy("decisions"), lambda card: _shown_list(card.decisions))
+    shown_todos = column(gettext_lazy("tasks"), lambda card: _shown_list(card.todos))
 
     @admin.display(description=gettext_lazy("names"))
     def shown_entities(self, card: MemoryCard) -> str:

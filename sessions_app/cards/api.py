@@ -21,8 +21,8 @@ from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
 from sessions_app.models import ChatSession
+from sessions_app.presentation.access import session_within
 from sessions_app.presentation.examples import AT, SESSION_ID
-from sessions_app.presentation.filters import session_within
 
 CARD: dict[str, Any] = {
     "session_id": SESSION_ID,

@@ -17,8 +17,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
-from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
-from memoryproject.foundation.admin_kit.list_csv import plain_value
+from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator, Column
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.conversations.facade import with_name
 from sessions_app.limits.facade import chats_with_access
@@ -123,36 +122,18 @@ def _counted(rows: QuerySet[Any]) -> Mapping[UUID, int]:
 # The list of contacts as a file for spreadsheets.
 
 
-def contact_titles(*, with_sessions: bool, with_memories: bool) -> list[str]:
-    counted = [_("Conversations")] * with_sessions + [_("Memories")] * with_memories
-    return [
-        "id",
-        _("Name by staff"),
-        _("Name on WhatsApp"),
-        _("Addresses"),
-        _("First seen"),
-        _("Last message"),
-        *counted,
-        _("Access"),
-        _("Opted out"),
-        _("Labels"),
-    ]
-
-
-def contact_lines(rows: Sequence[ContactRow]) -> Iterator[list[Any]]:
-    """Yield a line for each contact; counts that the reader may not see are left out."""
-    for row in rows:
-        chat = row.chat
-        counted = [number for number in (row.sessions, row.memories) if number is not None]
-        yield [
-            chat.pk,
-            chat.staff_name,
-            chat.client_name,
-            ", ".join(row.numbers),
-            plain_value(chat.created_at),
-            plain_value(chat.activity.last_at),
-            *counted,
-            str(Standing(row.standing).label) if row.standing else "",
-            _("yes") if row.opted_out else _("no"),
-            ", ".join(label.name for label in row.labels),
-        ]
+def contact_columns(*, with_sessions: bool, with_memories: bool) -> Iterator[Column]:
+    """Yield the columns of the file; counts that the reader may not see are left out."""
+    yield "id", lambda row: row.chat.pk
+    yield _("Name by staff"), lambda row: row.chat.staff_name
+    yield _("Name on WhatsApp"), lambda row: row.chat.client_name
+    yield _("Addresses"), lambda row: ", ".join(row.numbers)
+    yield _("First seen"), lambda row: row.chat.created_at
+    yield _("Last message"), lambda row: row.chat.activity.last_at
+    if with_sessions:
+        yield _("Conversations"), lambda row: row.sessions
+    if with_memories:
+        yield _("Memories"), lambda row: row.memories
+    yield _("Access"), lambda row: Standing(row.standing).label if row.standing else ""
+    yield _("Opted out"), lambda row: _("yes") if row.opted_out else _("no")
+    yield _("Labels"), lambda row: ", ".join(label.name for label in row.labels)

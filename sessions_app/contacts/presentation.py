@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage
+from sessions_app.contacts.contact_pages import contact_page, contacts_page, edit_page, export_page
+from sessions_app.contacts.merge_pages import merge_find_page, merge_page, split_page, undo_page
 
-from django.contrib.admin import AdminSite
-from django.http import HttpRequest, HttpResponseBase
-from django.urls import URLPattern, path
-
-from sessions_app.contacts.admin.contact_page import contact_page, export_page
-from sessions_app.contacts.admin.edit_page import edit_page
-from sessions_app.contacts.admin.list_page import contacts_page
-from sessions_app.contacts.admin.merge_pages import merge_find_page, merge_page
-from sessions_app.contacts.admin.split_pages import split_page, undo_page
-
-PAGES: tuple[tuple[str, Callable[..., HttpResponseBase], str], ...] = (
-    ("", contacts_page, "contacts"),
-    ("<uuid:chat_id>/", contact_page, "contact"),
-    ("<uuid:chat_id>/edit/", edit_page, "contact_edit"),
-    ("<uuid:chat_id>/export/", export_page, "contact_export"),
-    ("<uuid:chat_id>/merge/", merge_find_page, "contact_merge_find"),
-    ("<uuid:chat_id>/merge/<uuid:other_id>/", merge_page, "contact_merge"),
-    ("<uuid:chat_id>/split/", split_page, "contact_split"),
-    ("merges/<uuid:merge_id>/undo/", undo_page, "contact_merge_undo"),
-)
-
-
-def contact_urls(site: AdminSite) -> list[URLPattern]:
-    """Return the URLs below /admin/contacts/."""
-
-    def within(page: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        def view(request: HttpRequest, **values: Any) -> HttpResponseBase:
-            return page(request, site=site.each_context(request), **values)
-
-        return site.admin_view(view)
-
-    return [path(f"contacts/{route}", within(page), name=name) for route, page, name in PAGES]
+READ, FORM = "GET HEAD", "GET HEAD POST"
+ONE = "contacts/<uuid:chat_id>/"
+CONTACT_PAGES = {
+    "contacts": OwnPage("contacts/", contacts_page, READ),
+    "contact": OwnPage(ONE, contact_page, READ),
+    "contact_edit": OwnPage(f"{ONE}edit/", edit_page, FORM),
+    "contact_export": OwnPage(f"{ONE}export/", export_page, "GET"),
+    "contact_merge_find": OwnPage(f"{ONE}merge/", merge_find_page, READ),
+    "contact_merge": OwnPage(f"{ONE}merge/<uuid:other_id>/", merge_page, FORM),
+    "contact_split": OwnPage(f"{ONE}split/", split_page, FORM),
+    "contact_merge_undo": OwnPage("contacts/merges/<uuid:merge_id>/undo/", undo_page, FORM),
+}

@@ -22,7 +22,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from memories_app.documents.dependencies import build_document_limits, documents_folder
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memories_app.review.presentation import mark
-from memoryproject.foundation.admin_kit.display import shown_link, shown_short, shown_table
+from memoryproject.foundation.admin_kit.display import column, shown_link, shown_short, shown_table
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
@@ -31,8 +31,7 @@ from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload, with_passages
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Chat
-from sessions_app.presentation.chat_page import chat_gone_text, contact_typed
-from sessions_app.presentation.links import list_address
+from sessions_app.presentation.links import chat_gone_text, contact_typed, list_address
 
 SHOWN_PASSAGES = 20
 STATES = {
@@ -98,6 +97,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     search_fields = ("name", "title", "document_id", "sha256", "chat_id")
     sortable_by = ("name", "pages", "created_at")
     actions = ("forget_selected",)
+    allowed = ("add",)
     fieldsets = (
         (None, {"fields": ("name", "title", "shown_state", "shown_error", "shown_warnings")}),
         (
@@ -117,9 +117,6 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[SourceDocument]:
         return with_passages(super().get_queryset(request))
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return admin.ModelAdmin.has_add_permission(self, request)
-
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
@@ -132,6 +129,9 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
             return [(None, {"fields": ("file", "visibility", "whatsapp_chat")})]
         return self.fieldsets
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return super().get_readonly_fields(request, obj) if obj else ()
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         return {"visibility": str(Visibility.OWNER), **initial}
@@ -140,7 +140,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
         try:
             return super().add_view(request, *args, **kwargs)
         except ChatGoneError:
-            self.message_user(request, chat_gone_text(), messages.ERROR)
+            messages.error(request, chat_gone_text())
             return redirect("admin:memories_app_sourcedocument_changelist")
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -157,23 +157,19 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
         # The stored document replaces the form's own unsaved record.
         obj.__dict__.update(received.document.__dict__)
         if received.duplicate:
-            self.message_user(request, _("This file was read before."), messages.WARNING)
+            messages.warning(request, _("This file was read before."))
         else:
             document_id = received.document.document_id
             transaction.on_commit(lambda: enqueue_document(document_id))
 
-    @admin.display(description=gettext_lazy("state"))
-    def shown_state(self, document: SourceDocument) -> str:
-        return mark(STATES, document.state)
+    shown_state = column(gettext_lazy("state"), lambda document: mark(STATES, document.state))
 
     @admin.display(description=gettext_lazy("passages"))
     def passages(self, document: Any) -> int:
         count: int = document.passage_count
         return count
 
-    @admin.display(description=gettext_lazy("size"))
-    def shown_size(self, document: SourceDocument) -> str:
-        return filesizeformat(document.size)
+    shown_size = column(gettext_lazy("size"), lambda document: filesizeformat(document.size))
 
     @admin.display(description=gettext_lazy("warnings"))
     def shown_warnings(self, document: SourceDocument) -> str:

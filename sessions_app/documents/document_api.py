@@ -45,7 +45,9 @@ from sessions_app.documents.upload import document_upload, documents_named
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (
+    WhatsAppChatFilter,
     chat_in_reach,
+    chats_at,
     memories_in_reach,
     own_chat,
     refuse_beyond_chats,
@@ -53,7 +55,6 @@ from sessions_app.presentation.access import (
     require_memory,
 )
 from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, receipt
-from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
 from sessions_app.presentation.serializers import WhatsAppChat
 
 # Documents as JSON.

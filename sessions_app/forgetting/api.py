@@ -23,8 +23,8 @@ from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
+from sessions_app.presentation.access import WhatsAppChatFilter, check_whatsapp_chat
 from sessions_app.presentation.examples import MEMORY_ID, receipt
-from sessions_app.presentation.filters import WhatsAppChatFilter, check_whatsapp_chat
 from sessions_app.presentation.serializers import ReceiptSerializer
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import shown_json
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.display import column, shown_json
+from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
+from memoryproject.foundation.audit.audit_events import staff_record
 from sessions_app.conversations.facade import REDACT
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.row_search import deliveries_found
+from sessions_app.presentation.audited_view import ConversationAdmin, deliveries_found
 
 # The kinds of Event, by the name that a delivery stores.
 EVENTS = {
@@ -64,41 +63,25 @@ def outcome_shown(outcome: str) -> str:
     return text % {"status": label}
 
 
-class EventFilter(admin.SimpleListFilter):
-    """Filter by the known kinds of events; a query for them would read the whole table."""
-
-    title = gettext_lazy("event")
-    parameter_name = "event"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(EVENTS.items())
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[InboundDelivery]
-    ) -> QuerySet[InboundDelivery]:
-        return queryset.filter(event=self.value()) if self.value() else queryset
-
-
-class ProcessedFilter(admin.SimpleListFilter):
-    """Show the events that could not be processed."""
-
-    title = gettext_lazy("processed")
-    parameter_name = "processed"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("no", gettext_lazy("No: an error kept it from being stored"))]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[InboundDelivery]
-    ) -> QuerySet[InboundDelivery]:
-        return queryset.filter(outcome__startswith=UNPROCESSED) if self.value() else queryset
+# The known kinds of events: a query for them would read the whole table.
+EVENT_FILTER = value_filter("event", gettext_lazy("event"), EVENTS.items())
+PROCESSED_FILTER = choice_filter(
+    "processed",
+    gettext_lazy("processed"),
+    {
+        "no": (
+            gettext_lazy("No: an error kept it from being stored"),
+            Q(outcome__startswith=UNPROCESSED),
+        )
+    },
+)
 
 
 @admin.register(InboundDelivery)
 class InboundDeliveryAdmin(ConversationAdmin):
     read_as = "delivery"
     list_display = ("received_at", "provider", "shown_event", "shown_outcome", "chat")
-    list_filter = (ProcessedFilter, "provider", EventFilter, "received_at")
+    list_filter = (PROCESSED_FILTER, "provider", EVENT_FILTER, "received_at")
     actions = ("process_again",)
     find_rows = staticmethod(deliveries_found)
     search_fields = ("delivery_key",)
@@ -121,18 +104,13 @@ class InboundDeliveryAdmin(ConversationAdmin):
             keys = list(failed.order_by("id").values_list("pk", flat=True))
             InboundDelivery.objects.filter(pk__in=keys).update(retry_at=timezone.now(), attempts=0)
             for key in keys:
-                audit_record(
-                    action="delivery.retry",
-                    actor=staff_actor(request),
-                    object_type="delivery",
-                    object_id=key,
-                )
+                staff_record(request, "delivery.retry", "delivery", key)
         text = ngettext(
             "%(n)d event is processed again within a minute.",
             "%(n)d events are processed again within a minute.",
             len(keys),
         )
-        self.message_user(request, text % {"n": len(keys)}, messages.SUCCESS)
+        messages.success(request, text % {"n": len(keys)})
 
     @admin.display(description=gettext_lazy("event"))
     def shown_event(self, delivery: InboundDelivery) -> str:
@@ -148,6 +126,4 @@ class InboundDeliveryAdmin(ConversationAdmin):
         is_redaction = delivery.change is not None and REDACT in delivery.change
         return shown_json(None if is_redaction else delivery.change)
 
-    @admin.display(description=gettext_lazy("original event"))
-    def shown_raw(self, delivery: InboundDelivery) -> str:
-        return shown_json(delivery.raw)
+    shown_raw = column(gettext_lazy("original event"), lambda delivery: shown_json(delivery.raw))

@@ -49,8 +49,7 @@ from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import Speaker
 from sessions_app.models.turns import Outcome
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import chat_or_own
-from sessions_app.presentation.filters import check_chat
+from sessions_app.presentation.access import chat_or_own, check_chat
 from sessions_app.presentation.message_forms import ERROR_CODE, OUTCOME, RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies

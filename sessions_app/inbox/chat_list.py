@@ -15,8 +15,15 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS, BoundedPaginator
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator
 from sessions_app.conversations.facade import with_name
+from sessions_app.inbox.move_markers import (
+    is_reviewed,
+    needs_attention,
+    pauses_in_force,
+    snoozes_in_force,
+    turns_gone_wrong,
+)
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
@@ -25,13 +32,6 @@ from sessions_app.inbox.read_markers import (
     last_message_place,
     news_count,
     place_marked,
-)
-from sessions_app.inbox.snooze import (
-    is_reviewed,
-    needs_attention,
-    pauses_in_force,
-    snoozes_in_force,
-    turns_gone_wrong,
 )
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import (

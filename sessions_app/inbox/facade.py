@@ -1,7 +1,12 @@
 """Public face of the inbox: what other packages may use."""
 
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
-from sessions_app.inbox.move_markers import chat_look, chats_mark_read, chats_review
+from sessions_app.inbox.move_markers import (
+    chat_look,
+    chats_mark_read,
+    chats_review,
+    snoozes_in_force,
+)
 from sessions_app.inbox.notes import note_write
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
@@ -13,7 +18,6 @@ from sessions_app.inbox.read_markers import (
     place_marked,
     review_move,
 )
-from sessions_app.inbox.snooze import snoozes_in_force
 
 __all__ = [
     "FROM_PEOPLE",

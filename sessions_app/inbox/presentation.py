@@ -1,17 +1,18 @@
 """Functions of the inbox for pages and REST resources of other packages."""
 
-from sessions_app.inbox.admin.filters_page import ACCESSES, MAX_QUERY_LENGTH, filter_urls
-from sessions_app.inbox.admin.inbox import CHOICES as SNOOZE_CHOICES
-from sessions_app.inbox.admin.inbox import (
+from sessions_app.inbox.filters_page import ACCESSES, FILTER_PAGES, MAX_QUERY_LENGTH
+from sessions_app.inbox.inbox import CHOICES as SNOOZE_CHOICES
+from sessions_app.inbox.inbox import (
     Hit,
     chosen_chats,
+    inbox_fragment,
     inbox_page,
+    inbox_pane,
     staff_choices,
 )
-from sessions_app.inbox.admin.inbox_list import attention_shown, inbox_csv
-from sessions_app.inbox.admin.inbox_live import inbox_fragment, inbox_pane
-from sessions_app.inbox.admin.note_form import NoteForm
-from sessions_app.inbox.admin.review_actions import review_urls
+from sessions_app.inbox.inbox_list import attention_shown, inbox_csv
+from sessions_app.inbox.notes import NoteForm
+from sessions_app.inbox.review_actions import REVIEW_PAGES
 
 __all__ = [
     "ACCESSES",
@@ -21,11 +22,11 @@ __all__ = [
     "SNOOZE_CHOICES",
     "attention_shown",
     "chosen_chats",
-    "filter_urls",
+    "FILTER_PAGES",
     "inbox_csv",
     "inbox_fragment",
     "inbox_page",
     "inbox_pane",
-    "review_urls",
+    "REVIEW_PAGES",
     "staff_choices",
 ]

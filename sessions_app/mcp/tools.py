@@ -19,7 +19,7 @@ from memoryproject.foundation.rest_kit.authentication import caller_with
 from memoryproject.foundation.rest_kit.errors import refuse
 from sessions_app.cards.api import CARD as CARD_EXAMPLE
 from sessions_app.cards.api import CardSerializer, CardView
-from sessions_app.conversation_views.api.session_api import SessionsView
+from sessions_app.conversation_views.session_api import SessionsView
 from sessions_app.mcp.arguments import (
     SESSIONS_ON_A_PAGE,
     YAML,

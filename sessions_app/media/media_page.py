@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
 from django.http import (
     Http404,
     HttpRequest,
@@ -20,7 +19,8 @@ from django.shortcuts import render
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.staff_pages import rights_required
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
@@ -41,8 +41,7 @@ POLICY = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-s
 @require_safe
 def media_page(request: HttpRequest, message_id: UUID) -> HttpResponseBase:
     """Return the file, with the type that its bytes have. Audited as a read."""
-    if not request.user.has_perm("sessions_app.view_message"):
-        raise PermissionDenied
+    rights_required(request, "sessions_app.view_message")
     rows = MediaFile.objects.select_related("message__chat").defer("message__terms")
     row = rows.filter(message=message_id, state=MediaState.STORED).first()
     if row is None or row.message is None:
@@ -62,13 +61,7 @@ def media_page(request: HttpRequest, message_id: UUID) -> HttpResponseBase:
     page["X-Content-Type-Options"] = "nosniff"
     page["Content-Security-Policy"] = POLICY
     page["Cache-Control"] = "private, no-store"
-    audit_record(
-        action="conversation.read",
-        actor=staff_actor(request),
-        object_type="message",
-        object_id=row.message.pk,
-        chat_id=row.message.chat_id,
-    )
+    staff_read_record(request, "message", row.message.pk, chat_id=row.message.chat_id)
     return page
 
 

@@ -29,8 +29,8 @@ from sessions_app.merging.merge_chats import (
     chats_locked,
     contacts_hold,
 )
+from sessions_app.merging.merge_record import chat_bring_back, sides_restore
 from sessions_app.merging.portion import Portion, memories_in_force, portion_of, stamp_seen
-from sessions_app.merging.restore_sides import chat_bring_back, sides_restore
 from sessions_app.models import (
     Bookmark,
     Chat,

@@ -1,17 +1,33 @@
-"""Audit each view of the admin's pages on which staff read messages."""
+"""The base of the admin's pages on which staff read messages, and the search of long lists."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.models import Chat, ChatSession
+from sessions_app.conversations.facade import with_address
+from sessions_app.models import (
+    Chat,
+    ChatSession,
+    InboundDelivery,
+    Message,
+    MessageEmbedding,
+    OutboundPart,
+)
+from sessions_app.recall.facade import (
+    MAX_UNINDEXED_ROWS,
+    messages_with,
+    messages_with_parts,
+    newest_messages_found,
+)
 
 
 class ConversationAdmin(ReadOnlyAdmin):
@@ -34,13 +50,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         obj: Any = None,
     ) -> HttpResponse:
         if obj is not None:
-            audit_record(
-                action="conversation.read",
-                actor=staff_actor(request),
-                object_type=self.read_as,
-                object_id=obj.pk,
-                chat_id=_chat_of(obj),
-            )
+            staff_read_record(request, self.read_as, obj.pk, chat_id=_chat_of(obj))
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def changelist_view(
@@ -57,14 +67,9 @@ class ConversationAdmin(ReadOnlyAdmin):
         session = _first(ChatSession, request.GET.get("session__session_id__exact", ""))
         chat = _first(Chat, request.GET.get("chat__id__exact", ""))
         chat_id = session.chat_id if session else chat.pk if chat else None
-        audit_record(
-            action="conversation.read",
-            actor=staff_actor(request),
-            object_type="session" if session else "",
-            object_id=session.pk if session else "",
-            details={"list": self.read_as, "searched": bool(request.GET.get("q"))},
-            chat_id=chat_id,
-        )
+        of = ("session", session.pk) if session else ()
+        searched = bool(request.GET.get("q"))
+        staff_read_record(request, *of, chat_id=chat_id, list=self.read_as, searched=searched)
 
 
 def _first(model: type[Any], key: str) -> Any:
@@ -82,3 +87,88 @@ def _chat_of(obj: Model) -> UUID | None:
             obj = getattr(obj, way)
     chat_id: UUID | None = getattr(obj, "chat_id", None)
     return chat_id
+
+
+# Search rows by whole ids, by chat, or by indexed words: a substring would read a million rows.
+
+
+MAX_CHATS = 1_000
+MAX_MESSAGES = 2_000
+# A WhatsApp address, or a number of so many digits that it can't be a word, as people write it.
+_ADDRESS = re.compile(r"\S*@\S*|\+?\(?\d[\d ()./-]{4,}\d")
+# Providers' ids are long and contain no space.
+_MIN_ID_LENGTH = 15
+
+
+def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
+    """Filter messages by a whole id, by the chat's address, or by words.
+
+    The id is the message's, its session's, its chat's or the provider's. If no message has the
+    words, parts of words match.
+    """
+    text = _cleaned(term)
+    if not text:
+        return queryset
+    if (key := uuid_or_none(text)) is not None:
+        return queryset.filter(Q(pk=key) | Q(session=key) | Q(chat=key))
+    # People write long numbers, too, such as those of orders.
+    if _ADDRESS.fullmatch(text) and (chats := _chats_addressed(text)):
+        return queryset.filter(chat__in=chats)
+    if _may_be_id(text):
+        same_id = list(
+            Message.objects.filter(provider_message_id=text).values_list("pk", flat=True)
+        )
+        if same_id:
+            return queryset.filter(pk__in=same_id)
+    wanted = messages_with(text)
+    # Not ``exists``: PostgreSQL estimates every word as frequent, and would scan row by row.
+    if wanted is not None and newest_messages_found(Message.objects.all(), text, 0, 1):
+        return queryset.filter(wanted)
+    part = messages_with_parts(Message.objects.all(), text)
+    return queryset.none() if part is None else queryset.filter(part)
+
+
+def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:
+    """Filter vectors by their messages, of which the newest MAX_MESSAGES count."""
+    if not _cleaned(term):
+        return queryset
+    messages = messages_found(Message.objects.order_by(MAX_UNINDEXED_ROWS), term)
+    return queryset.filter(message__in=messages.values("pk")[:MAX_MESSAGES])
+
+
+def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet[InboundDelivery]:
+    """Filter deliveries by a whole provider id, or by the chat's address."""
+    text = _cleaned(term)
+    if not text:
+        return queryset
+    if _ADDRESS.fullmatch(text):
+        return queryset.filter(chat__in=_chats_addressed(text))
+    messages = Message.objects.filter(provider_message_id=text).values_list("pk", flat=True)
+    same = Q(delivery_key=text) | Q(subject_id=text) | Q(message__in=list(messages))
+    return queryset.filter(same)
+
+
+def parts_found(queryset: QuerySet[OutboundPart], term: str) -> QuerySet[OutboundPart]:
+    """Filter parts by a whole id (the turn's, the provider's), or by the chat's address."""
+    text = _cleaned(term)
+    if not text:
+        return queryset
+    if (key := uuid_or_none(text)) is not None:
+        return queryset.filter(Q(pk=key) | Q(turn__turn_id=key))
+    if _ADDRESS.fullmatch(text):
+        return queryset.filter(turn__chat__in=_chats_addressed(text))
+    return queryset.filter(provider_message_id=text)
+
+
+def _cleaned(term: str) -> str:
+    return term.strip().replace("\x00", "")
+
+
+def _may_be_id(text: str) -> bool:
+    return len(text) >= _MIN_ID_LENGTH and not any(map(str.isspace, text))
+
+
+def _chats_addressed(text: str) -> Sequence[Any]:
+    """Return ids rather than a subquery, so that the index finds the rows of the few chats."""
+    chats = Chat.objects.filter(with_address(text)).order_by().values_list("pk", flat=True)
+    return list(chats[:MAX_CHATS])

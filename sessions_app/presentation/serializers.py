@@ -28,7 +28,7 @@ from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.presentation.filters import WHATSAPP_CHAT_SCHEMA
+from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA
 from sessions_app.presentation.message_forms import (
     MAX_CALLS,
     MAX_ID,

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import (
+    column,
     shown_link,
+    shown_mark,
     shown_short,
-    shown_state,
     shown_table,
     shown_text,
 )
@@ -52,19 +53,6 @@ class SummaryAdmin(ConversationAdmin):
         ),
     )
 
-    readonly_fields = (
-        "chat",
-        "whole_text",
-        "shown_kind",
-        "summary_link",
-        "chain_link",
-        "messages_range",
-        "time_range",
-        "sources",
-        "shown_digest",
-        "shown_chapter",
-    )
-
     @admin.display(description=gettext_lazy("chat"), ordering="session__chat")
     def chat(self, made: SummarizationMetadata) -> str:
         return str(made.session.chat)
@@ -91,12 +79,10 @@ class SummaryAdmin(ConversationAdmin):
     @admin.display(description=gettext_lazy("made by"), ordering="is_extractive")
     def shown_kind(self, made: SummarizationMetadata) -> str:
         if made.is_extractive:
-            return shown_state(_("excerpts, without a chat model"))
-        return shown_state(made.model, good=[made.model])
+            return shown_mark(_("excerpts, without a chat model"))
+        return shown_mark(made.model or "–", "good")
 
-    @admin.display(description=gettext_lazy("message"))
-    def summary_link(self, made: SummarizationMetadata) -> str:
-        return message_link(made.summary_message)
+    summary_link = column(gettext_lazy("message"), lambda made: message_link(made.summary_message))
 
     @admin.display(description=gettext_lazy("conversation"))
     def chain_link(self, made: SummarizationMetadata) -> str:

@@ -1,8 +1,226 @@
-"""Functions of takeovers for pages and REST resources of other packages."""
+"""Show the panel next to a conversation: whether the assistant is on, and the reply box."""
 
-from sessions_app.takeover.admin.panel import reply_number, takeover_context
+from __future__ import annotations
 
-__all__ = [
-    "reply_number",
-    "takeover_context",
-]
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.whatsapp.base import FileProvider
+from sessions_app.conversations.facade import has_window, window_closes
+from sessions_app.media.facade import EXTENSIONS
+from sessions_app.models import Chat, ChatPause, Message, Turn
+from sessions_app.models.chats import Provider
+from sessions_app.models.turns import TurnState
+from sessions_app.presentation.links import chat_or_404, conversation_address
+from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
+from sessions_app.takeover.staff_template import takes_templates
+from sessions_app.turns.dependencies import max_answer_age
+from sessions_app.turns.facade import last_held
+
+
+def default_number() -> OwnNumber:
+    """Return the number of WHATSAPP_PROVIDER, for chats that came by neither provider."""
+    numbers = {
+        "cloud": settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+        "green": settings.GREEN_API_ID_INSTANCE,
+    }
+    provider = settings.WHATSAPP_PROVIDER
+    return OwnNumber(provider, numbers.get(provider, ""))
+
+
+PAGE = "admin/sessions_app/chat/takeover_page.html"
+RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
+# Higher numbers are shown as "99+".
+MAX_COUNTED = 100
+
+
+@dataclass(frozen=True)
+class TemplateTyped:
+    """The template form as it was typed; ``parameters`` has one value a line."""
+
+    name: str = ""
+    language: str = ""
+    parameters: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The values that the panel shows.
+
+    ``closes``: until when staff may write to the chat. ``held``: how many messages came in
+    meanwhile and got no answer; ``waits``: whether the last of them can still be answered.
+    ``reply_provider``: the provider that sends a reply to a chat that came by no provider, empty
+    where a reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused
+    text, and the reason. ``quote``: the message that the reply quotes. ``template``: the refused
+    template. ``file_limits``: the largest size in bytes of each kind of file; empty where the
+    provider takes none.
+    """
+
+    chat: Chat
+    pause: ChatPause | None
+    closes: datetime | None
+    is_open: bool
+    held: int
+    waits: bool
+    key: UUID
+    may_act: bool
+    morning: datetime
+    reply_provider: str | None = None
+    text: str = ""
+    problem: str = ""
+    quote: Message | None = None
+    takes_templates: bool = False
+    template: TemplateTyped = TemplateTyped()
+    file_limits: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def file_types(self) -> str:
+        """Return what the field for a file offers, as its attribute ``accept``."""
+        return ",".join(f".{each}" for extensions in EXTENSIONS.values() for each in extensions)
+
+    @property
+    def most_counted(self) -> bool:
+        return self.held >= MAX_COUNTED
+
+
+def takeover_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the context of the panel's template.
+
+    There is no panel where the user may not act and no pause is in force. ``?quote=`` names a
+    message to quote.
+    """
+    panel = panel_of(request, chat, quote=request.GET.get("quote", ""))
+    return {"takeover": panel if panel.may_act or panel.pause else None}
+
+
+def reply_number(request: HttpRequest, chat: Chat) -> OwnNumber | None:
+    """Return the number by which this user's replies go out; None for who may not reply."""
+    return number_of(chat, default_number()) if request.user.has_perms(RIGHTS) else None
+
+
+def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
+    """Return the panel of a chat; ``quote`` names a message, an unknown one counts as none."""
+    now = timezone.now()
+    pause = ChatPause.objects.select_related("paused_by").filter(chat=chat).first()
+    pause = pause if pause is not None and pause.holds(now) else None
+    may_act = request.user.has_perms(RIGHTS)
+    by = number_of(chat, default_number())
+    windowed = has_window(by.provider)
+    closes = window_closes(chat, max_answer_age()) if may_act and windowed else None
+    held = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
+    return Panel(
+        chat=chat,
+        pause=pause,
+        closes=closes,
+        is_open=not windowed or (closes is not None and closes >= now),
+        held=held[:MAX_COUNTED].count() if pause else 0,
+        waits=pause is not None and last_held(chat.pk, since=now - max_answer_age()) is not None,
+        key=uuid.uuid4(),
+        may_act=may_act,
+        morning=next_morning(now),
+        reply_provider=_reply_provider(chat),
+        quote=quotable(chat, by, quote) if may_act else None,
+        takes_templates=takes_templates(by),
+        file_limits=_file_limits(by),
+    )
+
+
+def panel_page(request: HttpRequest, chat: Chat, panel: Panel, status: int = 200) -> HttpResponse:
+    """Return the page of the panel alone."""
+    context = {
+        "subtitle": chat.shown_name,
+        "list_title": _("Inbox"),
+        "chat": chat,
+        "back": conversation_address(chat.pk),
+        "takeover": panel,
+    }
+    return staff_page(request, PAGE, _("Taking over"), context, of=Chat, status=status)
+
+
+def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:
+    """Return the chat. Raises PermissionDenied and Http404."""
+    rights_required(request, *RIGHTS)
+    return chat_or_404(chat_id)
+
+
+def _file_limits(by: OwnNumber) -> Mapping[str, int]:
+    provider = configured_providers()[by.provider]
+    return provider.file_limits if isinstance(provider, FileProvider) else {}
+
+
+def _reply_provider(chat: Chat) -> str | None:
+    if chat.provider != str(Provider.CONSOLE):
+        return None
+    by = number_of(chat, default_number()).provider
+    return "" if by == str(Provider.CONSOLE) else Provider(by).label
+
+
+# Read from the pause form until when the assistant is paused.
+
+MORNING = time(8)
+MAX_PAUSE = timedelta(days=366)
+
+
+class UntilForm(forms.Form):
+    """A time of the business's clock, in the format that browsers send."""
+
+    until = forms.DateTimeField(
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
+        error_messages={
+            "required": gettext_lazy("Say until when."),
+            "invalid": gettext_lazy("That is no date with a time, or the clock skips it."),
+        },
+    )
+
+    def clean_until(self) -> datetime:
+        until: datetime = self.cleaned_data["until"]
+        now = timezone.now()
+        if until <= now:
+            raise forms.ValidationError(_("That time is over."))
+        if until > now + MAX_PAUSE:
+            raise forms.ValidationError(
+                _("That is more than a year away: pause until you turn it on instead.")
+            )
+        return until
+
+
+def pause_end(request: HttpRequest) -> datetime | None:
+    """Return the end of the pause; None where it has none.
+
+    Raises ValidationError.
+    """
+    now = timezone.now()
+    lasts = request.POST.get("lasts", "")
+    if lasts == "open":
+        return None
+    if lasts in ("1h", "8h"):
+        return now + timedelta(hours=int(lasts[0]))
+    if lasts == "morning":
+        return next_morning(now)
+    if lasts != "at":
+        raise forms.ValidationError(_("Say for how long."))
+    form = UntilForm(request.POST)
+    if not form.is_valid():
+        raise forms.ValidationError([str(each) for each in form.errors["until"]])
+    until: datetime = form.cleaned_data["until"]
+    return until
+
+
+def next_morning(now: datetime) -> datetime:
+    """Return the next day's morning, by the business's clock, which the middleware has set."""
+    zone = timezone.get_current_timezone()
+    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+    return datetime.combine(tomorrow, MORNING, zone)

@@ -30,9 +30,14 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
-from sessions_app.presentation.access import chat_in_reach, chat_or_own, own_chat, require_memory
+from sessions_app.presentation.access import (
+    chat_in_reach,
+    chat_or_own,
+    own_chat,
+    require_memory,
+    session_within,
+)
 from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
-from sessions_app.presentation.filters import session_within
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,

@@ -1,5 +1,294 @@
-"""Functions of trials for pages of other packages."""
+"""The page on which staff try an answer again and compare the results. Nothing is sent."""
 
-from sessions_app.trials.admin.views import trial_paths
+from __future__ import annotations
 
-__all__ = ["trial_paths"]
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories_app.facts.text_diff import SAME, Piece, word_diff
+from memoryproject.foundation.admin_kit.display import small_cost_shown
+from memoryproject.foundation.admin_kit.staff_pages import is_live, rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
+from memoryproject.foundation.errors.stored_errors import translate_error
+from sessions_app.limits.dependencies import build_usage_limits, is_owners
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
+from sessions_app.models.trials import TrialState
+from sessions_app.trials.dependencies import enqueue_trial, trial_models
+from sessions_app.trials.facade import MAX_TRIALS, TrialWanted, trial_start
+from sessions_app.trials.given_texts import (
+    TrialBusyError,
+    TrialRefusedError,
+    entries_then,
+    prompt_apart,
+)
+from sessions_app.trials.trial_form import (
+    trial_form,
+    wanted_posted,
+    with_recalled_only,
+)
+from sessions_app.turns.presentation import (
+    RecalledRow,
+    answer_of,
+    duration,
+    question_of,
+    recalled_rows,
+    turn_crumb,
+)
+
+PAGE = "admin/sessions_app/turn/trials.html"
+NAME = "sessions_app_turn_trials"
+# A trial asks the model again, as a retry does.
+RIGHTS = ("sessions_app.view_turn", "sessions_app.rerun_turn")
+SEE, ADD = "memories_app.view_memory", "memories_app.add_memory"
+
+
+def trials_page(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """Show the answer and its trials side by side on GET; ask for a trial on POST.
+
+    To the page's own refreshing, only whether a trial is being made.
+    """
+    rights_required(request, *RIGHTS)
+    turns = Turn.objects.select_related("chat", "session", "message", "reply", "replay")
+    turn = get_object_or_404(turns, pk=turn_id)
+    if request.method == "POST":
+        return _start(request, turn)
+    if is_live(request):
+        return JsonResponse({"open": turn.trials.filter(state=TrialState.WAITING).exists()})
+    return _page(request, turn)
+
+
+def _start(request: HttpRequest, turn: Turn) -> HttpResponse:
+    trial_id, wanted = wanted_posted(request)
+    if not request.user.has_perm(SEE):
+        # Else a posted id would show a memory that the form didn't offer.
+        wanted = with_recalled_only(wanted, turn)
+    try:
+        trial_start(
+            turn_id=turn.pk,
+            trial_id=trial_id,
+            wanted=wanted,
+            user=cast("User", request.user),
+            actor=staff_actor(request),
+            models=trial_models(),
+            enqueue=enqueue_trial,
+            now=timezone.now(),
+        )
+    except TrialBusyError as busy:
+        messages.warning(request, translate_error(busy.args[0]))
+    except TrialRefusedError as refused:
+        return _page(request, turn, wanted, translate_error(refused.args[0]))
+    except Turn.DoesNotExist as gone:
+        raise Http404("It was erased at this moment.") from gone
+    return HttpResponseRedirect(reverse(f"admin:{NAME}", args=[turn.pk]))
+
+
+def _page(
+    request: HttpRequest, turn: Turn, typed: TrialWanted | None = None, error: str = ""
+) -> HttpResponse:
+    staff_read_record(request, "turn", turn.pk, chat_id=turn.chat_id, trials=True)
+    may_see = request.user.has_perm(SEE)
+    context = {
+        "original": turn,
+        "crumb": turn_crumb(turn),
+        "question": question_of(turn),
+        "comparison": comparison_of(turn),
+        "form": trial_form(turn, may_see_memories=may_see, typed=typed),
+        "error": error,
+        "most": MAX_TRIALS,
+        "may_see_memories": may_see,
+        "may_add": request.user.has_perm(ADD),
+        "is_owners": is_owners(turn.chat),
+    }
+    return staff_page(request, PAGE, _("Try again and compare"), context, of=Turn)
+
+
+# Gather what stands side by side: the answer, and its trials.
+
+
+# Texts that have less in common are only shown: marks on every word tell nothing.
+MIN_ALIKE = 0.25
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The differences of a new text from an old one.
+
+    ``unlike``: they have so little in common that the new text stands unmarked.
+    """
+
+    pieces: Sequence[Piece]
+    unlike: bool = False
+
+    @property
+    def is_same(self) -> bool:
+        return not self.unlike and all(each.kind == SAME for each in self.pieces)
+
+
+def compared(old: str, new: str) -> Compared:
+    """Return the new text in pieces, with what it adds to the old one and what it lacks."""
+    if old.split() == new.split():
+        return Compared([Piece(SAME, new)])
+    pieces = word_diff(old, new)
+    shared = sum(len(each.text) for each in pieces if each.kind == SAME)
+    if old and new and 2 * shared < MIN_ALIKE * (len(old) + len(new)):
+        return Compared([Piece(SAME, new)], unlike=True)
+    return Compared(pieces)
+
+
+ONLY_HERE, MISSING = "added", "missing"
+
+
+@dataclass(frozen=True)
+class GivenRow:
+    """A text that a model was given, or that one lacked that the answer had."""
+
+    row: RecalledRow
+    change: str = ""
+
+    @property
+    def words(self) -> str:
+        return {ONLY_HERE: _("only here"), MISSING: _("not given here")}.get(self.change, "")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The answer as it was sent, or one trial of it.
+
+    ``text`` holds the differences from the answer. ``instructions`` is None where they are those
+    of the answer. ``wanted``: the model that was asked for, where the server names another.
+    """
+
+    title: str
+    state: str
+    text: Compared
+    model: str = ""
+    wanted: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    took: str = ""
+    cost: str = ""
+    given: Sequence[GivenRow] = field(default_factory=tuple)
+    instructions: Compared | None = None
+    trial: AnswerTrial | None = None
+    plain: str = ""
+
+    @property
+    def is_made(self) -> bool:
+        return self.state == TrialState.DONE
+
+    @property
+    def number_given(self) -> int:
+        return sum(each.change != MISSING for each in self.given)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The columns, the answer first. ``is_open``: a trial is being made."""
+
+    columns: Sequence[Column]
+    is_open: bool
+
+
+def comparison_of(turn: Turn) -> Comparison:
+    """Return the answer and its trials; the number of queries doesn't grow with the trials."""
+    trials = list(turn.trials.select_related("user"))
+    then = entries_then(TurnReplay.of(turn))
+    lists = [then, *(_entries(trial) for trial in trials)]
+    rows = iter(recalled_rows([entry for entries in lists for entry in entries]))
+    shown = [
+        [replace(next(rows), place=place) for place, _entry in enumerate(entries, start=1)]
+        for entries in lists
+    ]
+    original = _original(turn, shown[0])
+    columns = [
+        _column(trial, number, given, shown[0], original, _instructions_then(turn))
+        for number, (trial, given) in enumerate(zip(trials, shown[1:], strict=True), start=1)
+    ]
+    is_open = any(trial.state == TrialState.WAITING for trial in trials)
+    return Comparison([original, *columns], is_open)
+
+
+def _original(turn: Turn, given: Sequence[RecalledRow]) -> Column:
+    replay = TurnReplay.of(turn)
+    answer = answer_of(turn)
+    text = answer.text if answer else ""
+    took = replay.timings.get("model_ms")
+    return Column(
+        title=_("The answer"),
+        state=TrialState.DONE,
+        text=compared(text, text),
+        plain=text,
+        model=replay.model,
+        prompt_tokens=replay.prompt_tokens,
+        completion_tokens=replay.completion_tokens,
+        took=duration(took) if isinstance(took, int | float) else "",
+        cost=_cost(replay.model, replay.prompt_tokens, replay.completion_tokens),
+        given=[GivenRow(row) for row in given],
+    )
+
+
+def _column(
+    trial: AnswerTrial,
+    number: int,
+    given: Sequence[RecalledRow],
+    then: Sequence[RecalledRow],
+    original: Column,
+    instructions: str,
+) -> Column:
+    before, here = {row.key for row in then}, {row.key for row in given}
+    rows = [GivenRow(row, "" if row.key in before else ONLY_HERE) for row in given]
+    is_done = trial.state == TrialState.DONE
+    rows += [GivenRow(row, MISSING) for row in then if is_done and row.key not in here]
+    changed = is_done and trial.system_text != instructions
+    wanted = trial.model if trial.answered_by not in ("", trial.model) else ""
+    return Column(
+        title=_("Trial %(n)d") % {"n": number},
+        state=trial.state,
+        text=compared(original.plain, trial.text),
+        plain=trial.text,
+        model=trial.answered_by or trial.model,
+        wanted=wanted,
+        prompt_tokens=trial.prompt_tokens,
+        completion_tokens=trial.completion_tokens,
+        took=duration(trial.took_ms) if trial.took_ms is not None else "",
+        cost=_cost(trial.answered_by, trial.prompt_tokens, trial.completion_tokens, trial.model),
+        given=rows,
+        instructions=compared(instructions, trial.system_text) if changed else None,
+        trial=trial,
+    )
+
+
+def _entries(trial: AnswerTrial) -> list[dict[str, Any]]:
+    return [entry for entry in trial.recalled if isinstance(entry, dict)]
+
+
+def _instructions_then(turn: Turn) -> str:
+    try:
+        return prompt_apart(TurnReplay.of(turn).prompt).instructions
+    except TrialRefusedError:
+        return ""
+
+
+def _cost(model: str, prompt: int | None, completion: int | None, wanted: str = "") -> str:
+    """Return the cost by today's prices, or "" where there is no price."""
+    if prompt is None:
+        return ""
+    limits = build_usage_limits()
+    limits = replace(limits, model=wanted) if wanted else limits
+    cost = limits.cost_of(model, prompt, completion or 0)
+    return "" if cost is None else small_cost_shown(cost)

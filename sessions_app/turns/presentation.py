@@ -1,7 +1,6 @@
 """Functions of answering for pages and REST resources of other packages."""
 
-from sessions_app.turns.admin.recall_now import near_misses
-from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
+from sessions_app.turns.admin.recalled import RecalledRow, near_misses, recalled_rows
 from sessions_app.turns.admin.replay import PromptLine, answer_of, prompt_lines, question_of
 from sessions_app.turns.admin.state_labels import duration, turn_crumb
 from sessions_app.turns.admin.turn_pages import OutboundPartAdmin, TurnAdmin

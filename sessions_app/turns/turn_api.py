@@ -24,7 +24,7 @@ from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.presentation import examples
-from sessions_app.presentation.filters import session_in_chat_within
+from sessions_app.presentation.access import session_in_chat_within
 from sessions_app.presentation.message_forms import (
     ERROR_CODE,
     OUTCOME,

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_mark
+from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_mark
+from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffAdmin
+from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
-from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
+from memoryproject.foundation.outgoing_webhooks.deliveries import (
+    deliveries_again,
+    delivery_test,
+)
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_change,
     endpoint_create,
@@ -32,23 +36,15 @@ from sessions_app.presentation.links import list_address
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_form import EndpointForm, hook_chats
 
-
-class TroubleFilter(admin.SimpleListFilter):
-    title = gettext_lazy("state")
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("failing", _("failing")), ("disabled", _("disabled")), ("works", _("works"))]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
-    ) -> QuerySet[WebhookEndpoint]:
-        if self.value() == "disabled":
-            return queryset.filter(enabled=False)
-        if self.value() in ("failing", "works"):
-            works = self.value() == "works"
-            return queryset.filter(enabled=True, failing_since__isnull=works)
-        return queryset
+STATE_FILTER = choice_filter(
+    "state",
+    gettext_lazy("state"),
+    {
+        "failing": (gettext_lazy("failing"), Q(enabled=True, failing_since__isnull=False)),
+        "disabled": (gettext_lazy("disabled"), Q(enabled=False)),
+        "works": (gettext_lazy("works"), Q(enabled=True, failing_since__isnull=True)),
+    },
+)
 
 
 @admin.register(WebhookEndpoint)
@@ -69,7 +65,7 @@ class WebhookEndpointAdmin(StaffAdmin):
     )
     # Its times need their names.
     row_time = ""
-    list_filter = (TroubleFilter,)
+    list_filter = (STATE_FILTER,)
     search_fields = ("name", "url")
     shown = (
         "shown_state",
@@ -140,7 +136,7 @@ class WebhookEndpointAdmin(StaffAdmin):
         """Show the new secret on its own page, as after the creation."""
         keys = list(queryset.values_list("pk", flat=True))
         if len(keys) != 1:
-            self.message_user(request, _("Choose one endpoint."), messages.WARNING)
+            messages.warning(request, _("Choose one endpoint."))
             return None
         endpoint = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
         return self._secret_page(request, endpoint)
@@ -155,22 +151,25 @@ class WebhookEndpointAdmin(StaffAdmin):
             "%(count)d tests are on their way: see the deliveries.",
             len(enabled),
         )
-        self.message_user(request, text % {"count": len(enabled)}, messages.SUCCESS)
+        messages.success(request, text % {"count": len(enabled)})
         if left := queryset.count() - len(enabled):
             text = ngettext("%(count)d is disabled.", "%(count)d are disabled.", left)
-            self.message_user(request, text % {"count": left}, messages.WARNING)
+            messages.warning(request, text % {"count": left})
 
     def _secret_page(self, request: HttpRequest, endpoint: WebhookEndpoint) -> HttpResponse:
         """Show the secret only on this page: a notice would be stored in the session."""
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("The new secret"),
-            "opts": self.opts,
             "endpoint": endpoint,
         }
-        page = TemplateResponse(request, "admin/webhook_secret_made.html", context)
-        page["Cache-Control"] = "no-store"
-        return page
+        return unstored(
+            staff_page(
+                request,
+                "admin/webhook_secret_made.html",
+                _("The new secret"),
+                context,
+                of=self.model,
+            )
+        )
 
     @admin.display(description=gettext_lazy("events"))
     def shown_events(self, endpoint: WebhookEndpoint) -> str:
@@ -205,6 +204,17 @@ class WebhookEndpointAdmin(StaffAdmin):
         return shown_link(address, _("What was sent to it"))
 
 
+def _deliveries_of(
+    queryset: QuerySet[WebhookDelivery], search_term: str
+) -> QuerySet[WebhookDelivery]:
+    """Search for whole ids only, which use an index."""
+    term = search_term.strip().removeprefix("evt_")
+    if not term:
+        return queryset
+    key = uuid_or_none(term)
+    return queryset.none() if key is None else queryset.filter(event_id=key)
+
+
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(ReadOnlyAdmin):
     """The log of deliveries."""
@@ -224,6 +234,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     )
     list_filter = ("state", "event_type", ("endpoint", admin.RelatedOnlyFieldListFilter))
     search_fields = ("event_id",)
+    find_rows = staticmethod(_deliveries_of)
     search_help_text = gettext_lazy("An event's whole id, as webhook-id tells it.")
     list_select_related = ("endpoint",)
     actions = ("send_again",)
@@ -237,17 +248,6 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         ),
         (gettext_lazy("What it tells"), {"fields": ("shown_data", "chat_id", "finished_at")}),
     )
-    readonly_fields = ("shown_state", "shown_error", "message_id", "shown_data")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[WebhookDelivery], search_term: str
-    ) -> tuple[QuerySet[WebhookDelivery], bool]:
-        """Search for whole ids only, which use an index."""
-        term = search_term.strip().removeprefix("evt_")
-        if not term:
-            return queryset, False
-        key = uuid_or_none(term)
-        return queryset.none() if key is None else queryset.filter(event_id=key), False
 
     def has_again_permission(self, request: HttpRequest) -> bool:
         """Allow users who may change endpoints; the log itself can't be changed."""
@@ -262,7 +262,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
             "%(count)d deliveries are being sent again.",
             again,
         )
-        self.message_user(request, text % {"count": again}, messages.SUCCESS)
+        messages.success(request, text % {"count": again})
         # Select by key: the list may be filtered by the state before the change.
         sent = WebhookDelivery.objects.filter(pk__in=keys, state=DeliveryState.PENDING)
         if waiting := sent.filter(endpoint__enabled=False).count():
@@ -271,7 +271,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
                 "%(count)d of them wait until their endpoint is enabled.",
                 waiting,
             )
-            self.message_user(request, text % {"count": waiting}, messages.WARNING)
+            messages.warning(request, text % {"count": waiting})
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, delivery: WebhookDelivery) -> str:
@@ -279,14 +279,6 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         text = delivery.get_state_display()
         return shown_mark(text, tones.get(DeliveryState(delivery.state), ""))
 
-    @admin.display(description=gettext_lazy("message id"))
-    def message_id(self, delivery: WebhookDelivery) -> str:
-        return delivery.message_id
-
-    @admin.display(description=gettext_lazy("error"))
-    def shown_error(self, delivery: WebhookDelivery) -> str:
-        return translate_error(delivery.error)
-
-    @admin.display(description=gettext_lazy("data"))
-    def shown_data(self, delivery: WebhookDelivery) -> str:
-        return shown_json(delivery.data)
+    message_id = column(gettext_lazy("message id"), lambda delivery: delivery.message_id)
+    shown_error = column(gettext_lazy("error"), lambda delivery: translate_error(delivery.error))
+    shown_data = column(gettext_lazy("data"), lambda delivery: shown_json(delivery.data))

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS, BoundedPaginator
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator
 from sessions_app.inbox.chat_list import COUNTED
 from sessions_app.models import Chat, ChatActivity
 

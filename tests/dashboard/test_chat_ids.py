@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.documents.admin import UploadForm
-from sessions_app.forgetting.admin.forms import SearchForm
+from sessions_app.forgetting.choose_pages import SearchForm
 from sessions_app.models import Chat
 from tests.remembering import remember
 from tests.world import CLIENT, OTHER_CLIENT, World

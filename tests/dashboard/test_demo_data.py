@@ -16,9 +16,8 @@ from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergePropo
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.staff_site.demo.business import create_setup, create_staff_actions
-from memoryproject.staff_site.demo.recordings import recorded_chats
 from memoryproject.staff_site.demo.story import Story
-from memoryproject.staff_site.demo.story_texts import PEOPLE
+from memoryproject.staff_site.demo.story_texts import PEOPLE, recorded_chats
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
 from sessions_app.models import (
     Chat,

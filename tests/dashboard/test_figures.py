@@ -25,14 +25,13 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import model_tokens
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.staff_site import tasks
-from memoryproject.staff_site.dashboard.figures import figures_of
+from memoryproject.staff_site.dashboard.figures import figures_of, usual_until
 from memoryproject.staff_site.dashboard.rollups import (
     SUMS,
     quarters_recount,
     rollups_recount,
     slots_read,
 )
-from memoryproject.staff_site.dashboard.tiles import usual_until
 from memoryproject.staff_site.models import Day, Mark, Quarter
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from sessions_app.inbox.chat_list import COUNTED, Wanted, chats_wanted, inbox_pages
+from sessions_app.inbox.move_markers import attention_count, needs_attention
 from sessions_app.inbox.read_markers import last_message_place, place_fields
-from sessions_app.inbox.snooze import attention_count, needs_attention
 from sessions_app.models import (
     Chat,
     ChatActivity,

@@ -88,7 +88,7 @@ def test_where_no_vector_can_be_made_the_words_decide_and_the_page_says_so(
             return 1.0
 
     remember("TestCorp pays within 30 days")
-    monkeypatch.setattr("sessions_app.memories.admin.memory_pages.embedder", Broken)
+    monkeypatch.setattr("sessions_app.memories.memory_pages.embedder", Broken)
     found = shown(admin_client, q="TestCorp pays")
     assert rows(found) == ["TestCorp pays within 30 days"]
     assert "Search by meaning is not available just now" in found

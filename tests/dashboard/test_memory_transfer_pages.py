@@ -15,7 +15,7 @@ from django.test import Client
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from sessions_app.memories.admin import transfer_pages
+from sessions_app.memories import transfer_pages
 from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
@@ -158,7 +158,7 @@ def test_where_no_vectors_can_be_made_it_says_what_to_do(
         def coverage(self, text: str) -> float:
             return 1.0
 
-    monkeypatch.setattr("sessions_app.memories.admin.transfer_pages.embedder", Broken)
+    monkeypatch.setattr("sessions_app.memories.transfer_pages.embedder", Broken)
     answer = upload(admin_client, b'{"content": "Dana likes tea"}')
     assert answer.status_code == 400
     assert "Import the file again later, or without vectors" in answer.content.decode()

@@ -18,7 +18,7 @@ from pytest_django.asserts import assertTemplateUsed
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.loopback.providers import graph_error
-from memoryproject.staff_site.operations import provider_page, provider_test
+from memoryproject.staff_site.operations import provider_test
 from memoryproject.staff_site.operations.provider_test import TEXT, number_read
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer, quota_error
@@ -238,10 +238,10 @@ def test_forged_forms_are_refused(
 
 
 def test_after_many_tests_one_waits(admin_client: Client, graph: GraphServer) -> None:
-    for _ in range(provider_page.TESTS):
+    for _ in range(provider_test.TESTS):
         tried(admin_client)
     assert "Wait a few minutes." in tried(admin_client, status=429)
-    assert len(graph.sent) == provider_page.TESTS
+    assert len(graph.sent) == provider_test.TESTS
 
 
 def test_a_form_without_its_cookie_is_refused(graph: GraphServer, admin_user: Any) -> None:

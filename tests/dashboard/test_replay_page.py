@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel

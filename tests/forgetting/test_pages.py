@@ -18,11 +18,11 @@ from django.utils import timezone
 from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.confirmation import late_page
+from memoryproject.foundation.admin_kit.staff_pages import late_page
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_for
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.forgetting.admin.forms import WORDS
+from sessions_app.forgetting.choose_pages import WORDS
 from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
 from sessions_app.tasks import run_forgetting

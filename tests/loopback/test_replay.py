@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.staff_site.demo.recordings import (
+from memoryproject.staff_site.demo.story_texts import (
     CONVERSATIONS,
     conversation,
     events_of,

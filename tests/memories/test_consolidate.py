@@ -26,8 +26,8 @@ from memories_app.review.decide_proposals import (
     proposal_dismiss,
     proposal_reverse,
 )
+from memories_app.review.memory_history import similar_memories_find
 from memories_app.review.pending import memory_approve_corrected
-from memories_app.review.similar_memories import similar_memories_find
 from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.staff_site.demo.recordings import CONVERSATIONS, conversation
+from memoryproject.staff_site.demo.story_texts import CONVERSATIONS, conversation
 from tests.processes.database import Database
 from tests.processes.installation import Installation, free_port
 

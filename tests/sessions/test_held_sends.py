@@ -15,7 +15,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import current_conditions
-from sessions_app.inbox.snooze import attention_count
+from sessions_app.inbox.move_markers import attention_count
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
 from tests.sessions.desk import Desk

@@ -7,7 +7,8 @@ import uuid
 
 import pytest
 
-from memories_app.facts.validation import NewMemory, fact_key
+from memories_app.facts.facts import fact_key
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.remember import memories_remember, memory_remember
 from memoryproject.foundation.audit.models import AuditEvent

@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.inbound.synchronous_chat import talk
-from sessions_app.inbox.snooze import attention_count
+from sessions_app.inbox.move_markers import attention_count
 from sessions_app.limits.intake import UsageLimits, access_of
 from sessions_app.models import Turn, UsageDay
 from sessions_app.turns.open_questions import MAX_AT_ONCE, MAX_DEFERRALS, questions_resume

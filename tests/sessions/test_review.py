@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label, chats_unlabel
-from sessions_app.inbox.move_markers import ReviewError, chats_review
+from sessions_app.inbox.move_markers import ReviewError, chats_review, chats_snooze
 from sessions_app.inbox.notes import note_delete, note_edit, note_write
-from sessions_app.inbox.snooze import chats_snooze
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Assignment,

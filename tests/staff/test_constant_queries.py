@@ -31,7 +31,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memories_app.models import Memory
-from memoryproject.staff_site.accounts.sessions import SEEN
+from memoryproject.staff_site.accounts.second_factor import SEEN
 from sessions_app.forgetting.preview import MAX_OBJECTS
 from sessions_app.forgetting.runs import run_draft
 from tests.staff.crowd import Crowd

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Label
 from tests.staff.crowd import Crowd

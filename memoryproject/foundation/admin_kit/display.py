@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
@@ -22,6 +23,19 @@ from django.utils.translation import gettext as _
 SHORT = 200
 LEAST_COST = 0.01
 MAX_PLACES = 6
+
+
+def column(title: Any, show: Callable[[Any], Any], *, ordering: Any = None) -> Any:
+    """Return a column of a list, or a line of a row's page, for an attribute of an admin.
+
+    ``show`` gets the row. ``ordering``: what the list is sorted by; None: it can't be.
+    """
+
+    @admin.display(description=title, ordering=ordering)
+    def shown(_admin: Any, row: Any) -> Any:
+        return show(row)
+
+    return shown
 
 
 def shown_text(text: str) -> SafeString:
@@ -45,13 +59,7 @@ def shown_labelled(label: str, text: str, longest: int = SHORT) -> SafeString:
     return format_html('<span class="quiet">[{}]</span> {}', label, shown)
 
 
-def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()) -> SafeString:
-    """Return a state as a mark, coloured by whether it is good or bad."""
-    colour = "good" if state in good else "bad" if state in bad else ""
-    return format_html('<span class="state {}">{}</span>', colour, state or "–")
-
-
-def shown_mark(text: str, tone: str = "") -> SafeString:
+def shown_mark(text: Any, tone: str = "") -> SafeString:
     """Return a translated word as a mark. ``tone``: good, warn, bad or nothing."""
     return format_html('<span class="state {}">{}</span>', tone, text)
 

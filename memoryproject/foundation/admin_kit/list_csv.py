@@ -1,28 +1,94 @@
-"""A list of the admin as CSV: its rows by the search and the filters, with the columns it shows."""
+"""Lists that may be very long: their pages, and the list as CSV."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from django.contrib.admin.utils import label_for_field, lookup_field
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import ForeignKey
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, ForeignKey, Func, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
 from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
+
+MAX_ROWS = 10_000
+
+
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]
+    """Counts and shows the first ``most`` rows of a queryset.
+
+    ``more``: there are other rows; a search or a filter finds them.
+    """
+
+    most = MAX_ROWS
+
+    @cached_property
+    def count(self) -> int:
+        return min(self._counted[0], self.most)
+
+    @property
+    def more(self) -> bool:
+        return self._counted[0] > self.most
+
+    @property
+    def only_keys(self) -> list[Any] | None:
+        """Return the keys of all rows if they fit on one page."""
+        number, keys = self._counted
+        return keys if number <= self.per_page else None
+
+    @property
+    def only_page(self) -> QuerySet[Any] | None:
+        """Return the rows if they fit on one page, by their keys.
+
+        A filter with so few results has looked at every row to count them; keys avoid a second
+        search.
+        """
+        keys = self.only_keys
+        if keys is None:
+            return None
+        rows: Any = self.object_list
+        found: QuerySet[Any] = rows.filter(pk__in=keys) if keys else rows.none()
+        return found
+
+    def page(self, number: int | str) -> Page[Any]:
+        rows = self.only_page
+        if rows is None:
+            return super().page(number)
+        return Page(rows, self.validate_number(number), self)
+
+    @cached_property
+    def _counted(self) -> tuple[int, list[Any]]:
+        """Return the number of rows, one more than shown at most, and the keys of one page.
+
+        The order of the rows doesn't affect their number.
+        """
+        rows: Any = self.object_list
+        some = rows.order_by()[: self.most + 1]
+        first = Func(ArrayAgg("pk"), template=f"(%(expressions)s)[1:{self.per_page}]")
+        found = some.aggregate(number=Count("pk"), keys=first)
+        return found["number"], found["keys"] or []
+
+
+# A list as CSV: its rows by the search and the filters, with the columns it shows.
+
 
 # In an address: the list as a file instead of a page.
 PARAMETER = "_csv"
 TICK_BOX = "action_checkbox"
+
+
+Column: TypeAlias = tuple[Any, Callable[[Any], Any]]
 
 
 def list_csv(
@@ -48,6 +114,13 @@ def list_csv(
 def csv_answer(name: str, titles: Sequence[str], rows: Iterable[Iterable[Any]]) -> HttpResponse:
     """Return a table as a download. ``name``: the beginning of the file's name."""
     return csv_download(name, b"".join(csv_lines(titles, rows)))
+
+
+def csv_of(name: str, columns: Iterable[Column], rows: Iterable[Any]) -> HttpResponse:
+    """Return rows as a download: each column has its title, and what stands in it of a row."""
+    columns = list(columns)
+    lines = ([plain_value(value(row)) for _title, value in columns] for row in rows)
+    return csv_answer(name, [str(title) for title, _value in columns], lines)
 
 
 def csv_download(name: str, content: bytes) -> HttpResponse:

@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from datetime import timezone as zones
-from typing import Any
 
-from django.contrib import admin
-from django.contrib.admin.options import IncorrectLookupParameters
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-
-from memoryproject.foundation.admin_kit.display import moment_shown
 
 DAYS = {"today": 1, "7": 7, "30": 30}
 TODAY = "today"
+NAMES = {TODAY: gettext_lazy("Today"), "7": gettext_lazy("7 days"), "30": gettext_lazy("30 days")}
+PAST_NAMES = {
+    TODAY: gettext_lazy("Today"),
+    "7": gettext_lazy("Past 7 days"),
+    "30": gettext_lazy("Past 30 days"),
+}
+# In the address of a list that shows what was counted in a period.
+PARAMETER = "when"
 
 
 class UnknownSpanError(ValueError):
@@ -109,54 +109,3 @@ def _hours(day: date, zone: tzinfo) -> Iterator[datetime]:
         yield moment
         moment += timedelta(hours=1)
     yield end
-
-
-# A list filter by time, with the same periods as the dashboard.
-
-PARAMETER = "when"
-
-
-class PeriodFilter(admin.SimpleListFilter):
-    """Filters by today, 7 or 30 days, or a time span named by ``periods.span_key``.
-
-    With the same ``when`` the list shows the rows that the dashboard counted in the period.
-    """
-
-    title = gettext_lazy("time")
-    parameter_name = PARAMETER
-    field = "created_at"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("today", _("Today")), ("7", _("Past 7 days")), ("30", _("Past 30 days"))]
-
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield the choices, including the active time span if it is a custom one."""
-        yield from super().choices(changelist)
-        key = self.value()
-        if key and key not in DAYS:
-            start, end = self._span(key)
-            yield {
-                "selected": True,
-                "query_string": changelist.get_query_string({PARAMETER: key}),
-                "display": _("%(start)s to %(end)s")
-                % {"start": moment_shown(start), "end": moment_shown(end)},
-            }
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        key = self.value()
-        return self.within(queryset, *self._span(key)) if key else queryset
-
-    def within(self, queryset: QuerySet[Any], start: datetime, end: datetime) -> QuerySet[Any]:
-        """Return the rows from ``start`` up to ``end``."""
-        return queryset.filter(**{f"{self.field}__gte": start, f"{self.field}__lt": end})
-
-    def _span(self, key: str) -> tuple[datetime, datetime]:
-        try:
-            return span_of(key, now=timezone.now())
-        except UnknownSpanError:
-            raise IncorrectLookupParameters from None
-
-
-def period_filter(field: str) -> type[PeriodFilter]:
-    """Return the filter for a model's time field."""
-    return type("FieldPeriodFilter", (PeriodFilter,), {"field": field})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -11,19 +12,21 @@ from django.contrib import messages
 from django.contrib.admin import ShowFacets, helpers
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import flatten, flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.forms import Media
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminForm, Fieldline
 
-from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
-from memoryproject.foundation.admin_kit.list_csv import csv_download, list_csv
+from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator, csv_download, list_csv
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
 
 # Unfold sets them when a form is opened by its own changeform_view, which not each of our forms
@@ -72,12 +75,25 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     # leaves a column out that only holds buttons.
     has_csv = True
     csv_columns: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    # Further pages below the list's address, by the end of their URL names. Those of the base
+    # classes are added.
+    own_pages: ClassVar[Mapping[str, OwnPage]] = MappingProxyType({})
 
     @property
     def media(self) -> Media:
         media = super().media
         scripts = [str(each) for each in media._js if not SLUG_SCRIPTS.search(str(each))]
         return Media(css=media._css, js=scripts)
+
+    def get_urls(self) -> list[URLPattern]:
+        declared = [vars(each).get("own_pages", {}) for each in type(self).__mro__]
+        prefix = f"{self.opts.app_label}_{self.opts.model_name}_"
+        own = [page_paths(self.admin_site, pages, of=self, prefix=prefix) for pages in declared]
+        return [*chain.from_iterable(own), *super().get_urls()]
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what the list's templates need besides Django's context."""
+        return {}
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -96,7 +112,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
         if self.has_csv and CSV in request.GET and request.method == "GET":
             return self._list_csv(request)
-        context = {"title": title, **(extra_context or {})}
+        context = {"title": title, **self.list_context(request), **(extra_context or {})}
         answer: HttpResponse = super().changelist_view(request, context)
         return answer
 
@@ -182,9 +198,14 @@ class ReadOnlyAdmin(StaffAdmin):
 
     An edit would separate a record from the data derived from it.
 
+    ``allowed``: which of add and change users with the right may do nevertheless. ``editable``: the
+    fields that a change is limited to.
+
     ``find_rows``: returns the rows of a list that a search finds. Without it Django searches.
     """
 
+    allowed: ClassVar[Collection[str]] = ()
+    editable: ClassVar[Sequence[str]] = ()
     find_rows: ClassVar[Callable[..., QuerySet[Any]] | None] = None
 
     def get_search_results(
@@ -194,11 +215,17 @@ class ReadOnlyAdmin(StaffAdmin):
             return super().get_search_results(request, queryset, search_term)
         return self.find_rows(queryset, search_term), False
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        """Return what the row's page shows, except what can be edited there."""
+        declared = flatten_fieldsets(self.fieldsets or ()) or flatten(self.fields or ())
+        shown = [str(name) for name in declared if name not in self.editable]
+        return shown or super().get_readonly_fields(request, obj)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        return "add" in self.allowed and super().has_add_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+        return "change" in self.allowed and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

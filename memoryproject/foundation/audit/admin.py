@@ -4,46 +4,135 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from datetime import date, datetime, time, timedelta
+from typing import Any, ClassVar, Literal
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest, PermissionDenied
+from django.db import connection
 from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
-from memoryproject.foundation.admin_kit.display import shown_json, shown_state
+from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import (
     audit_key,
-    audit_record,
     pseudonyms_of,
-    staff_actor,
+    staff_record,
 )
 from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
 from memoryproject.foundation.audit.chain import signed_rows
-from memoryproject.foundation.audit.filters import (
-    ACTOR_KINDS,
-    ActionFilter,
-    ActorFilter,
-    ActorKindFilter,
-    ObjectTypeFilter,
-    PeriodFilter,
-)
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
-from memoryproject.foundation.audit.words import action_shown, object_shown
+from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from memoryproject.foundation.text.uuids import uuid_or_none
+
+# The range that fits into the database, and a day more.
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+Events = QuerySet[AuditEvent]
+
+
+ACTION_FILTER = value_filter(
+    "action",
+    gettext_lazy("action"),
+    lambda _request: [(name, action_shown(name)) for name in values_there("action")],
+)
+OBJECT_FILTER = value_filter(
+    "object_type",
+    gettext_lazy("object"),
+    lambda _request: [(name, object_shown(name)) for name in values_there("object_type") if name],
+)
+ACTOR_KIND_FILTER = value_filter("actor_kind", gettext_lazy("by whom"), ACTOR_KINDS.items())
+
+
+class ActorFilter(TypedFilter):
+    """Filters by the actor's name. A person's pseudonym is also accepted."""
+
+    title = gettext_lazy("name of who did it")
+    labels: ClassVar[Any] = {"actor": gettext_lazy("Name")}
+
+    def queryset(self, request: HttpRequest, queryset: Events) -> Events:
+        name = self.typed.get("actor", "")
+        if "\0" in name:
+            return queryset.none()
+        return queryset.filter(actor=name) if name else queryset
+
+
+class PeriodFilter(TypedFilter):
+    """Filters from one day to another, both included, in the business's time zone."""
+
+    title = gettext_lazy("when")
+    labels: ClassVar[Any] = {"from": gettext_lazy("From"), "until": gettext_lazy("Until")}
+    kind = "date"
+
+    def problem(self) -> str:
+        wrong = [name for name in self.labels if self.typed.get(name) and not self._day(name)]
+        return _("That is no day: nothing fits.") if wrong else ""
+
+    def queryset(self, request: HttpRequest, queryset: Events) -> Events:
+        if self.problem():
+            return queryset.none()
+        wanted = Q()
+        if (first := self._day("from")) is not None:
+            wanted &= Q(at__gte=_begins(first))
+        if (last := self._day("until")) is not None:
+            wanted &= Q(at__lt=_begins(last + timedelta(days=1)))
+        return queryset.filter(wanted)
+
+    def _day(self, name: str) -> date | None:
+        try:
+            day = parse_date(self.typed.get(name, ""))
+        except ValueError:
+            return None
+        return day if day is not None and FIRST_YEAR <= day.year <= LAST_YEAR else None
+
+    def quick(self, changelist: Any) -> list[dict[str, Any]]:
+        periods = ((1, _("Today")), (7, _("The last 7 days")), (30, _("The last 30 days")))
+        found = []
+        for days, title in periods:
+            first = (timezone.localdate() - timedelta(days=days - 1)).isoformat()
+            found.append(
+                {
+                    "title": title,
+                    "query": changelist.get_query_string({"from": first}, remove=["until", "p"]),
+                    "selected": self.typed.get("from") == first and not self.typed.get("until"),
+                }
+            )
+        return found
+
+
+def _begins(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time.min))
+
+
+def values_there(column: Literal["action", "object_type"]) -> list[str]:
+    """Return each value once, by skipping through the index, however many rows each value has."""
+    query = (
+        "WITH RECURSIVE found AS ("  # noqa: S608 one of two names of ours
+        f" SELECT min({column}) AS value FROM audit_auditevent UNION ALL"
+        f" SELECT (SELECT min(event.{column}) FROM audit_auditevent event"
+        f" WHERE event.{column} > found.value) FROM found WHERE found.value IS NOT NULL)"
+        " SELECT value FROM found WHERE value IS NOT NULL ORDER BY value"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return [value for (value,) in cursor.fetchall()]
+
+
+# The list, the page of an event, and the exports.
+
 
 EXPORT = "audit.export_auditevent"
 
@@ -79,6 +168,17 @@ def line_shown(event: AuditEvent) -> dict[str, Any]:
     return line
 
 
+def _events_found(queryset: QuerySet[AuditEvent], search_term: str) -> QuerySet[AuditEvent]:
+    """Search for whole values only: each is found by an index."""
+    term = search_term.strip()
+    if not term:
+        return queryset
+    fits = Q(object_id=term) | Q(actor=term) | Q(chat=term)
+    if names := _pseudonyms(term):
+        fits |= Q(chat__in=names) | Q(actor__in=names)
+    return queryset.filter(fits)
+
+
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
     """The list of events. It links a pseudonym to a chat only in a search for that chat's id."""
@@ -87,7 +187,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     # It has exports of its own, which hold the seals.
     has_csv = False
     list_display = ("at", "shown_action", "shown_actor", "shown_object", "shown_chat", "shown_seq")
-    list_filter = (PeriodFilter, ActionFilter, ActorKindFilter, ActorFilter, ObjectTypeFilter)
+    list_filter = (PeriodFilter, ACTION_FILTER, ACTOR_KIND_FILTER, ActorFilter, OBJECT_FILTER)
     search_fields = ("object_id",)
     search_help_text = gettext_lazy(
         "The whole id of a memory, message or session, a user name, a pseudonym, or a chat's id, "
@@ -101,51 +201,22 @@ class AuditEventAdmin(ReadOnlyAdmin):
         ),
         (gettext_lazy("Integrity"), {"fields": ("shown_seq", "seal", "id", "shown_line")}),
     )
-    readonly_fields = (
-        "shown_action",
-        "shown_code",
-        "shown_object_type",
-        "shown_actor",
-        "shown_chat",
-        "shown_details",
-        "shown_seq",
-        "shown_line",
-        "seal",
-        "id",
-    )
     change_list_template = "admin/audit/auditevent/change_list.html"
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
-    ) -> tuple[QuerySet[AuditEvent], bool]:
-        """Search for whole values only: each is found by an index."""
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        fits = Q(object_id=term) | Q(actor=term) | Q(chat=term)
-        if names := _pseudonyms(term):
-            fits |= Q(chat__in=names) | Q(actor__in=names)
-        return queryset.filter(fits), False
+    find_rows = staticmethod(_events_found)
+    own_pages: ClassVar[Any] = {
+        "verify": OwnPage("verify/", "verify_view"),
+        "export": OwnPage("export/", "export_view", "POST"),
+    }
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        own = [
-            path("verify/", wrap(self.verify_view), name="audit_auditevent_verify"),
-            path("export/", wrap(require_POST(self.export_view)), name="audit_auditevent_export"),
-        ]
-        return [*own, *super().get_urls()]
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the list with the chain's state at the top."""
-        query = request.GET.urlencode()
-        context = {
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the chain's state, which stands at the top, and the way to export."""
+        export = reverse("admin:audit_auditevent_export")
+        return {
             "state": _state() if self.has_view_permission(request) else None,
             "may_export": request.user.has_perm(EXPORT),
-            "export_address": f"{reverse('admin:audit_auditevent_export')}?{query}",
+            "export_address": f"{export}?{request.GET.urlencode()}",
         }
-        return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -165,13 +236,16 @@ class AuditEventAdmin(ReadOnlyAdmin):
             verification_ask(asked_by=request.user.get_username(), now=timezone.now())
             return redirect("admin:audit_auditevent_verify")
         context: dict[str, Any] = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
             "list_title": self.list_title,
-            "title": _("Verify the audit log"),
             "state": _state(),
         }
-        return TemplateResponse(request, "admin/audit/auditevent/verify.html", context)
+        return staff_page(
+            request,
+            "admin/audit/auditevent/verify.html",
+            _("Verify the audit log"),
+            context,
+            of=self.model,
+        )
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Export the filtered list, all pages of it, up to now. The export is an event itself."""
@@ -187,12 +261,8 @@ class AuditEventAdmin(ReadOnlyAdmin):
             return redirect("admin:audit_auditevent_changelist")
         last = AuditEvent.objects.aggregate(last=Max("id"))["last"] or 0
         events = events.filter(id__lte=last)
-        audit_record(
-            action="audit.export",
-            actor=staff_actor(request),
-            object_type="audit log",
-            details={"format": kind, "events": events.count(), "filters": sorted(request.GET)},
-        )
+        details = {"format": kind, "events": events.count(), "filters": sorted(request.GET)}
+        staff_record(request, "audit.export", "audit log", **details)
         media_type, rows = FORMATS[kind]
         answer = StreamingHttpResponse(rows(events), content_type=media_type)
         name = f"audit-{timezone.localtime():%Y-%m-%d-%H%M}.{kind}"
@@ -202,9 +272,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def shown_action(self, event: AuditEvent) -> str:
         return action_shown(event.action)
 
-    @admin.display(description=gettext_lazy("action's code"))
-    def shown_code(self, event: AuditEvent) -> str:
-        return event.action
+    shown_code = column(gettext_lazy("action's code"), lambda event: event.action)
 
     @admin.display(description=gettext_lazy("object"))
     def shown_object_type(self, event: AuditEvent) -> str:
@@ -218,25 +286,17 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def shown_object(self, event: AuditEvent) -> str:
         return f"{object_shown(event.object_type)} {event.object_id}".strip() or "–"
 
-    @admin.display(description=gettext_lazy("person"), ordering="chat")
-    def shown_chat(self, event: AuditEvent) -> str:
-        return event.chat or "–"
+    shown_chat = column(gettext_lazy("person"), lambda event: event.chat or "–", ordering="chat")
 
     @admin.display(description=gettext_lazy("sealed"), ordering="seq")
     def shown_seq(self, event: AuditEvent) -> str:
         if event.seq is None:
-            return shown_state(_("waits"))
-        shown = _("no. %(number)d") % {"number": event.seq}
-        return shown_state(shown, good=[shown])
+            return shown_mark(_("waits"))
+        return shown_mark(_("no. %(number)d") % {"number": event.seq}, "good")
 
-    @admin.display(description=gettext_lazy("details"))
-    def shown_details(self, event: AuditEvent) -> str:
-        return shown_json(event.details)
-
-    @admin.display(description=gettext_lazy("raw record"))
-    def shown_line(self, event: AuditEvent) -> str:
-        """Return the event as its line in the log file."""
-        return shown_json(line_shown(event))
+    shown_details = column(gettext_lazy("details"), lambda event: shown_json(event.details))
+    # Return the event as its line in the log file.
+    shown_line = column(gettext_lazy("raw record"), lambda event: shown_json(line_shown(event)))
 
 
 def _state() -> dict[str, Any]:

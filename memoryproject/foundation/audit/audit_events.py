@@ -269,6 +269,31 @@ def staff_actor(request: HttpRequest) -> Actor:
     return Actor("staff", request.user.get_username())
 
 
+def staff_record(
+    request: HttpRequest,
+    action: str,
+    object_type: str = "",
+    object_id: object = "",
+    *,
+    chat_id: UUID | None = None,
+    **details: Any,
+) -> None:
+    """Record what the logged-in staff member does: see ``audit_record``."""
+    audit_record(
+        action=action,
+        actor=staff_actor(request),
+        object_type=object_type,
+        object_id=object_id,
+        details=details,
+        chat_id=chat_id,
+    )
+
+
+def staff_read_record(request: HttpRequest, *about: Any, **details: Any) -> None:
+    """Record that staff were shown what people said, or what was remembered of them."""
+    staff_record(request, "conversation.read", *about, **details)
+
+
 def staff_edit_record(
     request: HttpRequest,
     *,
@@ -279,26 +304,15 @@ def staff_edit_record(
     chat_id: UUID | None = None,
 ) -> None:
     """Record that a saved form changed these fields. Records nothing if it changed none."""
-    if not fields:
-        return
-    audit_record(
-        action=action,
-        actor=staff_actor(request),
-        object_type=object_type,
-        object_id=object_id,
-        details={"fields": sorted(fields)},
-        chat_id=chat_id,
-    )
+    if fields:
+        changed = sorted(fields)
+        staff_record(request, action, object_type, object_id, chat_id=chat_id, fields=changed)
 
 
 def list_export_record(request: HttpRequest, name: str, rows: int) -> None:
     """Record that staff took a list as a file. ``name``: the list's model."""
-    audit_record(
-        action="export",
-        actor=staff_actor(request),
-        object_type="list",
-        details={"list": name, "rows": rows, "filters": sorted({*request.GET} - {PARAMETER})},
-    )
+    filters = sorted({*request.GET} - {PARAMETER})
+    staff_record(request, "export", "list", list=name, rows=rows, filters=filters)
 
 
 # Logins to the admin, and failed ones.

@@ -132,6 +132,14 @@ ACTIONS: Mapping[str, Any] = {
     "webhook.rotate": _("A webhook got a new secret"),
 }
 
+ACTOR_KINDS: Mapping[str, Any] = {
+    "staff": _("Staff"),
+    "api": _("API tokens"),
+    "person": _("People on WhatsApp"),
+    "command": _("The command line"),
+    "system": _("The system itself"),
+}
+
 OBJECTS: Mapping[str, Any] = {
     "audit log": _("audit log"),
     "backup": _("backup"),

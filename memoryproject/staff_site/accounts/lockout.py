@@ -31,7 +31,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.views import ChangeList
 
-from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.display import shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import (
     Actor,
@@ -262,7 +262,7 @@ class FailedLoginAdmin(ReadOnlyAdmin):
         text = ngettext(
             "%(count)d name can be tried again.", "%(count)d names can be tried again.", freed
         )
-        self.message_user(request, text % {"count": freed}, messages.SUCCESS)
+        messages.success(request, text % {"count": freed})
 
     @admin.display(description=gettext_lazy("name"))
     def shown_name(self, row: Any) -> str:
@@ -276,5 +276,4 @@ class FailedLoginAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def shown_lock(self, row: Any) -> str:
-        locked = _("locked")
-        return shown_state(locked if row.is_locked else _("not locked"), bad=[locked])
+        return shown_mark(_("locked"), "bad") if row.is_locked else shown_mark(_("not locked"))

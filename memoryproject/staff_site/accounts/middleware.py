@@ -18,8 +18,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.admin_kit.live import is_live
-from memoryproject.staff_site.accounts.sessions import Standing, keep_alive, standing_of
+from memoryproject.foundation.admin_kit.staff_pages import is_live
+from memoryproject.staff_site.accounts.second_factor import Standing, keep_alive, standing_of
 
 WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz")
 # Pages that can be opened before a second factor is set up.

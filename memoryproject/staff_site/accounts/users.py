@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -16,8 +16,7 @@ from django.db.models import Count, ManyToManyField, QuerySet
 from django.forms import Media, Widget
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -25,8 +24,10 @@ from django.utils.translation import gettext_lazy
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from memoryproject.foundation.admin_kit.display import column
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
 from memoryproject.staff_site.accounts.groups import (
     GROUPS,
     group_shown,
@@ -36,8 +37,7 @@ from memoryproject.staff_site.accounts.groups import (
     permission_label,
     permissions_offered,
 )
-from memoryproject.staff_site.accounts.second_factor import second_factor_remove
-from memoryproject.staff_site.accounts.sessions import device_of
+from memoryproject.staff_site.accounts.second_factor import device_of, second_factor_remove
 
 
 class PermissionList(UnfoldAdminCheckboxSelectMultipleWidget):  # type: ignore[misc]
@@ -100,13 +100,8 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def record(self, request: HttpRequest, verb: str, obj: Any, fields: Iterable[str] = ()) -> None:
         """Record what was done with a user or group. ``verb``: such as create or remove."""
         noun = obj._meta.model_name
-        audit_record(
-            action=f"{noun}.{verb}",
-            actor=staff_actor(request),
-            object_type=noun,
-            object_id=obj.pk,
-            details={"fields": sorted(fields)} if fields else {},
-        )
+        changed: dict[str, Any] = {"fields": sorted(fields)} if fields else {}
+        staff_record(request, f"{noun}.{verb}", noun, obj.pk, **changed)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -166,10 +161,7 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
     fieldsets = (
         (None, {"fields": ("username", "password", "shown_second_factor")}),
         (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email")}),
-        (
-            gettext_lazy("Rights"),
-            {"fields": ("is_active", "is_staff", "is_superuser", "groups")},
-        ),
+        (gettext_lazy("Rights"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         # Groups are enough for nearly everybody.
         (
             gettext_lazy("Further permissions"),
@@ -207,10 +199,7 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
             return True
         return obj.pk != request.user.pk and may_manage_user(request.user, obj)
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.reset_view)
-        address = path("<id>/second-factor/", view, name="auth_user_reset_second_factor")
-        return [address, *super().get_urls()]
+    own_pages: ClassVar[Any] = {"reset_second_factor": OwnPage("<id>/second-factor/", "reset_view")}
 
     def reset_view(self, request: HttpRequest, id: str) -> HttpResponse:
         """Remove the second factor of a user who lost phone and backup codes.
@@ -229,12 +218,15 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
                 messages.success(request, _("The second factor was reset."))
             return HttpResponseRedirect(reverse("admin:auth_user_change", args=[user.pk]))
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Reset the second factor"),
-            "opts": self.opts,
             "original": user,
         }
-        return TemplateResponse(request, "admin/access/reset_second_factor.html", context)
+        return staff_page(
+            request,
+            "admin/access/reset_second_factor.html",
+            _("Reset the second factor"),
+            context,
+            of=self.model,
+        )
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
         """Change another user's password; redirect from the user's own account.
@@ -296,10 +288,5 @@ class StaffGroupAdmin(AuditedAdmin, GroupAdmin, StaffAdmin):  # type: ignore[mis
             return allowed
         return obj.name not in GROUPS and may_manage_group(request.user, obj)
 
-    @admin.display(description=gettext_lazy("group"))
-    def shown_name(self, group: Group) -> str:
-        return group_shown(group.name)
-
-    @admin.display(description=gettext_lazy("people"))
-    def shown_people(self, group: Any) -> int:
-        return int(group.people)
+    shown_name = column(gettext_lazy("group"), lambda group: group_shown(group.name))
+    shown_people = column(gettext_lazy("people"), lambda group: int(group.people))

@@ -21,22 +21,31 @@ from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.base import ModelTokens
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
 from memoryproject.staff_site.alerts import alerts_open
-from memoryproject.staff_site.dashboard import tiles
 from memoryproject.staff_site.dashboard.figures import (
+    ALL_MEMORIES,
+    CHATS,
+    DELIVERIES,
+    LIMITED,
+    MEMORIES,
+    MESSAGES,
+    QUEUE,
+    RECEIPTS,
+    SCHEDULES,
+    TURNS,
+    UNPROCESSED,
+    WAITING,
     Figures,
-    PeriodFigures,
-    count_shown,
-    figures_of,
-    seconds_shown,
-    since_shown,
-    slot_shown,
-)
-from memoryproject.staff_site.dashboard.tiles import (
     Note,
+    PeriodFigures,
     Places,
     Tile,
     answer_tiles,
+    count_shown,
+    figures_of,
     review_tiles,
+    seconds_shown,
+    since_shown,
+    slot_shown,
 )
 from memoryproject.staff_site.server_state import (
     BrokerGoneError,
@@ -131,17 +140,17 @@ def _happened(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
     if to.may("sessions_app.view_message"):
         yield _messages(figures, when, to)
     if to.may("sessions_app.view_chat"):
-        yield Tile("chats", _("Active chats"), figures.chats, to.list_of(tiles.CHATS, when))
+        yield Tile("chats", _("Active chats"), figures.chats, to.list_of(CHATS, when))
     if to.may("sessions_app.view_turn"):
         yield _tokens(figures, to.costs(when))
     if to.may("memories_app.view_memory"):
-        address = to.list_of(tiles.MEMORIES, when, **tiles.ALL_MEMORIES)
+        address = to.list_of(MEMORIES, when, **ALL_MEMORIES)
         yield Tile("added", _("Memories added"), figures.memories_added, address)
     if to.may("sessions_app.view_forgetreceipt"):
         number = figures.memories_forgotten
         memories = ngettext("with %(number)s memory", "with %(number)s memories", number)
         notes = [Note(memories % {"number": count_shown(number)})] if number else []
-        address = to.list_of(tiles.RECEIPTS, when)
+        address = to.list_of(RECEIPTS, when)
         yield Tile("forgotten", _("Erasures"), figures.receipts, address, notes)
 
 
@@ -149,10 +158,10 @@ def _messages(figures: Figures, when: str, to: Places) -> Tile:
     from_people = _("%(number)s from people") % {"number": count_shown(figures.messages_in)}
     ours = _("%(number)s from the assistant") % {"number": count_shown(figures.messages_out)}
     notes = [
-        Note(from_people, to.list_of(tiles.MESSAGES, when, role__exact="user")),
-        Note(ours, to.list_of(tiles.MESSAGES, when, role__exact="assistant")),
+        Note(from_people, to.list_of(MESSAGES, when, role__exact="user")),
+        Note(ours, to.list_of(MESSAGES, when, role__exact="assistant")),
     ]
-    address = to.list_of(tiles.MESSAGES, when)
+    address = to.list_of(MESSAGES, when)
     return Tile("messages", _("Messages"), figures.messages, address, notes)
 
 
@@ -190,20 +199,20 @@ def _charts(found: PeriodFigures, to: Places) -> Iterator[Chart]:
         yield chart(
             "messages",
             _("Messages"),
-            Series(_("From people"), "messages_in", first, tiles.MESSAGES, user),
-            Series(_("From the assistant"), "messages_out", second, tiles.MESSAGES, ours),
+            Series(_("From people"), "messages_in", first, MESSAGES, user),
+            Series(_("From the assistant"), "messages_out", second, MESSAGES, ours),
         )
     if to.may("sessions_app.view_chat"):
-        chats = Series(_("Active chats"), "chats", second, tiles.CHATS)
+        chats = Series(_("Active chats"), "chats", second, CHATS)
         yield chart("chats", _("Active chats"), chats)
     if to.may("sessions_app.view_turn"):
         sent, failed, missed = ({"state__exact": each} for each in ("sent", "failed", "missed"))
         yield chart(
             "turns",
             _("Answers"),
-            Series(_("Answered"), "answers", first, tiles.TURNS, sent),
-            Series(_("Failed"), "failed", "--chart-bad", tiles.TURNS, failed),
-            Series(_("Missed"), "missed", third, tiles.TURNS, missed),
+            Series(_("Answered"), "answers", first, TURNS, sent),
+            Series(_("Failed"), "failed", "--chart-bad", TURNS, failed),
+            Series(_("Missed"), "missed", third, TURNS, missed),
         )
         median = Series(_("Median"), "p50", first, shown=seconds_shown)
         slow = Series(_("95 of 100"), "p95", third, shown=seconds_shown)
@@ -213,10 +222,10 @@ def _charts(found: PeriodFigures, to: Places) -> Iterator[Chart]:
         yield chart("tokens", _("Tokens"), tokens_in, tokens_out)
     memories = []
     if to.may("memories_app.view_memory"):
-        added, every = _("Added"), tiles.ALL_MEMORIES
-        memories.append(Series(added, "memories_added", first, tiles.MEMORIES, every))
+        added, every = _("Added"), ALL_MEMORIES
+        memories.append(Series(added, "memories_added", first, MEMORIES, every))
     if to.may("sessions_app.view_forgetreceipt"):
-        memories.append(Series(_("Erasures"), "receipts", third, tiles.RECEIPTS))
+        memories.append(Series(_("Erasures"), "receipts", third, RECEIPTS))
     if memories:
         yield chart("memories", _("Memory"), *memories)
 
@@ -267,7 +276,7 @@ def _limits(to: Places, now: datetime) -> Tile:
         notes.append(Note(_("estimated cost %(cost)s") % {"cost": cost}, to.costs(TODAY)))
     is_spent = bool(budget) and found.used.cost >= budget
     tone = "bad" if is_spent else "warn" if found.limited else ""
-    address = to.list_of(tiles.CHATS, **tiles.LIMITED)
+    address = to.list_of(CHATS, **LIMITED)
     return Tile("limits", _("Limits reached"), found.limited, address, notes, tone)
 
 
@@ -279,12 +288,12 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
         if found["since"]:
             oldest = since_shown(found["since"], now=now)
             notes.append(Note(_("the oldest for %(time)s") % {"time": oldest}))
-        address = to.list_of(tiles.TURNS, **tiles.WAITING)
+        address = to.list_of(TURNS, **WAITING)
         yield Tile("waiting", _("Awaiting answer"), found["turns"], address, notes)
     if to.may("sessions_app.view_chat"):
         yield _limits(to, now)
     if to.may("sessions_app.view_inbounddelivery") and (failed := unprocessed_count()):
-        address = to.list_of(tiles.DELIVERIES, **tiles.UNPROCESSED)
+        address = to.list_of(DELIVERIES, **UNPROCESSED)
         hint = [Note(_("tried again by themselves for 17 hours"))]
         yield Tile("unprocessed", _("Events not processed"), failed, address, hint, "bad")
     if to.may("dashboard.operate_server"):
@@ -300,7 +309,7 @@ def _machine(to: Places, now: datetime) -> Iterator[Tile]:
         working, queued = clusters_working(), count_shown(queue_depth())
     except BrokerGoneError:
         working, queued = [], ""
-    address = to.list_of(tiles.QUEUE) or operations
+    address = to.list_of(QUEUE) or operations
     title, tone = _("Jobs in the queue"), "" if queued else "warn"
     yield Tile("queue", title, queued or _("unknown"), address, tone=tone)
     if working:
@@ -309,7 +318,7 @@ def _machine(to: Places, now: datetime) -> Iterator[Tile]:
     else:
         hint = [Note(_("Nothing is answered. Start them: manage.py qcluster"))]
         yield Tile("workers", _("Workers"), _("none running"), operations, hint, "bad")
-    yield _schedules(to.list_of(tiles.SCHEDULES) or operations, now)
+    yield _schedules(to.list_of(SCHEDULES) or operations, now)
     free = free_bytes(settings.DATA_DIR)
     notes = [Note(_("%(size)s free on the disk") % {"size": filesizeformat(free)})]
     tone = "bad" if free < MIN_FREE_BYTES else ""

@@ -1,22 +1,29 @@
-"""The figures of a period and of each of its hours or days."""
+"""The figures of a period and of each of its hours or days, and tiles that show them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
+from django.db.models import Min, Q, Sum
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.admin_kit.periods import DAYS, Period
+from memories_app.review.pending import MAX_COUNTED, proposed_count
+from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, TODAY, Period
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
+from memoryproject.staff_site.models import Quarter
+from sessions_app.models.turns import WAITING_STATES
+from sessions_app.turns.facade import to_review_ids
 
 
 @dataclass
@@ -96,11 +103,6 @@ def period_chosen(request: HttpRequest, default: str) -> str:
     return key if key in DAYS else default
 
 
-def period_choices() -> list[tuple[str, str]]:
-    """Return the names of the periods in addresses and on pages."""
-    return [("today", _("Today")), ("7", _("7 days")), ("30", _("30 days"))]
-
-
 def figures_of(period: Period) -> PeriodFigures:
     """Return all current figures of a period."""
     read = slots_read(period.borders)
@@ -156,3 +158,223 @@ def slot_shown(start: datetime, period: Period) -> str:
     """Return the name of a slot: an hour of today, or a day."""
     local = timezone.localtime(start)
     return date_format(local, "H:i" if period.is_hourly else "j M")
+
+
+# Tiles: figures with links to their lists, and how well the assistant did.
+
+
+MESSAGES = "sessions_app_message"
+CHATS = "sessions_app_chat"
+TURNS = "sessions_app_turn"
+MEMORIES = "memories_app_memory"
+RECEIPTS = "sessions_app_forgetreceipt"
+SCHEDULES = "django_q_schedule"
+QUEUE = "django_q_ormq"
+DELIVERIES = "sessions_app_inbounddelivery"
+
+# Filters besides the period that make the list show the rows that the figure counts.
+ALL_MEMORIES = {"state": "all"}
+UNPROCESSED = {"processed": "no"}
+HELD = {"state__exact": "held"}
+RATED_BAD, RATED_GOOD = {"review": "bad"}, {"review": "good"}
+TO_REVIEW = {"review": "todo"}
+LIMITED = {"access": "limited"}
+# Raw lookups, as Django's own lists accept them.
+WAITING = {"state__in": ",".join(WAITING_STATES)}
+
+
+class Places:
+    """The lists and pages that a person may open."""
+
+    def __init__(self, user: Any) -> None:
+        self._user = user
+
+    def may(self, right: str) -> bool:
+        return bool(self._user.has_perm(right))
+
+    def page(self, name: str, *rights: str, **query: str) -> str:
+        """Return the address of a page; empty if this person lacks one of the rights."""
+        if not all(map(self.may, rights)):
+            return ""
+        address = reverse(f"admin:{name}")
+        return f"{address}?{urlencode(query)}" if query else address
+
+    def list_of(self, name: str, when: str = "", **filters: str) -> str:
+        """Return the address of a list within a period; empty if this person has no such list."""
+        app_label, model = name.rsplit("_", 1)
+        query = {PARAMETER: when, **filters} if when else filters
+        return self.page(f"{name}_changelist", f"{app_label}.view_{model}", **query)
+
+    def unknown_questions(self, when: str) -> str:
+        """Return the address of a period's unknown questions, by topic."""
+        rights = ("sessions_app.view_turn", "sessions_app.view_message")
+        return self.page("sessions_app_turn_unknown", *rights, period=when)
+
+    def operations(self) -> str:
+        return self.page("operations", "dashboard.operate_server")
+
+    def costs(self, when: str) -> str:
+        """Return the address of the costs of a period."""
+        return self.page("costs", "sessions_app.view_turn", period=when)
+
+
+# A figure of the dashboard, and what stands under it.
+
+
+@dataclass(frozen=True)
+class Note:
+    """A text under a figure, with a link to the list that it refers to."""
+
+    text: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure. ``tone``: good, warn, bad, or empty.
+
+    ``is_restless``: it changes by itself at any moment, whatever people and staff do.
+    """
+
+    key: str
+    title: str
+    value: str | int
+    address: str = ""
+    notes: Sequence[Note] = ()
+    tone: str = ""
+    is_restless: bool = False
+
+    @property
+    def shown(self) -> str:
+        return self.value if isinstance(self.value, str) else count_shown(self.value)
+
+
+# How well the assistant did: outcomes of questions, beside the usual ones.
+
+
+def answer_tiles(figures: Figures, to: Places, *, period: str, now: datetime) -> Iterator[Tile]:
+    """Yield what became of the questions of a period; today's beside what is usual by now."""
+    if not to.may("sessions_app.view_turn"):
+        return
+    usual = usual_until(now) if period == TODAY else Usual()
+
+    def turns(filters: dict[str, str]) -> str:
+        return to.list_of(TURNS, period, **filters)
+
+    def tile(name: str, title: str, address: str, note: str = "", tone: str = "") -> Tile:
+        count = int(getattr(figures, name))
+        notes = [Note(text) for text in (note, _compared(usual, name)) if text]
+        return Tile(name, title, count, address, notes, tone if count else "")
+
+    sent = turns({"state__exact": "sent"})
+    yield tile("answers", _("Answers"), sent)
+    yield tile("held", _("Handed over"), turns(HELD), _("left to a person"))
+    yield tile("failed", _("Failed"), turns({"state__exact": "failed"}), tone="bad")
+    late = _("past WhatsApp's 24 hours")
+    yield tile("missed", _("Too late to answer"), turns({"state__exact": "missed"}), late, "warn")
+    questions = to.unknown_questions(period)
+    unknown = _("nothing was recalled")
+    yield tile("unknown", _("Unknown questions"), questions, unknown, "warn")
+    yield _ratings(figures, usual, turns(RATED_BAD), turns(RATED_GOOD))
+    slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
+    notes = [Note(slow)] if figures.answers else []
+    yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
+
+
+def _ratings(figures: Figures, usual: Usual, bad: str, good: str) -> Tile:
+    rated = ngettext("%(number)s rated good", "%(number)s rated good", figures.rated_good)
+    notes = [Note(rated % {"number": count_shown(figures.rated_good)}, good)]
+    if compared := _compared(usual, "rated_bad"):
+        notes.append(Note(compared))
+    tone = "bad" if figures.rated_bad else ""
+    return Tile("rated_bad", _("Rated bad"), figures.rated_bad, bad, notes, tone)
+
+
+def _compared(usual: Usual, name: str) -> str:
+    """Return what is usual; empty where nothing can be compared."""
+    if not usual.days:
+        return ""
+    number = {"number": mean_shown(usual.means[name])}
+    if usual.is_yesterday:
+        return _("yesterday by this time: %(number)s") % number
+    return _("usual by this time: %(number)s") % number
+
+
+# The usual figures of a weekday until this time, to compare today with.
+
+NAMES = ("answers", "held", "failed", "missed", "unknown", "rated_good", "rated_bad")
+WEEKS = 4
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The mean of each figure. ``days``: how many days it is of; 0 if nothing can be compared.
+
+    ``is_yesterday``: the figures are those of yesterday, as no such weekday is known yet.
+    """
+
+    days: int = 0
+    is_yesterday: bool = False
+    means: Mapping[str, float] = field(default_factory=dict)
+
+
+def usual_until(now: datetime) -> Usual:
+    """Return what the last four same weekdays had until this time of the day; else yesterday.
+
+    Days of the active time zone. Only days count since the first one of these weeks of which
+    anything is known. The stored quarters are read, in one query: what changed in the last minute
+    isn't compared.
+    """
+    local = timezone.localtime(now)
+    weekdays = [local.date() - timedelta(weeks=week) for week in range(1, WEEKS + 1)]
+    yesterday = local.date() - timedelta(days=1)
+    weeks = Quarter.objects.filter(starts_at__gte=_midnight(weekdays[-1], local))
+    found = weeks.aggregate(
+        first=Min("starts_at"),
+        **{f"week_{name}": Sum(name, filter=_until(weekdays, local)) for name in NAMES},
+        **{f"day_{name}": Sum(name, filter=_until([yesterday], local)) for name in NAMES},
+    )
+    if found["first"] is None:
+        return Usual()
+    first = timezone.localtime(found["first"]).date()
+    known = sum(day >= first for day in weekdays)
+    if known:
+        return Usual(known, means={name: (found[f"week_{name}"] or 0) / known for name in NAMES})
+    if yesterday >= first:
+        means = {name: float(found[f"day_{name}"] or 0) for name in NAMES}
+        return Usual(1, is_yesterday=True, means=means)
+    return Usual()
+
+
+def _midnight(day: date, local: datetime) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=local.tzinfo)
+
+
+def _until(days: Sequence[date], local: datetime) -> Q:
+    """Match the quarters of these days that began before this time of the day."""
+    within = Q()
+    for day in days:
+        until = datetime.combine(day, local.time(), local.tzinfo)
+        within |= Q(starts_at__gte=_midnight(day, local), starts_at__lt=until)
+    return within
+
+
+# The figures of what staff are to review, each with the way there.
+
+
+def review_tiles(to: Places) -> Iterator[Tile]:
+    """Yield the memories and the answers to review; an empty list is a figure, too."""
+    if to.may("memories_app.view_memory"):
+        count = proposed_count()
+        value = f"{count_shown(count)}+" if count == MAX_COUNTED else count
+        notes = [Note(_("memories that the assistant isn't sure of"))]
+        tone = "warn" if count else ""
+        yield Tile(
+            "review", _("To review"), value, to.page("memories_app_memory_waiting"), notes, tone
+        )
+    if to.may("sessions_app.view_turn"):
+        count = len(to_review_ids())
+        address = to.list_of(TURNS, **TO_REVIEW)
+        notes = [Note(_("bad, failed, or without a memory"))]
+        title, tone = _("Answers to review"), "warn" if count else ""
+        yield Tile("answers_review", title, count, address, notes, tone)

@@ -9,12 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
@@ -22,20 +20,19 @@ from django.utils.formats import date_format
 from django.utils.http import quote_etag
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, TODAY, period_named
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, TODAY, period_named
+from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
 from memoryproject.staff_site.dashboard.figures import (
+    Tile,
     count_shown,
     figures_of,
-    period_choices,
     period_chosen,
 )
-from memoryproject.staff_site.dashboard.tiles import Tile
 from sessions_app.limits.facade import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
 
@@ -46,14 +43,13 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
     board = board_for(request.user, period=period, now=timezone.now())
     return {
         "period": period,
-        "periods": period_choices(),
+        "periods": NAMES.items(),
         "figures": _shown(request, board),
         "tag": _tag(board),
     }
 
 
 @never_cache
-@require_safe
 def figures_page(request: HttpRequest) -> HttpResponseBase:
     """Return the figures alone; 304 if the browser shows the current ones."""
     if not sees_figures(request.user):
@@ -89,7 +85,7 @@ def _steady(tile: Tile) -> Tile:
 # The cost of the chat models by day, by model and by chat, as a page and as CSV.
 
 RIGHT = "sessions_app.view_turn"
-NAMES = "sessions_app.view_chat"
+SEE_NAMES = "sessions_app.view_chat"
 MAX_CHATS = 100
 MAX_CHATS_IN_CSV = 10_000
 DEFAULT = "30"
@@ -131,11 +127,9 @@ class Row:
 
 
 @never_cache
-@require_safe
 def costs_page(request: HttpRequest) -> HttpResponseBase:
     """Show the costs of a period, or with ``?table=`` one of the tables as CSV."""
-    if not request.user.has_perm(RIGHT):
-        raise PermissionDenied
+    rights_required(request, RIGHT)
     period = period_chosen(request, DEFAULT)
     if "table" in request.GET:
         return _csv(request, period, request.GET["table"])
@@ -148,10 +142,8 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
     rows = {table: _rows(request, period, table, MAX_CHATS) for table in TABLES}
     total = sum((row.cost or Decimal(0) for row in rows["days"] or ()), Decimal(0))
     context = {
-        **admin.site.each_context(request),
-        "title": _("Costs"),
         "period": period,
-        "periods": period_choices(),
+        "periods": NAMES.items(),
         "total": cost_shown(total),
         "has_prices": bool(settings.MODEL_PRICES),
         "may_configure": request.user.has_perm("dashboard.operate_server"),
@@ -160,7 +152,7 @@ def costs_page(request: HttpRequest) -> HttpResponseBase:
         ],
         "most": MAX_CHATS,
     }
-    return TemplateResponse(request, "dashboard/costs.html", context)
+    return staff_page(request, "dashboard/costs.html", _("Costs"), context)
 
 
 def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:
@@ -169,12 +161,7 @@ def _csv(request: HttpRequest, period: str, table: str) -> HttpResponseBase:
     rows = _rows(request, period, table, MAX_CHATS_IN_CSV)
     if rows is None:
         raise PermissionDenied
-    audit_record(
-        action="export",
-        actor=staff_actor(request),
-        object_type="costs",
-        details={"table": table, "rows": len(rows)},
-    )
+    staff_record(request, "export", "costs", table=table, rows=len(rows))
     titles = (table[:-1], "model_calls", "prompt_tokens", "completion_tokens", "cost", "currency")
     return csv_answer(f"costs-{table}-{period}", titles, (row.values for row in rows))
 
@@ -186,7 +173,7 @@ def _rows(request: HttpRequest, period: str, table: str, most: int) -> list[Row]
         return _by_day(period, now)
     if table == "models":
         return _by_model(period, now)
-    return _by_chat(period, now, most) if request.user.has_perm(NAMES) else None
+    return _by_chat(period, now, most) if request.user.has_perm(SEE_NAMES) else None
 
 
 def _by_day(key: str, now: datetime) -> list[Row]:

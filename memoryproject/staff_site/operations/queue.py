@@ -14,8 +14,7 @@ from django_q.signing import SignedPackage
 from django_q.status import Stat
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.staff_site.operations.dead_turns import OPEN
-from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
+from memoryproject.staff_site.operations.job_words import OPEN, Fault, fault_of, kind_of
 from memoryproject.staff_site.server_state import (
     LATE,
     BrokerGoneError,

@@ -7,28 +7,33 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin import AdminSite
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
-from django.urls import URLPattern, path
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 from django_q.models import Failure
 
-from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.staff_site.alerts import alerts_open
-from memoryproject.staff_site.operations import dead_turns
-from memoryproject.staff_site.operations.job_words import fault_of, kind_of
-from memoryproject.staff_site.operations.provider_page import (
+from memoryproject.staff_site.operations.job_words import (
+    MAX_COUNTED,
+    TURN_KINDS,
+    by_chat,
+    counts,
+    dead_turn,
+    fault_of,
+    kind_of,
+    turns_of,
+)
+from memoryproject.staff_site.operations.provider_test import (
     RIGHT,
     operations_page,
     provider_page,
+    providers_there,
 )
-from memoryproject.staff_site.operations.provider_test import providers_there
 from memoryproject.staff_site.operations.queue import (
     job_drop,
     job_retry,
@@ -52,7 +57,6 @@ RERUN = "sessions_app.rerun_turn"
 CHATS = ("sessions_app.view_chat", "sessions_app.view_message")
 
 
-@require_safe
 def overview_page(request: HttpRequest) -> HttpResponseBase:
     """Show the state of the server on one page; each figure links to its page."""
     schedules, providers = schedules_shown(), providers_there()
@@ -66,7 +70,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "failed": Failure.objects.count(),
         "late": [row for row in schedules.rows if row.late],
         "schedules": schedules,
-        "dead": dead_turns.counts(),
+        "dead": counts(),
         "unprocessed": unprocessed_count(),
         "providers": providers,
         "configured": any(each.configured for each in providers),
@@ -79,13 +83,11 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
     return operations_page(request, "overview", title=_("Operations"), context=context)
 
 
-@require_safe
 def settings_page(request: HttpRequest) -> HttpResponseBase:
     context = {"found": settings_in_force()}
     return operations_page(request, "settings", title=_("Current settings"), context=context)
 
 
-@require_safe
 def queue_page(request: HttpRequest) -> HttpResponseBase:
     failures = Failure.objects.defer("args", "kwargs").order_by("-stopped", "id")
     rows = _page_of(request, failures)
@@ -98,7 +100,6 @@ def queue_page(request: HttpRequest) -> HttpResponseBase:
     return operations_page(request, "queue", title=_("Queue"), context=context)
 
 
-@require_POST
 def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
     """Retry a failed job, or remove it."""
     verbs = {"retry": job_retry, "drop": job_drop}
@@ -113,13 +114,11 @@ def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
     return redirect("admin:operations_queue")
 
 
-@require_safe
 def schedules_page(request: HttpRequest) -> HttpResponseBase:
     context = {"found": schedules_shown(), "now": timezone.now()}
     return operations_page(request, "schedules", title=_("Schedules"), context=context)
 
 
-@require_POST
 def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Run a schedule's job now."""
     schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
@@ -130,18 +129,17 @@ def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
     return redirect("admin:operations_schedules")
 
 
-@require_safe
 def turns_page(request: HttpRequest) -> HttpResponseBase:
     kind = request.GET.get("kind", "")
-    if kind not in dead_turns.KINDS:
+    if kind not in TURN_KINDS:
         kind = ""
-    rows = _page_of(request, dead_turns.turns_of(kind))
+    rows = _page_of(request, turns_of(kind))
     context = {
         "kind": kind,
-        "counts": dead_turns.counts(),
-        "most": dead_turns.MAX_COUNTED,
+        "counts": counts(),
+        "most": MAX_COUNTED,
         "rows": rows,
-        "chats": dead_turns.by_chat([dead_turns.dead_turn(turn) for turn in rows]),
+        "chats": by_chat([dead_turn(turn) for turn in rows]),
         "may_rerun": request.user.has_perm(RERUN),
         "may_replay": request.user.has_perm("sessions_app.view_turn"),
         "may_chats": request.user.has_perms(CHATS),
@@ -150,14 +148,10 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
     return operations_page(request, "turns", title=_("Unsent answers"), context=context)
 
 
-@require_POST
 def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Let a worker process a stuck turn."""
-    if not request.user.has_perm(RERUN):
-        raise PermissionDenied
-    turn = Turn.objects.filter(pk=turn_id).first()
-    if turn is None:
-        raise Http404
+    rights_required(request, RERUN)
+    turn = get_object_or_404(Turn, pk=turn_id)
     if turn_take_up(turn=turn, actor=staff_actor(request)):
         messages.success(request, _("A worker takes it up now."))
     else:
@@ -170,33 +164,9 @@ def _page_of(request: HttpRequest, rows: Any) -> Page[Any]:
     return BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
 
 
-# The URLs below /admin/operations/, for the admin site.
+# The pages below /admin/operations/, for the admin site.
 
 View = Callable[..., HttpResponseBase]
-
-PAGES: tuple[tuple[str, View, str], ...] = (
-    ("", overview_page, "operations"),
-    ("settings/", settings_page, "operations_settings"),
-    ("queue/", queue_page, "operations_queue"),
-    ("queue/<str:key>/<str:verb>/", job_action, "operations_job"),
-    ("schedules/", schedules_page, "operations_schedules"),
-    ("schedules/<int:schedule_id>/run/", schedule_action, "operations_schedule_run"),
-    ("turns/", turns_page, "operations_turns"),
-    ("turns/<int:turn_id>/take-up/", turn_action, "operations_turn_take_up"),
-    ("provider/", provider_page, "operations_provider"),
-)
-
-
-def operations_urls(site: AdminSite) -> list[URLPattern]:
-    """Return the URLs, for logged-in staff with the operations permission."""
-    return [
-        path(
-            f"operations/{address}",
-            site.admin_view(_for_operators(view, tab=address.partition("/")[0])),
-            name=name,
-        )
-        for address, view, name in PAGES
-    ]
 
 
 def _for_operators(view: View, *, tab: str) -> View:
@@ -204,8 +174,7 @@ def _for_operators(view: View, *, tab: str) -> View:
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.has_perm(RIGHT):
-            raise PermissionDenied
+        rights_required(request, RIGHT)
         try:
             return view(request, *args, **kwargs)
         except BrokerGoneError:
@@ -216,3 +185,21 @@ def _for_operators(view: View, *, tab: str) -> View:
             return redirect(f"admin:operations_{tab}")
 
     return guarded
+
+
+def _page(route: str, view: View, methods: str) -> OwnPage:
+    guarded = _for_operators(view, tab=route.partition("/")[0])
+    return OwnPage(f"operations/{route}", guarded, methods)
+
+
+OPERATIONS_PAGES = {
+    "operations": _page("", overview_page, "GET HEAD"),
+    "operations_settings": _page("settings/", settings_page, "GET HEAD"),
+    "operations_queue": _page("queue/", queue_page, "GET HEAD"),
+    "operations_job": _page("queue/<str:key>/<str:verb>/", job_action, "POST"),
+    "operations_schedules": _page("schedules/", schedules_page, "GET HEAD"),
+    "operations_schedule_run": _page("schedules/<int:schedule_id>/run/", schedule_action, "POST"),
+    "operations_turns": _page("turns/", turns_page, "GET HEAD"),
+    "operations_turn_take_up": _page("turns/<int:turn_id>/take-up/", turn_action, "POST"),
+    "operations_provider": _page("provider/", provider_page, "GET HEAD POST"),
+}

@@ -21,8 +21,10 @@ from memoryproject.foundation.rest_kit.serializers import (
     TruthFilter,
 )
 from memoryproject.foundation.retrieval.query import with_words
-from sessions_app.memories.api.serializers import EqualMetadata
-from sessions_app.presentation.filters import WhatsAppChatFilter, chats_at
+from sessions_app.memories.api.serializers import (
+    EqualMetadata,
+)
+from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
 
 
 class TextsFormField(forms.Field):

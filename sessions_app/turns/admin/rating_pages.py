@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import parse_qs
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
-from django.views.decorators.http import require_POST, require_safe
 
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.list_filters import choice_filter
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.models import AnswerRating, RatingReason, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.replay import UNANSWERED
@@ -55,27 +55,22 @@ _WHY = {
 }
 
 
-class ReviewFilter(admin.SimpleListFilter):
-    """Filter by what staff think of answers."""
+def _rated(is_good: bool) -> Q:
+    return Q(pk__in=AnswerRating.objects.filter(is_good=is_good).values("turn"))
 
-    title = gettext_lazy("review")
-    parameter_name = "review"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            (TO_REVIEW, _("Answers to review")),
-            ("bad", _("Rated bad")),
-            ("good", _("Rated good")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
-        value = self.value()
-        if value == TO_REVIEW:
-            return queryset.filter(pk__in=to_review_ids())
-        if value in ("bad", "good"):
-            rated = AnswerRating.objects.filter(is_good=value == "good")
-            return queryset.filter(pk__in=rated.values("turn"))
-        return queryset
+REVIEW_FILTER = choice_filter(
+    "review",
+    gettext_lazy("review"),
+    {
+        TO_REVIEW: (
+            gettext_lazy("Answers to review"),
+            lambda turns: turns.filter(pk__in=to_review_ids()),
+        ),
+        "bad": (gettext_lazy("Rated bad"), _rated(False)),
+        "good": (gettext_lazy("Rated good"), _rated(True)),
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -129,16 +124,10 @@ class RatingPages(ConversationAdmin):
         """Return the turn if there is one that this person may see."""
         raise NotImplementedError
 
-    def rating_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
-            return self.admin_site.admin_view(require_POST(view))
-
-        return [
-            path("<int:turn_id>/rate/", page(self.rate_view), name="sessions_app_turn_rate"),
-            path(
-                "<int:turn_id>/resolve/", page(self.resolve_view), name="sessions_app_turn_resolve"
-            ),
-        ]
+    own_pages: ClassVar[Any] = {
+        "rate": OwnPage("<int:turn_id>/rate/", "rate_view", "POST"),
+        "resolve": OwnPage("<int:turn_id>/resolve/", "resolve_view", "POST"),
+    }
 
     def rate_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Store or take back this person's opinion."""
@@ -160,7 +149,7 @@ class RatingPages(ConversationAdmin):
             "bad": _("You rated this answer bad: it is to be reviewed."),
             "none": _("Your rating is taken back."),
         }
-        self.message_user(request, done[verdict], messages.SUCCESS)
+        messages.success(request, done[verdict])
         query = "?queue=1" if _in_queue(request) else ""
         return HttpResponseRedirect(f"{_address(turn.pk)}{query}#rating")
 
@@ -173,7 +162,7 @@ class RatingPages(ConversationAdmin):
         except Turn.DoesNotExist as gone:
             raise Http404("It was erased at this moment.") from gone
         if not _in_queue(request):
-            self.message_user(request, _("The answer is resolved."), messages.SUCCESS)
+            messages.success(request, _("The answer is resolved."))
             return HttpResponseRedirect(_address(turn.pk))
         queue = _queue(turn)
         self.message_user(
@@ -187,8 +176,7 @@ class RatingPages(ConversationAdmin):
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
         turn = self.turn_of(request, str(turn_id))
-        if not request.user.has_perm(RATE):
-            raise PermissionDenied
+        rights_required(request, RATE)
         if turn.by_hand:
             raise BadRequest("Staff wrote this answer themselves.")
         return turn
@@ -238,29 +226,13 @@ RETRY, RESOLVE = "retry", "resolve"
 PAGE = "admin/sessions_app/turn/failures.html"
 
 
-def failure_paths(wrap: Callable[..., Any]) -> list[Any]:
-    """Return the URLs of failures; ``wrap`` is the admin site's admin_view."""
-    return [
-        path("failures/", wrap(failures_page), name="sessions_app_turn_failures"),
-        path("failures/act/", wrap(failures_act), name="sessions_app_turn_failures_act"),
-        path("send-held/", wrap(held_send), name="sessions_app_turn_send_held"),
-    ]
-
-
-@require_safe
 def failures_page(request: HttpRequest) -> HttpResponse:
     """Show the causes of the failed answers that nobody has reviewed."""
-    if not request.user.has_perm(VIEW):
-        raise PermissionDenied
+    rights_required(request, VIEW)
     # An error may quote what a server said of a message.
-    audit_record(
-        action="conversation.read", actor=staff_actor(request), details={"list": "failures"}
-    )
+    staff_read_record(request, list="failures")
     causes = causes_of_failures()
     context = {
-        **admin.site.each_context(request),
-        "title": _("Failures by cause"),
-        "opts": Turn._meta,
         "causes": causes,
         "is_part": sum(cause.count for cause in causes) == MAX_FAILURES,
         "most": MAX_FAILURES,
@@ -268,10 +240,9 @@ def failures_page(request: HttpRequest) -> HttpResponse:
         "may_retry": request.user.has_perms(RERUN),
         "may_resolve": request.user.has_perms([VIEW, RATE]),
     }
-    return TemplateResponse(request, PAGE, context)
+    return staff_page(request, PAGE, _("Failures by cause"), context, of=Turn)
 
 
-@require_POST
 def failures_act(request: HttpRequest) -> HttpResponse:
     """Retry, or mark as reviewed, the answers of a cause that the page showed."""
     verb = request.POST.get("do", "")
@@ -292,11 +263,9 @@ def failures_act(request: HttpRequest) -> HttpResponse:
     return redirect("admin:sessions_app_turn_failures")
 
 
-@require_POST
 def held_send(request: HttpRequest) -> HttpResponse:
     """Send now what is held because a provider refused our account."""
-    if not request.user.has_perms(RERUN):
-        raise PermissionDenied
+    rights_required(request, *RERUN)
     sent = held_send_now(actor=staff_actor(request), enqueue=answer_soon)
     if sent:
         text = ngettext("%(n)d answer is sent now.", "%(n)d answers are sent now.", sent)
@@ -341,3 +310,10 @@ def _report_rest(request: HttpRequest, result: GroupResult) -> None:
         messages.warning(request, text % {"n": result.left})
     elif not result.done and not result.left_alone:
         messages.warning(request, _("Nothing was done: a colleague was faster."))
+
+
+FAILURE_PAGES = {
+    "failures": OwnPage("failures/", failures_page, "GET HEAD"),
+    "failures_act": OwnPage("failures/act/", failures_act, "POST"),
+    "send_held": OwnPage("send-held/", held_send, "POST"),
+}

@@ -35,7 +35,7 @@ from sessions_app.turns.admin.state_labels import (
     state_means,
     trouble_means,
 )
-from sessions_app.turns.admin.turn_costs import cost_shown_of
+from sessions_app.turns.admin.turn_filters import cost_shown_of
 from sessions_app.turns.prompt import fence_split
 
 UNANSWERED = (TurnState.PENDING, TurnState.RUNNING)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.admin.replay import answer_of, question_of
@@ -95,31 +94,16 @@ def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
 
 def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Ask for confirmation on GET; run the turn again on POST."""
-    if not request.user.has_perms(RIGHTS):
-        raise PermissionDenied
-    if request.method not in ("GET", "HEAD", "POST"):
-        return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
-    turn = Turn.objects.select_related("chat", "message", "reply").filter(pk=turn_id).first()
-    if turn is None:
-        raise Http404("There is no such turn, or not any more.")
+    rights_required(request, *RIGHTS)
+    turn = get_object_or_404(Turn.objects.select_related("chat", "message", "reply"), pk=turn_id)
     if request.method == "POST":
         return _run(request, turn)
     offer = rerun_offer(request, turn)
     if offer is None:
         messages.warning(request, why(NotInTroubleError()))
         return redirect("admin:sessions_app_turn_change", turn.pk)
-    audit_record(
-        action="conversation.read",
-        actor=staff_actor(request),
-        object_type="turn",
-        object_id=turn.pk,
-        details={"rerun": True},
-        chat_id=turn.chat_id,
-    )
+    staff_read_record(request, "turn", turn.pk, chat_id=turn.chat_id, rerun=True)
     context = {
-        **admin.site.each_context(request),
-        "title": offer.title,
-        "opts": Turn._meta,
         "original": turn,
         "crumb": turn_crumb(turn),
         "turn": turn,
@@ -130,7 +114,7 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
         "may_come_twice": turn.state == TurnState.UNCONFIRMED,
         "seen": turn.finished_at.isoformat() if turn.finished_at else "",
     }
-    return TemplateResponse(request, PAGE, context)
+    return staff_page(request, PAGE, offer.title, context, of=Turn)
 
 
 def _run(request: HttpRequest, turn: Turn) -> HttpResponse:

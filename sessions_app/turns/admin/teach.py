@@ -7,17 +7,16 @@ services of the pages of memories.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from memories_app.errors import (
     ChangedMeanwhileError,
@@ -31,6 +30,7 @@ from memories_app.models import Memory, Visibility
 from memories_app.store.change import memory_patch
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.remember import DUPLICATE, Remembered, memories_remember
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -39,7 +39,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.chat_page import chat_gone_text
+from sessions_app.presentation.links import chat_gone_text
 from sessions_app.turns.admin.replay import Replay, question_of
 
 ADD, CHANGE, SEE = (f"memories_app.{name}_memory" for name in ("add", "change", "view"))
@@ -95,24 +95,15 @@ class TeachPages(ConversationAdmin):
         """Return the turn if there is one that this person may see."""
         raise NotImplementedError
 
-    def teach_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
-            return self.admin_site.admin_view(require_POST(view))
-
-        return [
-            path("<int:turn_id>/teach/", page(self.teach_view), name="sessions_app_turn_teach"),
-            path(
-                "<int:turn_id>/memory/<uuid:memory_id>/",
-                page(self.correct_view),
-                name="sessions_app_turn_correct",
-            ),
-        ]
+    own_pages: ClassVar[Any] = {
+        "teach": OwnPage("<int:turn_id>/teach/", "teach_view", "POST"),
+        "correct": OwnPage("<int:turn_id>/memory/<uuid:memory_id>/", "correct_view", "POST"),
+    }
 
     def teach_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Remember a text for the answer's client, or for everyone."""
         turn = self.turn_of(request, str(turn_id))
-        if not request.user.has_perm(ADD):
-            raise PermissionDenied
+        rights_required(request, ADD)
         audience, text = request.POST.get("for", ""), _posted_text(request)
         if audience not in _STORED:
             raise BadRequest("There is no such audience.")
@@ -131,8 +122,7 @@ class TeachPages(ConversationAdmin):
     def correct_view(self, request: HttpRequest, turn_id: int, memory_id: UUID) -> HttpResponse:
         """Change what a recalled memory says."""
         turn = self.turn_of(request, str(turn_id))
-        if not request.user.has_perm(CHANGE):
-            raise PermissionDenied
+        rights_required(request, CHANGE)
         text, seen = _posted_text(request), request.POST.get("seen", "")
         try:
             memory = correct(memory_id, text, seen, staff_actor(request))

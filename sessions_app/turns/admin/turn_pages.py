@@ -3,42 +3,55 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
-from django.urls import path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.admin_kit.display import shown_short, shown_state
-from memoryproject.foundation.admin_kit.live import is_live
-from memoryproject.foundation.admin_kit.periods import period_filter
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.display import column, shown_mark, shown_short
+from memoryproject.foundation.admin_kit.list_filters import period_filter
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    is_live,
+    rights_required,
+    staff_page,
+)
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
-from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
 from sessions_app.presentation.links import contact_address
-from sessions_app.presentation.row_search import parts_found
-from sessions_app.turns.admin import turn_costs
 from sessions_app.turns.admin.rating_pages import (
+    FAILURE_PAGES,
+    REVIEW_FILTER,
     RatingPages,
-    ReviewFilter,
-    failure_paths,
     review_of,
 )
-from sessions_app.turns.admin.recall_now import near_misses, recall_now
+from sessions_app.turns.admin.recalled import near_misses, recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, duration, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
-from sessions_app.turns.admin.turn_search import CauseFilter, ModelFilter, quick_links, turns_found
+from sessions_app.turns.admin.turn_filters import (
+    CAUSE_FILTER,
+    COST_FILTER,
+    MODEL_FILTER,
+    SLOW_FILTER,
+    CurrentCost,
+    cost_shown_of,
+    quick_links,
+    sorting_of,
+    turns_found,
+)
 from sessions_app.turns.admin.unknown_pages import UnknownPages
 
 HEAVY = ("context", "unstored_text", "unstored_reply")
@@ -70,12 +83,12 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     list_filter = (
         "state",
         "outcome",
-        ReviewFilter,
+        REVIEW_FILTER,
         period_filter("created_at"),
-        ModelFilter,
-        turn_costs.SlowFilter,
-        turn_costs.CostFilter,
-        CauseFilter,
+        MODEL_FILTER,
+        SLOW_FILTER,
+        COST_FILTER,
+        CAUSE_FILTER,
         "by_hand",
         "provider",
     )
@@ -86,16 +99,12 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     list_before_template = "admin/sessions_app/turn/quick_links.html"
     actions = ("send_again",)
 
-    def get_urls(self) -> list[Any]:
-        wrap = self.admin_site.admin_view
-        own = [
-            path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
-            path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
-            path("<int:turn_id>/near/", wrap(self.near_page), name="sessions_app_turn_near"),
-        ]
-        own += failure_paths(wrap)
-        own += [*self.teach_urls(), *self.rating_urls(), *self.unknown_urls()]
-        return [*own, *super().get_urls()]
+    own_pages: ClassVar[Any] = {
+        "rerun": OwnPage("<int:turn_id>/rerun/", rerun_page, "GET HEAD POST"),
+        "recall": OwnPage("<int:turn_id>/recall/", "recall_page", "GET HEAD"),
+        "near": OwnPage("<int:turn_id>/near/", "near_page", "GET HEAD"),
+        **FAILURE_PAGES,
+    }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         return (
@@ -106,18 +115,14 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         )
 
     def get_sortable_by(self, request: HttpRequest) -> tuple[str, ...]:
-        return turn_costs.sorting_of(request)
+        return sorting_of(request)
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         shown = self.list_display
         return shown if settings.MODEL_PRICES else tuple(n for n in shown if n != "cost")
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().changelist_view(
-            request, {"quick_links": quick_links(request), **(extra_context or {})}
-        )
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {"quick_links": quick_links(request)}
 
     def change_view(
         self,
@@ -141,9 +146,6 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         self._record(request, turn)
         replay = replay_of(turn)
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Why this answer"),
-            "opts": self.opts,
             "original": turn,
             "crumb": turn_crumb(turn),
             "replay": replay,
@@ -157,18 +159,19 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
-        return TemplateResponse(request, "admin/sessions_app/turn/replay.html", context)
+        return staff_page(
+            request,
+            "admin/sessions_app/turn/replay.html",
+            _("Why this answer"),
+            context,
+            of=self.model,
+        )
 
     def recall_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Compare what would be recalled now with what was recalled at that time."""
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         turn = self.turn_of(request, str(turn_id))
         self._record(request, turn, recalled_now=True)
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Recall this now"),
-            "opts": self.opts,
             "original": turn,
             "crumb": turn_crumb(turn),
             "question": question_of(turn),
@@ -176,15 +179,18 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "may_see_memories": request.user.has_perm(SEE),
             "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
-        return TemplateResponse(request, "admin/sessions_app/turn/recall.html", context)
+        return staff_page(
+            request,
+            "admin/sessions_app/turn/recall.html",
+            _("Recall this now"),
+            context,
+            of=self.model,
+        )
 
     def near_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Show the nearest memories that the answer didn't use; to its page, their list alone."""
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "HEAD"])
         turn = self.turn_of(request, str(turn_id))
-        if not request.user.has_perm(SEE):
-            raise PermissionDenied
+        rights_required(request, SEE)
         context = {
             "original": turn,
             "near": near_misses(turn),
@@ -195,40 +201,26 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             # It holds memories and none of the conversation, whose page is recorded.
             return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
         self._record(request, turn, near_misses=True)
-        page = {"title": _("Near misses"), "opts": self.opts, "crumb": turn_crumb(turn)}
-        context = {**self.admin_site.each_context(request), **context, **page}
-        return TemplateResponse(request, "admin/sessions_app/turn/near.html", context)
+        context["crumb"] = turn_crumb(turn)
+        template = "admin/sessions_app/turn/near.html"
+        return staff_page(request, template, _("Near misses"), context, of=self.model)
 
     def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
             raise PermissionDenied
         turns = Turn.objects.select_related("chat", "message", "reply", "replay__summary")
-        turn = turns.filter(pk=int(object_id)).first() if object_id.isdecimal() else None
-        if turn is None:
-            raise Http404("There is no such turn, or not any more.")
-        return turn
+        return get_object_or_404(turns, pk=int(object_id) if object_id.isdecimal() else None)
 
     def _record(self, request: HttpRequest, turn: Turn, **details: object) -> None:
-        audit_record(
-            action="conversation.read",
-            actor=staff_actor(request),
-            object_type=self.read_as,
-            object_id=turn.pk,
-            details=details,
-            chat_id=turn.chat_id,
-        )
+        staff_read_record(request, self.read_as, turn.pk, chat_id=turn.chat_id, **details)
 
     def has_rerun_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("sessions_app.rerun_turn")
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, turn: Turn) -> str:
-        words = str(STATES.get(turn.state, turn.state))
-        return shown_state(
-            words,
-            good=[words] if turn.state in GOOD else (),
-            bad=[words] if turn.state in BAD else (),
-        )
+        tone = "good" if turn.state in GOOD else "bad" if turn.state in BAD else ""
+        return shown_mark(STATES.get(turn.state, turn.state), tone)
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
@@ -255,9 +247,9 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             return "–"
         return _kept_whole(f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}")
 
-    @admin.display(description=gettext_lazy("cost"), ordering=turn_costs.CurrentCost())
+    @admin.display(description=gettext_lazy("cost"), ordering=CurrentCost())
     def cost(self, turn: Turn) -> str:
-        cost = turn_costs.cost_shown_of(TurnReplay.of(turn))
+        cost = cost_shown_of(TurnReplay.of(turn))
         return _kept_whole(cost) if cost else "–"
 
     @admin.display(description=gettext_lazy("problem"))
@@ -293,6 +285,4 @@ class OutboundPartAdmin(ConversationAdmin):
     ordering = ("-turn_id", "number")
     sortable_by = ()
 
-    @admin.display(description=gettext_lazy("error"))
-    def shown_error(self, part: OutboundPart) -> str:
-        return translate_error(part.error)
+    shown_error = column(gettext_lazy("error"), lambda part: translate_error(part.error))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.http import (
     HttpRequest,
@@ -15,18 +15,21 @@ from django.http import (
     HttpResponseBase,
     HttpResponseRedirect,
 )
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_POST, require_safe
 
 from memories_app.errors import MemoryOperationError
 from memories_app.store.remember import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, period_named
-from memoryproject.foundation.audit.audit_events import audit_record, staff_actor
+from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, period_named
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import (
+    staff_actor,
+    staff_read_record,
+    staff_record,
+)
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
@@ -60,34 +63,22 @@ WHY = {
 class UnknownPages(ConversationAdmin):
     """The part of the pages of answers about questions that were not known."""
 
-    def unknown_urls(self) -> list[URLPattern]:
-        page = self.admin_site.admin_view
-        return [
-            path(
-                "unknown/", page(require_safe(self.unknown_view)), name="sessions_app_turn_unknown"
-            ),
-            path(
-                "unknown/teach/",
-                page(require_POST(self.unknown_teach_view)),
-                name="sessions_app_turn_unknown_teach",
-            ),
-            path(
-                "unknown/ignore/",
-                page(require_POST(self.unknown_ignore_view)),
-                name="sessions_app_turn_unknown_ignore",
-            ),
-        ]
+    own_pages: ClassVar[Any] = {
+        "unknown": OwnPage("unknown/", "unknown_view", "GET HEAD"),
+        "unknown_teach": OwnPage("unknown/teach/", "unknown_teach_view", "POST"),
+        "unknown_ignore": OwnPage("unknown/ignore/", "unknown_ignore_view", "POST"),
+    }
 
     def unknown_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the questions of a period by topic, or with ``?table=questions`` as CSV."""
-        _require(request, SEE_TURNS, SEE_MESSAGES)
+        rights_required(request, SEE_TURNS, SEE_MESSAGES)
         if "table" in request.GET:
             return self._unknown_csv(request)
         return self._unknown_page(request)
 
     def unknown_teach_view(self, request: HttpRequest) -> HttpResponse:
         """Remember for everyone what was lacking; with the right to, close the questions."""
-        _require(request, SEE_TURNS, SEE_MESSAGES, ADD)
+        rights_required(request, SEE_TURNS, SEE_MESSAGES, ADD)
         turns = _posted_turns(request)
         # The question that the form begins with, which alone teaches nothing.
         about = request.POST.get("about", "")
@@ -103,20 +94,20 @@ class UnknownPages(ConversationAdmin):
             self._close(request, turns, "taught")
         if remembered.status == DUPLICATE:
             done = _("This was known already: it counts as one more mention.")
-            self.message_user(request, done, messages.WARNING)
+            messages.warning(request, done)
         else:
             done = _("It is remembered for everyone from now on.")
-            self.message_user(request, done, messages.SUCCESS)
+            messages.success(request, done)
         return HttpResponseRedirect(unknown_address(_period(request)))
 
     def unknown_ignore_view(self, request: HttpRequest) -> HttpResponse:
         """Take the questions from the list. They come back when somebody asks again."""
-        _require(request, SEE_TURNS, SEE_MESSAGES, RATE)
+        rights_required(request, SEE_TURNS, SEE_MESSAGES, RATE)
         count = self._close(request, _posted_turns(request), "ignored")
         if not count:
             return self._gone(request)
         text = ngettext("%(count)d question is ignored.", "%(count)d questions are ignored.", count)
-        self.message_user(request, text % {"count": count}, messages.SUCCESS)
+        messages.success(request, text % {"count": count})
         return HttpResponseRedirect(unknown_address(_period(request)))
 
     def _close(self, request: HttpRequest, turns: QuerySet[Turn], why: str) -> int:
@@ -126,7 +117,7 @@ class UnknownPages(ConversationAdmin):
 
     def _gone(self, request: HttpRequest) -> HttpResponse:
         text = _("These questions aren't there any more.")
-        self.message_user(request, text, messages.WARNING)
+        messages.warning(request, text)
         return HttpResponseRedirect(unknown_address(_period(request)))
 
     def _unknown_page(
@@ -135,18 +126,14 @@ class UnknownPages(ConversationAdmin):
         """Show the page. ``typed``: an answer, a text that wasn't stored about it, and why."""
         period, with_closed = _period(request), request.GET.get("closed") == "1"
         found = _found(period, with_closed)
-        self._record_unknown(request)
+        staff_read_record(request, list="unknown_questions", searched=False)
         groups = found.groups[:MAX_GROUPS]
         examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
         names = Chat.objects.in_bulk({each.chat_id for each in examples})
-        periods = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
         rows = [self._row(group, names, typed) for group in groups]
         context = {
-            **self.admin_site.each_context(request),
-            "title": _("Unknown questions"),
-            "opts": self.opts,
             "period": period,
-            "periods": [(key, periods[key]) for key in DAYS],
+            "periods": NAMES.items(),
             "with_closed": with_closed,
             "rows": rows,
             "count": found.questions,
@@ -156,10 +143,12 @@ class UnknownPages(ConversationAdmin):
             "may_ignore": request.user.has_perm(RATE),
             "unstored": typed if typed and not any(row["typed"] for row in rows) else None,
         }
-        return TemplateResponse(
+        return staff_page(
             request,
             "admin/sessions_app/turn/unknown.html",
+            _("Unknown questions"),
             context,
+            of=self.model,
             status=400 if typed else 200,
         )
 
@@ -183,24 +172,12 @@ class UnknownPages(ConversationAdmin):
             ],
         }
 
-    def _record_unknown(self, request: HttpRequest) -> None:
-        audit_record(
-            action="conversation.read",
-            actor=staff_actor(request),
-            details={"list": "unknown_questions", "searched": False},
-        )
-
     def _unknown_csv(self, request: HttpRequest) -> HttpResponseBase:
         if request.GET["table"] != "questions":
             raise BadRequest("table: questions")
         period = _period(request)
         found = _found(period, request.GET.get("closed") == "1")
-        audit_record(
-            action="export",
-            actor=staff_actor(request),
-            object_type="questions",
-            details={"rows": found.questions},
-        )
+        staff_record(request, "export", "questions", rows=found.questions)
         titles = ("topic", "questions", "people", "question", "asked_at", "why", "answer_id")
         return csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
 
@@ -245,8 +222,3 @@ def _posted_turns(request: HttpRequest) -> QuerySet[Turn]:
     if not all(key.isdecimal() and len(key) < 19 for key in keys) or len(keys) > MAX_AT_ONCE:
         raise BadRequest("turns: the numbers of answers, with commas")
     return Turn.objects.filter(pk__in=map(int, keys), by_hand=False)
-
-
-def _require(request: HttpRequest, *rights: str) -> None:
-    if not request.user.has_perms(rights):
-        raise PermissionDenied

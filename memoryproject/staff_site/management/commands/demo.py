@@ -28,15 +28,16 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
-from memoryproject.staff_site.demo.recordings import (
+from memoryproject.staff_site.demo.story_texts import (
     CONVERSATIONS,
     FILES,
     conversation,
+    demo_file,
     events_of,
+    mime_type_of,
     restamp,
     with_files_at,
 )
-from memoryproject.staff_site.demo.story_texts import demo_file, mime_type_of
 from sessions_app.models import MediaFile, Turn
 from sessions_app.models.stored_media import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState

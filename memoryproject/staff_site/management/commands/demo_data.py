@@ -12,8 +12,8 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.process.command_options import ProgressBar
 from memoryproject.staff_site.demo.business import create_setup, create_staff_actions, without_jobs
-from memoryproject.staff_site.demo.recordings import recorded_chats
 from memoryproject.staff_site.demo.story import DAYS, Story
+from memoryproject.staff_site.demo.story_texts import recorded_chats
 from sessions_app.models import Chat
 
 

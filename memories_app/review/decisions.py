@@ -1,0 +1,306 @@
+"""Staff's decisions about duplicates, contradictions and memories that wait for review.
+
+They appear on a memory's page and on the page of waiting memories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories_app.errors import MemoryOperationError
+from memories_app.models import DecisionReason, Memory, MemoryStatus
+from memories_app.review.decide_proposals import (
+    BOTH,
+    OLDER,
+    contradiction_resolve,
+    memories_keep_both,
+    memories_merge,
+)
+from memories_app.review.filters import type_label
+from memories_app.review.memory_history import Places, memory_address
+from memories_app.review.memory_rows import (
+    APPROVED,
+    REJECTED,
+    MemoryRows,
+    call_for_each,
+    decides,
+    memory_id_of,
+)
+from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
+from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
+from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.audit.audit_events import Actor, staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+
+WAITING_AT_ONCE = 20
+# What static/dashboard/waiting.js does at each key.
+KEYS = (
+    ("j", gettext_lazy("next memory")),
+    ("k", gettext_lazy("previous memory")),
+    ("x", gettext_lazy("tick it, or untick it")),
+    ("a", gettext_lazy("approve it, or all that are ticked")),
+    ("r", gettext_lazy("reject it, or all that are ticked")),
+    ("e", gettext_lazy("correct its text")),
+    ("/", gettext_lazy("search people, messages and memories")),
+    ("?", gettext_lazy("show this list")),
+)
+
+_MERGES = {
+    "merge": gettext_lazy("They are one memory now: this one."),
+    "merge-into-other": gettext_lazy("They are one memory now: the other one."),
+}
+# For each button: what to keep, whether this memory is the older one, and the message.
+_RESOLVED = {
+    "older-instead": (OLDER, False, gettext_lazy("The older memory holds now.")),
+    "older-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
+    "this-instead": (OLDER, True, gettext_lazy("This memory holds now.")),
+    "this-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The memory of a page and another one. ``seen``: their contents when the page was made."""
+
+    memory_id: UUID
+    other_id: UUID
+    seen: str
+    actor: Actor
+
+    def merge(self, chosen: str, embedder: Embedder) -> None:
+        pair = [self.memory_id, self.other_id]
+        kept, other = pair if chosen == "merge" else reversed(pair)
+        memories_merge(
+            kept_id=kept, other_id=other, actor=self.actor, embedder=embedder, seen=self.seen
+        )
+
+    def keep_both(self) -> None:
+        memories_keep_both(
+            one_id=self.memory_id, other_id=self.other_id, actor=self.actor, seen=self.seen
+        )
+
+    def resolve_pair(self, keep: str, this_is_older: bool) -> None:
+        pair = [self.memory_id, self.other_id]
+        older, newer = pair if this_is_older else reversed(pair)
+        contradiction_resolve(older_id=older, newer_id=newer, keep=keep, actor=self.actor)
+
+
+class MemoryDecisions(MemoryRows):
+    """Every decision is a POST of its own; the page reports if somebody else was faster."""
+
+    def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> Places:
+        """Return the places of these messages in their chats, if the user may read them."""
+        raise NotImplementedError
+
+    def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        """Return staff's names of these chats."""
+        raise NotImplementedError
+
+    def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        """Return these names without the addresses, for the rows of a list."""
+        raise NotImplementedError
+
+    def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """Decide about this memory and another one: see the page's buttons."""
+        self._require_decider(request)
+        posted = request.POST
+        other = memory_id_of(posted.get("other", ""))
+        chosen = posted.get("decision", "")
+        # A contradiction is resolved by which memory is the newer one, whatever they say.
+        seen = "" if chosen in _RESOLVED else seen_in(posted)
+        pair = Pair(memory_id, other, seen, staff_actor(request))
+        if chosen in _MERGES:
+            self._execute(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
+        elif chosen in _RESOLVED:
+            keep, this_is_older, done = _RESOLVED[chosen]
+            self._execute(request, lambda: pair.resolve_pair(keep, this_is_older), done)
+        elif chosen == "keep-both":
+            done = gettext_lazy("Both stay, and won't be proposed to be merged again.")
+            self._execute(request, pair.keep_both, done)
+        else:
+            raise BadRequest("There is no such decision.")
+        return HttpResponseRedirect(memory_address(memory_id))
+
+    def answer_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """Approve, correct or reject a memory that waits."""
+        self._require_decider(request)
+        posted = request.POST
+        chosen, seen = posted.get("decision", ""), seen_in(posted)
+        actor = staff_actor(request)
+        if chosen == "reject":
+            reason = reason_in(posted)
+            self._execute(
+                request,
+                lambda: memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen),
+                _("It is rejected, and gone."),
+            )
+        elif chosen == "approve":
+            self._execute(
+                request,
+                lambda: memory_approve(memory_id=memory_id, actor=actor, seen=seen),
+                _("It is approved, and counts from now on."),
+            )
+        elif chosen == "correct":
+            content = posted.get("content", "").replace("\r\n", "\n")
+            return self._correct(request, memory_id, content)
+        else:
+            raise BadRequest("There is no such decision.")
+        return HttpResponseRedirect(_waiting_address(request))
+
+    def answer_many_view(self, request: HttpRequest) -> HttpResponse:
+        """Approve or reject the memories that were ticked."""
+        self._require_decider(request)
+        chosen = request.POST.get("decision", "")
+        actor, reason = staff_actor(request), reason_in(request.POST)
+        # Each was ticked with the hash of the text that it was ticked for.
+        ticked = [value.partition(" ") for value in request.POST.getlist("ticked")]
+        pairs = [(memory_id_of(key), seen) for key, _space, seen in ticked]
+        if len(pairs) > WAITING_AT_ONCE or chosen not in ("approve", "reject"):
+            raise BadRequest("There is no such decision.")
+        if chosen == "approve":
+            call_for_each(
+                request,
+                pairs,
+                lambda pair: memory_approve(memory_id=pair[0], actor=actor, seen=pair[1]),
+                APPROVED,
+            )
+        else:
+            call_for_each(
+                request,
+                pairs,
+                lambda pair: memory_reject(
+                    memory_id=pair[0], actor=actor, reason=reason, seen=pair[1]
+                ),
+                REJECTED,
+            )
+        if not pairs:
+            messages.warning(request, _("No memory was ticked."))
+        return HttpResponseRedirect(_waiting_address(request))
+
+    def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
+        """Store a correction. If it is invalid, the page shows it again as it was typed."""
+        actor, seen = staff_actor(request), seen_in(request.POST)
+        done = self._execute(
+            request,
+            lambda: memory_approve_corrected(
+                memory_id=memory_id,
+                content=content,
+                actor=actor,
+                embedder=self.embedder(),
+                seen=seen,
+            ),
+            _("It is approved as you wrote it, and counts from now on."),
+        )
+        if done:
+            return HttpResponseRedirect(_waiting_address(request))
+        return self._waiting_page(request, typed=(memory_id, content))
+
+    def waiting_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the uncertain memories that were extracted, newest first."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return self._waiting_page(request)
+
+    def _waiting_page(
+        self, request: HttpRequest, *, typed: tuple[UUID, str] | None = None
+    ) -> HttpResponse:
+        """Render the page. ``typed``: a correction that wasn't stored.
+
+        If its memory is no longer among the shown ones, the page shows the text on its own.
+        """
+        about, text = typed or (None, "")
+        found = Memory.objects.filter(status=MemoryStatus.PROPOSED).defer("terms", "likeness")
+        pages: Paginator[Any] = BoundedPaginator(
+            found.order_by("-created_at", "memory_id"), WAITING_AT_ONCE
+        )
+        page = pages.get_page(request.GET.get("p"))
+        rows = list(page.object_list)
+        places = self.source_places(
+            request, {row.source_message_id for row in rows if row.source_message_id}
+        )
+        names = self.chat_names({row.chat_id for row in rows if row.chat_id})
+        context = {
+            "page": page,
+            "rows": [
+                {
+                    "memory": row,
+                    "type": type_label(row.type),
+                    "address": memory_address(row.pk),
+                    "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
+                    "place": places.get(row.source_message_id),
+                    "chat": names.get(row.chat_id),
+                    "typed": text if row.pk == about else row.content,
+                    "open": row.pk == about,
+                }
+                for row in rows
+            ],
+            "unstored": text if about not in {row.pk for row in rows} else "",
+            "reasons": DecisionReason.choices,
+            "can_decide": decides(request),
+            "keys": KEYS,
+        }
+        return staff_page(
+            request,
+            "admin/memories_app/memory/waiting.html",
+            _("To review"),
+            context,
+            of=self.model,
+        )
+
+    def _require_decider(self, request: HttpRequest) -> None:
+        if not (decides(request) and self.has_view_permission(request)):
+            raise PermissionDenied
+
+    def _execute(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
+        """Call the service, report the result on the page, and return whether it succeeded."""
+        try:
+            service()
+        except MemoryOperationError as error:
+            messages.warning(request, str(error))
+            return False
+        except EmbedderError as error:
+            text = _("No vector can be made just now: %(reason)s Try again later.")
+            reason = translate_error(error_text(error))
+            messages.error(request, text % {"reason": reason})
+            return False
+        messages.success(request, str(done))
+        return True
+
+
+def reason_in(posted: Any, name: str = "reason") -> str:
+    """Return the posted DecisionReason, or an empty text."""
+    reason = str(posted.get(name, ""))
+    if reason and reason not in DecisionReason.values:
+        raise BadRequest("There is no such reason.")
+    return reason
+
+
+def seen_in(posted: Any, name: str = "seen") -> str:
+    """Return the posted stamp of what the page showed. Raises BadRequest if there is none.
+
+    Without it a decision would apply to texts that nobody has read.
+    """
+    seen = str(posted.get(name, "")).strip()
+    if not seen:
+        raise BadRequest(
+            "The post doesn't say which texts were seen: open the page, and decide there."
+        )
+    return seen
+
+
+def _waiting_address(request: HttpRequest) -> str:
+    address = reverse("admin:memories_app_memory_waiting")
+    page = request.GET.get("p", "")
+    return f"{address}?p={page}" if page.isdigit() else address

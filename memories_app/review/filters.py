@@ -1,0 +1,210 @@
+"""The names of memory states on staff's pages, and the filters of the list of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from typing import Any, ClassVar
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from memories_app.models import (
+    EmbeddingModel,
+    EmbeddingState,
+    Memory,
+    MemoryEmbedding,
+    MemoryStatus,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+    Visibility,
+)
+from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
+from memoryproject.foundation.admin_kit.list_filters import (
+    Choices,
+    Filter,
+    TypedFilter,
+    choice_filter,
+    value_filter,
+)
+from memoryproject.foundation.text.uuids import uuid_or_none
+
+STATUSES = {
+    str(MemoryStatus.ACTIVE): _("active"),
+    str(MemoryStatus.SUPERSEDED): _("superseded"),
+    str(MemoryStatus.PROPOSED): _("to review"),
+}
+VISIBILITIES = {
+    str(Visibility.OWNER): _("owner only"),
+    "chat": _("this client"),
+    str(Visibility.PUBLIC): _("everyone"),
+}
+PROPOSAL_STATES = {
+    str(ProposalState.OPEN): _("open"),
+    str(ProposalState.ACCEPTED): _("accepted"),
+    str(ProposalState.DISMISSED): _("dismissed"),
+}
+PROPOSAL_KINDS = {
+    str(ProposalKind.MERGE): _("duplicate"),
+    str(ProposalKind.REPLACE): _("contradiction"),
+}
+# Types and sources are free texts of integrations; these are our own.
+TYPES = {
+    "fact": _("fact"),
+    "preference": _("preference"),
+    "contact": _("contact details"),
+    "date": _("date"),
+    "task": _("task"),
+}
+SOURCES = {
+    "command": _("told the assistant"),
+    "extraction": _("learned from a conversation"),
+    "document": _("document"),
+    "staff": _("staff"),
+    "table": _("imported table"),
+    "api": _("integration (API)"),
+}
+REVISION_REASONS = {
+    "updated": _("changed"),
+    "superseded": _("superseded"),
+    "merged": _("merged into another"),
+}
+_COLOURS = {
+    "active": "good",
+    "public": "good",
+    "accepted": "good",
+    "ready": "good",
+    "proposed": "warn",
+    "failed": "bad",
+}
+
+
+def type_label(value: str) -> str:
+    return str(TYPES.get(value, value))
+
+
+def source_label(value: str) -> str:
+    return str(SOURCES.get(value, value)) or "–"
+
+
+def mark(words: Mapping[str, Any], value: str) -> SafeString:
+    """Render a state as a coloured mark with its translated name."""
+    colour = _COLOURS.get(value, "")
+    return format_html('<span class="state {}">{}</span>', colour, words.get(value, value))
+
+
+# Filters. None scans a whole table for its choices.
+
+
+def _states(request: HttpRequest) -> Choices:
+    """Offer the states; with a day to look at, each shows what was believed then."""
+    now, as_of = timezone.now(), day_of(request) is not None
+
+    def choice(label: Any, condition: Q) -> tuple[Any, Q]:
+        return label, Q() if as_of else condition
+
+    active = Q(status=MemoryStatus.ACTIVE)
+    return {
+        "": choice(_("Recalled"), active & is_current(now)),
+        "proposed": choice(_("To review"), Q(status=MemoryStatus.PROPOSED)),
+        "superseded": choice(_("Superseded"), Q(status=MemoryStatus.SUPERSEDED)),
+        "expired": choice(_("Expired"), active & Q(expires_at__lte=now)),
+        "all": choice(_("All"), Q()),
+    }
+
+
+def _tags(request: HttpRequest) -> Choices:
+    chosen = request.GET.get("tag", "")
+    tags = sorted({*tags_in_use(), *([chosen] if chosen else [])})
+    return {tag: (tag, Q(tags__contains=[tag])) for tag in tags}
+
+
+def _without_vector(memories: QuerySet[Memory]) -> QuerySet[Memory]:
+    """Narrow to those without a vector of the active model: only lexical search finds them."""
+    in_use = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    name = in_use.model_id if in_use else ""
+    vectors = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name)
+    # Query all memories, not only the shown ones: the database then compares two indexes and
+    # doesn't read every memory.
+    missing = Memory.objects.filter(~Exists(vectors))
+    return memories.filter(pk__in=missing.values("pk"))
+
+
+def _undecided(memories: QuerySet[Memory]) -> QuerySet[Memory]:
+    in_proposals = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
+    return memories.filter(pk__in=in_proposals.values("memory"))
+
+
+def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> Filter:
+    """Return a filter by the values that an indexed column has."""
+    return value_filter(name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)])
+
+
+STATE_FILTER = choice_filter("state", _("state"), _states)
+PENDING_FILTER = choice_filter(
+    "pending", _("to decide"), {"yes": (_("Duplicates and contradictions"), _undecided)}
+)
+TYPE_FILTER = _in_use("type", _("type"), type_label)
+CATEGORY_FILTER = _in_use("category", _("category"))
+TAG_FILTER = choice_filter("tag", _("tag"), _tags)
+SOURCE_FILTER = _in_use("source", _("source"), source_label)
+VECTOR_FILTER = choice_filter(
+    "vector", _("vector"), {"none": (_("Has none: found by its words only"), _without_vector)}
+)
+AS_OF = "as_of"
+TYPED = "admin/memories_app/memory/typed_filter.html"
+
+
+def day_of(request: HttpRequest) -> datetime | None:
+    """Return the end of the day as of which the list is wanted, there where the business is."""
+    try:
+        day = date.fromisoformat(request.GET.get(AS_OF, ""))
+        return datetime.combine(day, time.max, ZoneInfo(settings.BUSINESS_TIME_ZONE))
+    except (ValueError, OverflowError):
+        return None
+
+
+class AsOfFilter(TypedFilter):
+    """Show what was believed on a day: said by then, valid then, and not yet replaced."""
+
+    title = _("believed on")
+    labels: ClassVar[Any] = {AS_OF: _("Day")}
+    kind = "date"
+    template = TYPED
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        at = day_of(request)
+        if at is None:
+            return queryset
+        then = memories_visible(is_owner=False, is_staff=True, chat_id=None, as_of=at)
+        return queryset.filter(pk__in=then.exclude(valid_until__lt=at).order_by().values("pk"))
+
+
+class ChatFilter(TypedFilter):
+    """Filter by a person, whose name or number is typed: there may be ten thousand."""
+
+    title = _("person")
+    labels: ClassVar[Any] = {"chat": _("Name or number")}
+    template = TYPED
+
+    def shown(self, name: str) -> str:
+        """Return what was typed; the name of the person whom a row's link chose."""
+        value = self.typed.get(name, "")
+        key = uuid_or_none(value)
+        names: dict[UUID, str] = self.model_admin.chat_names({key}) if key else {}
+        return names.get(key, value) if key else value
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        name = self.typed.get("chat", "")
+        if not name:
+            return queryset
+        found = self.model_admin.find_chats(name) if "\x00" not in name else []
+        return queryset.filter(chat_id__in=found)

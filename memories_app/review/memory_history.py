@@ -1,0 +1,285 @@
+"""A memory's past and neighbours: revisions, sources, similar ones, contradictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories_app.facts.text_diff import Piece, shape_of, word_diff
+from memories_app.models import (
+    EmbeddingModel,
+    EmbeddingState,
+    Memory,
+    MemoryEmbedding,
+    MemoryRevision,
+    MemoryStatus,
+    MergeProposal,
+    ProposalKind,
+    ProposalState,
+)
+from memories_app.review.decide_proposals import contents_stamp
+from memories_app.review.filters import (
+    REVISION_REASONS,
+    STATUSES,
+    VISIBILITIES,
+    source_label,
+    type_label,
+)
+from memories_app.store.duplicate_lookup import alike_key
+from memories_app.vector_search import any_of, nearest_keys
+from memories_app.visibility import is_current
+from memoryproject.foundation.admin_kit.display import shown_link
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown
+
+MAX_COUNT = 50
+MAX_OLDER = 20
+MAX_EVENTS = 10
+
+# Links to messages in their chats, by message id.
+Places = Mapping[UUID, str]
+
+
+def memory_address(memory_id: UUID) -> str:
+    return reverse("admin:memories_app_memory_change", args=[memory_id])
+
+
+def memory_link(memory: Memory | None) -> str:
+    """Return a link with the beginning of the memory and its status; "–" without a memory."""
+    if memory is None:
+        return "–"
+    status = STATUSES.get(memory.status, memory.status)
+    return shown_link(memory_address(memory.pk), f"{memory.content[:60]} ({status})")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A revision as a difference. ``labels`` are (name, before, after)."""
+
+    number: int
+    pieces: Sequence[Piece]
+    labels: Sequence[tuple[str, str, str]]
+    reason: str
+    who: str
+    at: datetime
+
+
+def changes_of(memory: Memory) -> list[Change]:
+    """Return the changes, newest first, each from one content to the next."""
+    revisions = list(memory.revisions.order_by("-number")[:MAX_COUNT])
+    after: Memory | MemoryRevision = memory
+    changes = []
+    for revision in revisions:
+        differs = revision.content != after.content
+        changes.append(
+            Change(
+                number=revision.number,
+                pieces=word_diff(revision.content, after.content) if differs else (),
+                labels=_labels(revision, after),
+                reason=str(REVISION_REASONS.get(revision.reason, revision.reason)),
+                who=revision.changed_by_name or revision.changed_by_kind,
+                at=revision.changed_at,
+            )
+        )
+        after = revision
+    return changes
+
+
+def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tuple[str, str, str]]:
+    def visible(value: str) -> str:
+        return str(VISIBILITIES.get(value, value))
+
+    changes = [
+        (_("visible to"), visible(before.visibility), visible(after.visibility)),
+        (_("type"), type_label(before.type), type_label(after.type)),
+        (_("category"), before.category, after.category),
+        (_("tags"), ", ".join(before.tags), ", ".join(after.tags)),
+    ]
+    return [(name, was or "–", now or "–") for name, was, now in changes if was != now]
+
+
+def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
+    """Return the sources of a memory, newest first, each with a link to its message."""
+    return [
+        {
+            "at": telling.told_at,
+            "source": source_label(telling.source),
+            "message_id": telling.source_message_id,
+            "address": places.get(telling.source_message_id) if telling.source_message_id else None,
+        }
+        for telling in memory.tellings.order_by("-told_at", "-id")[:MAX_COUNT]
+    ]
+
+
+def mentioning_messages(memory: Memory) -> set[UUID]:
+    """Return the ids of the messages that mentioned the memory."""
+    ids = memory.tellings.exclude(source_message_id=None).order_by("-told_at", "-id")
+    found = set(ids.values_list("source_message_id", flat=True)[:MAX_COUNT])
+    return found | ({memory.source_message_id} if memory.source_message_id else set())
+
+
+def similar_rows(memory: Memory) -> list[dict[str, Any]]:
+    """Return the similar memories, each with the stamp that a decision about both must match."""
+    return [
+        {
+            "memory": near.memory,
+            "address": memory_address(near.memory.pk),
+            "similarity": near.similarity,
+            "shared": round(near.shared * 100),
+            "kept_apart": near.kept_apart,
+            "seen": contents_stamp([memory, near.memory]),
+            "pieces": word_diff(near.memory.content, memory.content),
+        }
+        for near in similar_memories_find(memory)
+    ]
+
+
+def contradictions_of(memory: Memory) -> dict[str, Any]:
+    """Return the memories that superseded it and those that it superseded."""
+    older = memory.supersedes.order_by("-superseded_at", "memory_id").defer("terms", "likeness")
+    newer = memory.superseded_by
+    return {
+        "newer": newer,
+        "newer_address": None if newer is None else memory_address(newer.pk),
+        "newer_holds": newer is not None and newer.status == MemoryStatus.ACTIVE,
+        "older": [(one, memory_address(one.pk)) for one in older[:MAX_OLDER]],
+    }
+
+
+def open_proposals(memory: Memory) -> list[str]:
+    """Return the links to the memory's open proposals."""
+    parts = memory.proposals.filter(proposal__state=ProposalState.OPEN).order_by("proposal_id")
+    return [
+        reverse("admin:memories_app_mergeproposal_change", args=[key])
+        for key in parts.values_list("proposal_id", flat=True)
+    ]
+
+
+@dataclass(frozen=True)
+class ShownEvent:
+    """An event of the audit log about a memory, in words."""
+
+    what: str
+    who: str
+    at: datetime
+    address: str
+
+
+def events_of(memory: Memory) -> list[ShownEvent]:
+    """Return the newest events of the audit log about the memory."""
+    newest = AuditEvent.objects.filter(object_id=str(memory.pk)).order_by("-id")[:MAX_EVENTS]
+    return [
+        ShownEvent(
+            what=action_shown(event.action),
+            who=event.actor or str(ACTOR_KINDS.get(event.actor_kind, event.actor_kind)),
+            at=event.at,
+            address=reverse("admin:audit_auditevent_change", args=[event.pk]),
+        )
+        for event in newest
+    ]
+
+
+# Similar memories.
+
+
+# The number of candidates by vector, and by words.
+LOOKED_AT = 20
+# A shown memory reaches one of these thresholds.
+SIMILAR_COSINE = 0.6
+SIMILAR_SHARE = 0.4
+
+
+@dataclass(frozen=True)
+class SimilarMemory:
+    """A similar memory. ``similarity`` is the cosine, None if one of both has no vector.
+
+    ``shared``: the share of common content words. ``kept_apart``: staff decided that it is
+    another fact.
+    """
+
+    memory: Memory
+    similarity: float | None
+    shared: float
+    kept_apart: bool = False
+
+
+def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemory]:
+    """Return active memories, the most similar first; none for an inactive memory.
+
+    The number of queries is constant.
+    """
+    if memory.status != MemoryStatus.ACTIVE:
+        return []
+    others = Memory.objects.filter(
+        is_current(timezone.now()), scope=memory.scope, status=MemoryStatus.ACTIVE
+    ).exclude(pk=memory.pk)
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    rows = MemoryEmbedding.objects.filter(model=model.model_id if model else "")
+    own = rows.filter(memory=memory).values_list("vector", flat=True).first()
+    keys: list[UUID] = list(
+        others.filter(likeness__overlap=memory.likeness).values_list("pk", flat=True)[:LOOKED_AT]
+    )
+    if own is not None and model is not None:
+        keys += _nearest(others, model, list(own))
+    vectors = dict(rows.filter(memory__in=any_of(keys)).values_list("memory_id", "vector"))
+    return _ranked(memory, others, keys, own, vectors)[:most]
+
+
+def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[float]) -> list[UUID]:
+    return nearest_keys(
+        scope=others,
+        model=model.model_id,
+        queries=[own],
+        limit=LOOKED_AT,
+        sure=False,
+    )
+
+
+def _ranked(
+    memory: Memory,
+    others: QuerySet[Memory],
+    keys: Sequence[UUID],
+    own: Sequence[float] | None,
+    vectors: dict[UUID, Sequence[float]],
+) -> list[SimilarMemory]:
+    shape = shape_of(memory.content)
+    found = list(others.filter(pk__in=any_of(keys)).defer("terms", "likeness"))
+    apart = _kept_apart(memory, found)
+    near = [
+        SimilarMemory(
+            other,
+            None if own is None or other.pk not in vectors else _cosine(own, vectors[other.pk]),
+            shape.shared(shape_of(other.content)),
+            other.pk in apart,
+        )
+        for other in found
+    ]
+    shown = [
+        one
+        for one in near
+        if (one.similarity or 0) >= SIMILAR_COSINE or one.shared >= SIMILAR_SHARE
+    ]
+    return sorted(shown, key=lambda one: (-(one.shared + (one.similarity or 0)), one.memory.pk))
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the cosine of two vectors. Stored vectors are unit vectors, or normalised here."""
+    product = sum(float(a) * float(b) for a, b in zip(one, other, strict=True))
+    lengths = sum(float(a) ** 2 for a in one) * sum(float(b) ** 2 for b in other)
+    return float(product / lengths**0.5)
+
+
+def _kept_apart(memory: Memory, others: Sequence[Memory]) -> set[UUID]:
+    by_key = {alike_key(ProposalKind.MERGE, [memory.pk, other.pk]): other.pk for other in others}
+    dismissed = MergeProposal.objects.filter(
+        alike_key__in=list(by_key), state=ProposalState.DISMISSED
+    )
+    return {by_key[key] for key in dismissed.values_list("alike_key", flat=True)}

@@ -1,0 +1,307 @@
+"""The pages of proposals: compare memories and decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import Prefetch, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from memories_app.errors import MemoryOperationError
+from memories_app.facts.text_diff import word_diff
+from memories_app.models import (
+    DecisionReason,
+    Memory,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+)
+from memories_app.review.decide_proposals import (
+    contents_stamp,
+    proposal_accept,
+    proposal_dismiss,
+    proposal_reverse,
+)
+from memories_app.review.decisions import reason_in, seen_in
+from memories_app.review.filters import (
+    PROPOSAL_KINDS,
+    PROPOSAL_STATES,
+    VISIBILITIES,
+    mark,
+)
+from memories_app.review.memory_history import memory_address
+from memories_app.review.memory_rows import bulk_action, decides
+from memoryproject.foundation.admin_kit.display import shown_short
+from memoryproject.foundation.admin_kit.list_filters import choice_filter
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
+from memoryproject.foundation.audit.audit_events import Actor, staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+
+ACCEPTED = ngettext_lazy(
+    "%(count)d proposal is accepted.", "%(count)d proposals are accepted.", "count"
+)
+DISMISSED = ngettext_lazy(
+    "%(count)d proposal is dismissed.", "%(count)d proposals are dismissed.", "count"
+)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The posted decision about one proposal."""
+
+    proposal_id: int
+    chosen: str
+    reason: str
+    seen: str
+    content: str | None = None
+
+    def execute(self, actor: Actor, embedder: Embedder) -> str:
+        """Carry it out and return the message. Raises BadRequest and the services' errors."""
+        if self.chosen == "accept":
+            proposal_accept(
+                proposal_id=self.proposal_id,
+                actor=actor,
+                embedder=embedder,
+                content=self.content,
+                reason=self.reason,
+                seen=self.seen,
+            )
+            return str(ACCEPTED % {"count": 1})
+        if self.chosen == "reverse":
+            proposal_reverse(
+                proposal_id=self.proposal_id, actor=actor, reason=self.reason, seen=self.seen
+            )
+            return _("The older memory is kept; it replaced the newer one.")
+        if self.chosen == "dismiss":
+            proposal_dismiss(proposal_id=self.proposal_id, actor=actor, reason=self.reason)
+            return str(DISMISSED % {"count": 1})
+        raise BadRequest("There is no such decision.")
+
+
+STATE_FILTER = choice_filter(
+    "state",
+    gettext_lazy("state"),
+    {
+        "": (gettext_lazy("To decide"), Q(state=ProposalState.OPEN)),
+        **{
+            str(state): (PROPOSAL_STATES[str(state)], Q(state=state))
+            for state in (ProposalState.ACCEPTED, ProposalState.DISMISSED)
+        },
+        "all": (gettext_lazy("All"), Q()),
+    },
+)
+
+
+class ProposalPages(ReadOnlyAdmin):
+    """The list of merge proposals, and the page on which staff decide one.
+
+    A subclass, which is registered, gives it the embedder.
+    """
+
+    list_display = (
+        "side_by_side",
+        "shown_kind",
+        "shown_similarity",
+        "shown_state",
+        "created_at",
+        "answer",
+    )
+    list_display_links = ("shown_kind",)
+    list_filter = (STATE_FILTER, "kind", "created_at")
+    sortable_by = ("created_at",)
+    actions = ("accept", "dismiss")
+
+    def embedder(self) -> Embedder:
+        """Return the embedder for the vector of the text that stays."""
+        raise NotImplementedError
+
+    own_pages: ClassVar[Any] = {
+        "decide": OwnPage("<int:proposal_id>/decide/", "decide_view", "POST")
+    }
+    accept = bulk_action(
+        gettext_lazy("Accept"),
+        "decide",
+        lambda page, pk, actor: proposal_accept(
+            proposal_id=pk, actor=actor, embedder=page.embedder()
+        ),
+        ACCEPTED,
+    )
+    dismiss = bulk_action(
+        gettext_lazy("Dismiss"),
+        "decide",
+        lambda _page, pk, actor: proposal_dismiss(proposal_id=pk, actor=actor),
+        DISMISSED,
+    )
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return decides(request)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        shown = tuple(super().get_list_display(request))
+        return shown if decides(request) else tuple(name for name in shown if name != "answer")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MergeProposal]:
+        parts = ProposalMemory.objects.order_by("number").select_related("memory")
+        parts = parts.defer("memory__terms", "memory__likeness")
+        return super().get_queryset(request).prefetch_related(Prefetch("parts", queryset=parts))
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {"list_query": request.GET.urlencode()}
+
+    def decide_view(self, request: HttpRequest, proposal_id: int) -> HttpResponse:
+        """Decide a proposal from its row in the list."""
+        if not decides(request):
+            raise PermissionDenied
+        posted = request.POST
+        decision = Decision(
+            proposal_id,
+            posted.get("decision", ""),
+            reason_in(posted, f"reason-{proposal_id}"),
+            seen_in(posted, f"seen-{proposal_id}"),
+        )
+        self._decide(request, decision)
+        query = QueryDict(posted.get("list_query", "")).urlencode()
+        address = reverse("admin:memories_app_mergeproposal_changelist")
+        return HttpResponseRedirect(f"{address}?{query}" if query else address)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show one proposal with its memories, and accept the decision about it."""
+        if object_id is None or not self.has_view_permission(request):
+            raise PermissionDenied
+        proposal = self.get_object(request, object_id)
+        if proposal is None:
+            raise Http404
+        typed = None
+        if request.method == "POST":
+            if not decides(request):
+                raise PermissionDenied
+            typed = request.POST.get("content", proposal.content).replace("\r\n", "\n")
+            decision = Decision(
+                proposal.pk,
+                request.POST.get("decision", ""),
+                reason_in(request.POST),
+                seen_in(request.POST),
+                typed,
+            )
+            if self._decide(request, decision):
+                return HttpResponseRedirect(reverse("admin:memories_app_mergeproposal_changelist"))
+            proposal.refresh_from_db()
+        return self._page(request, proposal, typed)
+
+    def _page(
+        self, request: HttpRequest, proposal: MergeProposal, typed: str | None
+    ) -> HttpResponse:
+        memories = [part.memory for part in proposal.parts.all()]
+        first = memories[0] if memories else None
+        context = {
+            "proposal": proposal,
+            "state": self.shown_state(proposal),
+            "reason": dict(DecisionReason.choices).get(proposal.reason, ""),
+            "is_open": proposal.state == ProposalState.OPEN,
+            "replaces": proposal.kind == ProposalKind.REPLACE,
+            "memories": [_side(memory, first) for memory in memories],
+            "typed": proposal.content if typed is None else typed,
+            "seen": contents_stamp(memories),
+            "reasons": DecisionReason.choices,
+            "can_decide": decides(request),
+        }
+        return staff_page(
+            request,
+            "admin/memories_app/mergeproposal/page.html",
+            PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
+            context,
+            of=self.model,
+        )
+
+    def _decide(self, request: HttpRequest, decision: Decision) -> bool:
+        """Carry out the decision, report it on the page, and return whether it succeeded."""
+        try:
+            done = decision.execute(staff_actor(request), self.embedder())
+        except (MemoryOperationError, EmbedderError) as error:
+            self.message_user(request, translate_error(error_text(error)), messages.WARNING)
+            return False
+        messages.success(request, done)
+        return True
+
+    @admin.display(description=gettext_lazy("state"))
+    def shown_state(self, proposal: MergeProposal) -> str:
+        return mark(PROPOSAL_STATES, proposal.state)
+
+    @admin.display(description=gettext_lazy("kind"))
+    def shown_kind(self, proposal: MergeProposal) -> str:
+        return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
+
+    @admin.display(description=gettext_lazy("similarity"))
+    def shown_similarity(self, proposal: MergeProposal) -> str:
+        return _("%(percent)s similar") % {"percent": f"{proposal.similarity:.0%}"}
+
+    @admin.display(description=gettext_lazy("memories (the first is kept)"))
+    def side_by_side(self, proposal: MergeProposal) -> str:
+        texts = ((shown_short(part.memory.content, 160),) for part in proposal.parts.all())
+        items = format_html_join("", "<li>{}</li>", texts)
+        return format_html('<ol class="alike">{}</ol>', items)
+
+    @admin.display(description=gettext_lazy("answer"))
+    def answer(self, proposal: MergeProposal) -> str:
+        if proposal.state != ProposalState.OPEN:
+            return proposal.decided_by or "–"
+        return _answer_buttons(proposal)
+
+
+def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
+    """Return a memory of a proposal, with its differences from the one that stays."""
+    is_first = first is None or memory.pk == first.pk
+    return {
+        "memory": memory,
+        "address": memory_address(memory.pk),
+        "visibility": mark(VISIBILITIES, memory.visibility),
+        "stays": is_first,
+        "pieces": [] if is_first or first is None else word_diff(memory.content, first.content),
+    }
+
+
+def _answer_buttons(proposal: MergeProposal) -> SafeString:
+    """Return buttons that post the list's form to ``decide_view``."""
+    if proposal.kind == ProposalKind.REPLACE:
+        buttons = [
+            ("accept", _("Keep the newer")),
+            ("reverse", _("Keep the older")),
+            ("dismiss", _("Keep both")),
+        ]
+    else:
+        buttons = [("accept", _("Merge")), ("dismiss", _("Keep both"))]
+    shown = format_html_join(
+        " ",
+        '<button class="button" name="decision" value="{}" formaction="{}/decide/">{}</button>',
+        ((value, proposal.pk, text) for value, text in buttons),
+    )
+    reasons = format_html_join("", '<option value="{}">{}</option>', DecisionReason.choices)
+    return format_html(
+        '<span class="answer">{}<input type="hidden" name="seen-{}" value="{}">'
+        '<select class="row-choice" name="reason-{}" aria-label="{}">'
+        '<option value="">{}</option>{}</select></span>',
+        shown,
+        proposal.pk,
+        contents_stamp(part.memory for part in proposal.parts.all()),
+        proposal.pk,
+        _("Reason"),
+        _("no reason given"),
+        reasons,
+    )

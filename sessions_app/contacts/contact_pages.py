@@ -1,0 +1,288 @@
+"""The list of contacts, the page of one with all that is kept of them, and the form of the name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, csv_of
+from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
+from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
+from memoryproject.foundation.audit.audit_events import (
+    list_export_record,
+    staff_actor,
+    staff_edit_record,
+    staff_events_of,
+    staff_read_record,
+)
+from memoryproject.foundation.audit.words import action_shown
+from memoryproject.foundation.text.phone_numbers import number_shown
+from sessions_app.contacts.contact_list import (
+    contact_columns,
+    contact_pages,
+    contact_rows,
+    contacts_found,
+)
+from sessions_app.contacts.readable_export import (
+    addresses_of,
+    cards_of,
+    documents_of,
+    labels_of,
+    memories_of,
+    notes_of,
+    readable_export,
+    receipts_of_person,
+    sessions_of,
+)
+from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.limits.presentation import access_context
+from sessions_app.models import Chat, ChatActivity
+from sessions_app.models.review import MAX_NOTE_LENGTH
+from sessions_app.presentation.links import (
+    chat_or_404,
+    contact_address,
+    conversation_address,
+    list_address,
+)
+
+LIST = "admin/contacts/list.html"
+SEE = "sessions_app.view_chat"
+
+
+def contacts_page(request: HttpRequest) -> HttpResponse:
+    """Show the people; ``?q=`` takes a part of a name or a number, ``?access=`` a filter.
+
+    With ``?_csv=`` it returns the list as a file.
+    """
+    rights_required(request, SEE)
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
+    access = request.GET.get("access", "")
+    access = access if access in dict(ACCESSES) else ""
+    today = build_usage_limits().day_of(timezone.now())
+    people = contacts_found(query, access=access, today=today)
+    if CSV in request.GET:
+        return _csv(request, list(people[:MAX_ROWS]))
+    page = contact_pages(people).get_page(request.GET.get("p"))
+    context = {
+        "query": query,
+        "access": access,
+        "accesses": ACCESSES,
+        "longest": MAX_QUERY_LENGTH,
+        "page": page,
+        "rows": contact_rows(list(page.object_list), **_counted(request)),
+        "newer": _moved(request, page.number - 1) if page.has_previous() else "",
+        "older": _moved(request, page.number + 1) if page.has_next() else "",
+    }
+    return staff_page(request, LIST, _("Contacts"), context, of=Chat)
+
+
+def _csv(request: HttpRequest, people: Sequence[Chat]) -> HttpResponse:
+    """Return these people as a file. The audit log has that it was taken."""
+    counted = _counted(request)
+    list_export_record(request, "contact", len(people))
+    rows = contact_rows(people, **counted)
+    return csv_of("contacts", contact_columns(**counted), rows)
+
+
+def _counted(request: HttpRequest) -> dict[str, bool]:
+    """Return which numbers the reader may see."""
+    return {
+        "with_sessions": request.user.has_perm("sessions_app.view_chatsession"),
+        "with_memories": request.user.has_perm("memories_app.view_memory"),
+    }
+
+
+def _moved(request: HttpRequest, number: int) -> str:
+    parameters = request.GET.copy()
+    parameters["p"] = str(number)
+    return f"?{parameters.urlencode()}"
+
+
+# One person or group.
+
+
+CONTACT = "admin/contacts/contact.html"
+EVENTS = 15
+READ_MESSAGES = "sessions_app.view_message"
+REVIEW = "sessions_app.review_chat"
+MERGE = (SEE, "sessions_app.merge_chat", READ_MESSAGES, "memories_app.view_memory")
+EXPORT = (READ_MESSAGES, "memories_app.view_memory", "memories_app.export_memory")
+# Each block: the right that it needs, and what reads it.
+BLOCKS: dict[str, tuple[str, Callable[[Chat], Any]]] = {
+    "sessions": ("sessions_app.view_chatsession", lambda chat: sessions_of(chat.pk)),
+    "memories": ("memories_app.view_memory", lambda chat: memories_of(chat.pk)),
+    "documents": ("memories_app.view_sourcedocument", lambda chat: documents_of(chat.pk)),
+    "cards": ("cards_app.view_memorycard", lambda chat: cards_of(chat.pk)),
+    "notes": (READ_MESSAGES, lambda chat: notes_of(chat.pk)),
+    "receipts": ("sessions_app.view_forgetreceipt", receipts_of_person),
+    "events": ("audit.view_auditevent", lambda chat: _event_lines(chat.pk)),
+}
+# These show what people said, or what was said of them: opening the page is a read.
+TEXTS = ("memories", "documents", "cards", "notes")
+
+
+def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
+    """Show the person; each block only to those who may see its list."""
+    rights_required(request, SEE)
+    chat = chat_or_404(chat_id)
+    blocks = {
+        name: read(chat) for name, (right, read) in BLOCKS.items() if request.user.has_perm(right)
+    }
+    if any(name in blocks for name in TEXTS):
+        staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
+    context = {
+        **blocks,
+        **access_context(request, chat),
+        **_links(request, chat),
+        "chat": chat,
+        "number": number_shown(chat.whatsapp_chat),
+        "activity": ChatActivity.objects.filter(chat=chat).first(),
+        **_joined(request, chat),
+        "labels": labels_of(chat.pk),
+        "longest_note": MAX_NOTE_LENGTH,
+    }
+    return staff_page(request, CONTACT, contact_name(chat), context, of=Chat)
+
+
+def contact_name(chat: Chat) -> str:
+    return chat.staff_name or chat.client_name or number_shown(chat.whatsapp_chat)
+
+
+def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the addresses of everything, and what the user may do."""
+    key = chat.pk
+    return {
+        "all_sessions": list_address("sessions_app_chatsession", chat__id__exact=key, status="all"),
+        "all_memories": list_address("memories_app_memory", chat_id__exact=key),
+        "all_documents": list_address("memories_app_sourcedocument", q=key),
+        "all_cards": list_address("cards_app_memorycard", q=key),
+        "all_receipts": list_address("sessions_app_forgetreceipt", q=chat.whatsapp_chat),
+        "all_events": list_address("audit_auditevent", q=key),
+        "conversation": conversation_address(key) if request.user.has_perm(READ_MESSAGES) else "",
+        "may_export": request.user.has_perms(EXPORT),
+        "may_edit": request.user.has_perm(REVIEW),
+        "may_forget": request.user.has_perm("sessions_app.forget"),
+    }
+
+
+def _joined(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the addresses, and what a reader who merges contacts can split and undo."""
+    addresses = addresses_of(chat)
+    merges = not chat.is_group and request.user.has_perms(MERGE)
+    return {
+        "addresses": addresses,
+        "may_merge": merges,
+        "may_split": merges and len({line.row.address for line in addresses}) > 1,
+        "merges": chat.merges.defer("rows") if merges else (),
+    }
+
+
+def _event_lines(chat_id: UUID) -> list[dict[str, Any]]:
+    return [
+        {
+            "event": event,
+            "action": action_shown(event.action),
+            "fields": ", ".join(event.details.get("fields", [])),
+        }
+        for event in staff_events_of(chat_id=chat_id, most=EVENTS)
+    ]
+
+
+# Serve the readable export of a person: a page of its own, to print or to save as PDF.
+
+TEMPLATES = "admin/contacts/export"
+
+
+def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
+    """Return everything kept about the person as a page in their language."""
+    rights_required(request, SEE, *EXPORT)
+    chat = chat_or_404(chat_id)
+    return StreamingHttpResponse(_pieces(request, chat), headers={"Cache-Control": "no-store"})
+
+
+def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
+    # Pages aren't in all the languages that people write in.
+    is_known = chat.language in dict(settings.LANGUAGES)
+    language = chat.language if is_known else translation.get_language()
+    zone, made = timezone.get_current_timezone(), timezone.now()
+    parts = readable_export(chat=chat, actor=staff_actor(request))
+
+    def rendered() -> str | None:
+        # The middleware that sets these has finished when this runs, and other pages are made
+        # between two parts.
+        with translation.override(language), timezone.override(zone):
+            part = next(parts, None)
+            if part is None:
+                return None
+            return render_to_string(f"{TEMPLATES}/{part.name}.html", {**part.values, "made": made})
+
+    return iter(rendered, None)
+
+
+# The name that staff give a person; WhatsApp's name stays beside it.
+
+
+EDIT = "admin/contacts/edit.html"
+
+
+class ContactForm(ConflictCheckedForm):
+    class Meta:
+        model = Chat
+        fields = ("staff_name",)
+        labels: ClassVar = {"staff_name": gettext_lazy("Name")}
+        help_texts: ClassVar = {
+            "staff_name": gettext_lazy(
+                "Shown to staff instead of the name on WhatsApp. Leave empty to show that one."
+            )
+        }
+        widgets: ClassVar = {"staff_name": forms.TextInput(attrs={"dir": "auto", "size": 40})}
+
+
+def edit_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Show the form, and save it unless somebody else changed the same meanwhile."""
+    rights_required(request, SEE, REVIEW)
+    chat = chat_or_404(chat_id)
+    form = ContactForm(request.POST if request.method == "POST" else None, instance=chat)
+    if request.method == "POST" and _saved(request, form):
+        messages.success(request, _("The contact was saved."))
+        return redirect(contact_address(chat.pk))
+    stored = chat_or_404(chat_id)
+    context = {
+        "chat": stored,
+        "name": contact_name(stored),
+        "form": form,
+    }
+    return staff_page(request, EDIT, _("Edit a contact"), context, of=Chat)
+
+
+def _saved(request: HttpRequest, form: ContactForm) -> bool:
+    """Save under the lock that the form takes to look for changes by others."""
+    with transaction.atomic():
+        if not form.is_valid():
+            return False
+        chat = form.save(commit=False)
+        chat.save(update_fields=["staff_name", "updated_at"])
+        staff_edit_record(
+            request,
+            action="chat.update",
+            object_type="chat",
+            object_id=chat.pk,
+            fields=form.changed_data,
+            chat_id=chat.pk,
+        )
+    return True

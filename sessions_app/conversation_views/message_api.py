@@ -1,0 +1,201 @@
+"""Messages of a session: getMessages, addMessages and clearMessages of seed 003."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    conflicting,
+    described,
+    request_example,
+    response_example,
+    versioned,
+)
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
+from sessions_app.conversation_views.session_actions import MemoryDisabledError
+from sessions_app.conversation_views.session_api import memory_disabled, session_document
+from sessions_app.conversations.facade import (
+    MAX_MESSAGES,
+    ConversationMessage,
+    ConversationNotFoundError,
+    DataValidationError,
+    GenericMemoryError,
+    SessionArchivedError,
+)
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.models import Chat, Message
+from sessions_app.presentation import examples
+from sessions_app.presentation.access import MessageFilters, session_within
+from sessions_app.presentation.message_forms import stored_form
+from sessions_app.presentation.serializers import (
+    OF_ITS_FORM,
+    MessageSerializer,
+    MessagesQuery,
+    NewMessagesSerializer,
+    StoredMessagesSerializer,
+)
+
+# What a list of messages reads of each.
+COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
+
+SAID = {"role": "user", "content": "When does TestCorp pay?"}
+
+
+class MessagesView(ListView):
+    scopes = {"GET": "read", "POST": "write", "DELETE": "forget"}
+    answers = {
+        "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
+        "DELETE": [CHANGED_MEANWHILE],
+    }
+    # The first match counts: a narrower error is listed before a wider one.
+    raises = {
+        ConversationNotFoundError: not_found,
+        SessionArchivedError: conflict,
+        DataValidationError: invalid,
+        GenericMemoryError: unavailable,
+        **FORGETTING,
+        MemoryDisabledError: memory_disabled,
+    }
+    queryset = Message.objects.values_list(*COLUMNS, named=True)
+    repeatable = frozenset({"role"})
+    query_serializer_class = MessagesQuery
+    filterset_class = MessageFilters
+    serializer_class = MessageSerializer
+    ordering = ("-order_num",)
+    default_limit = MAX_MESSAGES
+
+    @described(
+        operation_id="sessions_messages_list",
+        summary="The newest messages, oldest first",
+        examples=[response_example("One message", examples.MESSAGE)],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """Return the newest messages; `next` leads to older messages.
+
+        A summary has its own order_num and stands after the messages that it sums up. `before` is
+        exclusive.
+        """
+        rows = self.within_reach().filter(session=session_id)
+        if "before" in self.query:
+            rows = rows.filter(timestamp__lt=self.query["before"])
+        page = self.page_of(rows)
+        page.data["results"] = page.data["results"][::-1]
+        if self.caller.is_staff or not page.data["results"]:
+            # A message is enough to know that the session is within reach.
+            session = session_within(self.caller, session_id)
+            self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
+        return page
+
+    @described(
+        operation_id="sessions_messages_add",
+        summary="Store messages at the end of a session",
+        request=NewMessagesSerializer,
+        responses={201: StoredMessagesSerializer},
+        examples=[
+            request_example("One message", {"messages": [SAID]}),
+            request_example(
+                "The call of a tool and its result", {"messages": examples.TOOL_EXCHANGE}
+            ),
+            response_example("As stored", {"messages": [examples.MESSAGE]}, status=201),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Store all of the messages or none, in the order given; at most 1,000."""
+        body = self.body(NewMessagesSerializer)
+        rules = build_intake_rules()
+
+        def check(chat: Chat) -> None:
+            if not rules.remember(chat):
+                raise MemoryDisabledError
+
+        now = timezone.now()
+        stored = rules.chat_memory.add_messages(
+            conversation_id=session_id,
+            messages=[_new_message(each, now) for each in body["messages"]],
+            now=now,
+            chat_ids=self.caller.chat_ids,
+            check=check,
+        )
+        # What programs store is text.
+        own = {"session_id": session_id, "kind": "text", "media": {}}
+        values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
+        return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
+
+    @forgets(
+        examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
+        operation_id="sessions_messages_clear",
+        summary="Clear a session: delete its messages and what was derived from them",
+    )
+    def delete(self, request: Request, session_id: UUID) -> Response:
+        """Delete the messages; the session stays, empty, and continues its numbering.
+
+        `If-Match` takes the ETag of the session: else 412.
+        """
+        return forget_once(
+            self,
+            kind="messages",
+            find=lambda: session_within(self.caller, session_id).pk,
+            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
+        )
+
+
+class OneMessageView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
+    raises = FORGETTING
+
+    def message(self, session_id: UUID, message_id: UUID) -> Message:
+        """Return the message. Raises NotFound also for one out of reach."""
+        rows = Message.objects.filter(self.caller.reach(), session=session_id).defer("terms")
+        message = rows.filter(pk=message_id).first()
+        if message is None:
+            raise NotFound(f"There is no message {message_id} in session {session_id}.")
+        return message
+
+    @described(
+        operation_id="sessions_messages_get",
+        summary="One message",
+        **versioned(MessageSerializer),
+        examples=[response_example("A message", examples.MESSAGE)],
+    )
+    def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
+        """Return the message as it is stored now."""
+        message = self.message(session_id, message_id)
+        self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
+        return etagged(request, MessageSerializer(message).data)
+
+    @forgets(
+        examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
+        operation_id="sessions_messages_forget",
+        summary="Forget a message",
+    )
+    def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
+        """Forget the message everywhere it was derived, with a receipt. Once more: 404.
+
+        What was learned from this message alone goes with it. With `If-Match` only the version
+        that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="message",
+            find=lambda: self.message(session_id, message_id).pk,
+            etag=lambda: etag_of_document(
+                MessageSerializer(self.message(session_id, message_id)).data
+            ),
+        )
+
+
+def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
+    return ConversationMessage(**{"timestamp": now, **stored_form(each)})

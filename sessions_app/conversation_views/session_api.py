@@ -1,0 +1,367 @@
+"""REST views of chats, sessions and their summaries."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, Prefetch
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    conflicting,
+    described,
+    location,
+    path_parameter,
+    request_example,
+    response_example,
+    versioned,
+)
+from memoryproject.foundation.rest_kit.serializers import Nothing
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
+from sessions_app.conversation_views.session_actions import (
+    MemoryDisabledError,
+    SessionEndedError,
+    session_expire,
+    session_open_in,
+    session_reset,
+)
+from sessions_app.conversations.facade import ConversationNotFoundError
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
+from sessions_app.presentation import examples
+from sessions_app.presentation.access import (
+    WHATSAPP_CHAT_SCHEMA,
+    ChatFilters,
+    SessionFilters,
+    chat_or_own,
+    chat_within,
+    check_chat,
+    session_within,
+)
+from sessions_app.presentation.serializers import (
+    ChatSerializer,
+    NewSessionSerializer,
+    SessionSerializer,
+)
+
+NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
+
+
+class ChatsView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    queryset = Chat.objects.prefetch_related(
+        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
+    )
+    serializer_class = ChatSerializer
+    filterset_class = ChatFilters
+    reach_field = "pk"
+    ordering = ("-created_at", "-id")
+
+    @described(
+        summary="List chats, the newest first",
+        examples=[response_example("One chat", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request) -> Response:
+        """List people and groups, with the addresses by which they are known."""
+        return self.page_of(self.within_reach())
+
+
+class ChatView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
+    raises = FORGETTING
+
+    @described(
+        operation_id="chats_get",
+        summary="One chat",
+        **versioned(ChatSerializer, NAMED),
+        examples=[response_example("A person", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request, whatsapp_chat: str) -> Response:
+        """Return the chat that has this address now; any of its addresses will do."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        self.record_read(object_type="chat", object_id=chat.pk)
+        return etagged(request, ChatSerializer(chat).data)
+
+    @forgets(
+        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
+        NAMED,
+        operation_id="chats_erase",
+        summary="Erase a person or a group, with everything in the chat",
+    )
+    def delete(self, request: Request, whatsapp_chat: str) -> Response:
+        """Erase the conversations, memories and documents of the chat.
+
+        What other chats learned of them is erased, too. It can't be undone; export first what has
+        to be kept. With `If-Match` only the version that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="chat",
+            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
+            etag=lambda: etag_of_document(
+                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
+            ),
+        )
+
+
+# Sessions.
+
+
+# Of the session's chat, which decide its role.
+ADDRESSES = ArraySubquery(
+    ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
+    .order_by()
+    .values("address")
+)
+
+
+def memory_disabled(error: Exception) -> APIException:
+    return MemoryDisabled()
+
+
+REFUSALS = {
+    ConversationNotFoundError: not_found,
+    SessionEndedError: conflict,
+    MemoryDisabledError: memory_disabled,
+}
+
+
+def session_document(caller: Caller, session_id: UUID) -> dict[str, Any]:
+    """Return the session as the API shows it; raise NotFound as ``session_within`` does."""
+    return dict(SessionSerializer(session_within(caller, session_id)).data)
+
+
+class SessionsView(ListView):
+    scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {"GET": ["sessions_app.view_chatsession"]}
+    # A token that is bound to one chat needs to name none.
+    needs_body = False
+    raises = REFUSALS
+    queryset = ChatSession.objects.select_related("chat").annotate(current_addresses=ADDRESSES)
+    serializer_class = SessionSerializer
+    repeatable = frozenset({"status"})
+    filterset_class = SessionFilters
+    ordering = ("-created_at", "-session_id")
+
+    @described(
+        summary="List sessions, the newest first",
+        examples=[response_example("One session", examples.SESSION)],
+    )
+    def get(self, request: Request) -> Response:
+        """List the sessions; archived ones only with `status=archived`."""
+        return self.page_of(self.within_reach())
+
+    @described(
+        operation_id="sessions_open",
+        summary="The active session of a chat, begun where there is none",
+        parameters=[location(201)],
+        request=NewSessionSerializer,
+        responses={200: SessionSerializer, 201: SessionSerializer},
+        examples=[
+            request_example("A chat", {"whatsapp_chat": examples.CHAT}),
+            response_example("Begun", examples.SESSION, status=201),
+            response_example("There already", examples.SESSION),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request) -> Response:
+        """Return the chat's active session: 201 if it was begun now, 200 if it existed.
+
+        A chat that doesn't exist is created.
+        """
+        body = self.body(NewSessionSerializer)
+        whatsapp_chat = chat_or_own(self.caller, body.get("whatsapp_chat"))
+        check_chat(self.caller, whatsapp_chat)
+        opened = session_open_in(
+            whatsapp_chat=whatsapp_chat,
+            rules=build_intake_rules(),
+            now=timezone.now(),
+            actor=self.caller.actor,
+        )
+        return _session_answer(opened.session, is_new=opened.is_new)
+
+
+def _session_answer(session: ChatSession, *, is_new: bool) -> Response:
+    place = {"Location": reverse("api-session", args=[session.pk])} if is_new else None
+    status = 201 if is_new else 200
+    return Response(SessionSerializer(session).data, status=status, headers=place)
+
+
+class OneSessionView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chatsession"]}
+    answers = {"DELETE": [CHANGED_MEANWHILE]}
+    raises = FORGETTING
+
+    @described(
+        operation_id="sessions_get",
+        summary="One session",
+        **versioned(SessionSerializer),
+        examples=[response_example("An active session", examples.SESSION)],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """Return the session's state, not its messages."""
+        return etagged(request, session_document(self.caller, session_id))
+
+    @forgets(
+        examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
+        operation_id="sessions_forget",
+        summary="Forget a session, with its messages and what was learned from them alone",
+    )
+    def delete(self, request: Request, session_id: UUID) -> Response:
+        """Forget the session everywhere it was derived, with a receipt. Once more: 404.
+
+        With `If-Match` only the version that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="session",
+            find=lambda: session_within(self.caller, session_id).pk,
+            etag=lambda: etag_of_document(session_document(self.caller, session_id)),
+        )
+
+
+class ResetView(ApiView):
+    scopes = {"POST": "write"}
+    answers = {"POST": [conflicting("It has ended already.", "The session has ended already.")]}
+    raises = REFUSALS
+
+    @described(
+        operation_id="sessions_reset",
+        summary="End a session and begin the next, as /reset does",
+        parameters=[location(201)],
+        request=None,
+        responses={201: SessionSerializer},
+        examples=[response_example("The new session", examples.SESSION, status=201)],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """End the session and return the new one; 409 for a session that has ended already."""
+        self.body(Nothing)
+        session = session_reset(
+            session_id=session_within(self.caller, session_id).pk,
+            rules=build_intake_rules(),
+            now=timezone.now(),
+            actor=self.caller.actor,
+        )
+        return _session_answer(session, is_new=True)
+
+
+class ExpireView(ApiView):
+    scopes = {"POST": "write"}
+    raises = REFUSALS
+
+    @described(
+        operation_id="sessions_expire",
+        summary="Let a session expire now",
+        request=None,
+        responses=SessionSerializer,
+        examples=[
+            response_example(
+                "Expired", {**examples.SESSION, "status": "expired", "expired_at": examples.AT}
+            )
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Let the session expire; its messages stay.
+
+        A session that has ended already stays as it is.
+        """
+        self.body(Nothing)
+        session = session_expire(
+            session_id=session_within(self.caller, session_id).pk,
+            now=timezone.now(),
+            actor=self.caller.actor,
+        )
+        return Response(SessionSerializer(session).data)
+
+
+# Which messages a summary covers: SummarizationMetadata of seed 003.
+
+
+class TimestampRangeSerializer(serializers.Serializer[Any]):
+    start = fields.moment("The earliest timestamp, inclusive.", source="range_start")
+    end = fields.moment("The latest timestamp, inclusive.", source="range_end")
+
+
+class SummarySerializer(serializers.Serializer[Any]):
+    """The messages that a summary covers: SummarizationMetadata of seed 003."""
+
+    summary_metadata_id = fields.uuid(
+        "By which the summary's message names it: summaryMetadataId in its metadata."
+    )
+    session_id = fields.uuid("The session whose messages it covers.")
+    number = fields.number("Its place among the session's summaries, from 1.")
+    summary_message_id = fields.uuid("The message that holds its text.")
+    summarized_message_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The ids of the messages that it covers."
+    )
+    first_order = fields.number("order_num of its first message.")
+    last_order = fields.number("order_num of its last message.")
+    timestamp_range = TimestampRangeSerializer(
+        source="*", help_text="The earliest and the latest timestamp of its messages."
+    )
+    skill_id = fields.text("The instructions that it was made by, such as conversation-summary.")
+    model = fields.text("Empty where no chat model made it.")
+    is_extractive = fields.truth("Made of the messages' own words, without a chat model.")
+    sources_deleted = fields.truth("Its messages were deleted (DELETE_SUMMARIZED_MESSAGES).")
+    created_at = fields.moment("When the summary was made.")
+
+
+SUMMARY_RIGHTS = {"GET": ["sessions_app.view_summarizationmetadata"]}
+
+
+class SummariesView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = SUMMARY_RIGHTS
+    queryset = SummarizationMetadata.objects.all()
+    serializer_class = SummarySerializer
+    reach_field = "session__chat_id"
+    ordering = ("number",)
+
+    @described(
+        operation_id="sessions_summaries_list",
+        summary="The summaries of a session, the first one first",
+        examples=[response_example("One summary", examples.SUMMARY)],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """List which messages each summary covers; its text is a message of the session."""
+        session = session_within(self.caller, session_id)
+        return self.page_of(self.within_reach().filter(session=session))
+
+
+class SummaryView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = SUMMARY_RIGHTS
+
+    @described(
+        operation_id="sessions_summaries_get",
+        summary="One summary",
+        responses=SummarySerializer,
+        examples=[response_example("A summary", examples.SUMMARY)],
+    )
+    def get(self, request: Request, session_id: UUID, summary_metadata_id: UUID) -> Response:
+        """Return the summary that a message names as `summaryMetadataId` in its metadata."""
+        session = session_within(self.caller, session_id)
+        found = SummarizationMetadata.objects.filter(session=session, pk=summary_metadata_id)
+        summary = found.first()
+        if summary is None:
+            raise NotFound(f"There is no summary {summary_metadata_id} in this session.")
+        return Response(SummarySerializer(summary).data)

@@ -1,0 +1,340 @@
+"""The list of the inbox: the rows of a page as they are displayed, and their version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.paginator import Page
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
+from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
+from memoryproject.foundation.audit.audit_events import list_export_record
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.inbox.chat_list import (
+    InboxPaginator,
+    Row,
+    Wanted,
+    chats_wanted,
+    inbox_pages,
+    inbox_rows,
+    unread_counts,
+)
+from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
+from sessions_app.inbox.move_markers import attention_count
+from sessions_app.limits.dependencies import build_usage_limits
+from sessions_app.models import Chat
+from sessions_app.models.limits import Standing
+from sessions_app.models.messages import Role
+from sessions_app.presentation.links import conversation_address, made_stamp
+from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
+
+READ_MESSAGES = "sessions_app.view_message"
+SHORT = 160
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row as it is displayed; ``short`` is the beginning of the last message."""
+
+    row: Row
+    address: str
+    name: str
+    short: str
+    kind: Kind | None
+    tick: Tick | None
+    ours: bool
+
+    @property
+    def unread(self) -> str:
+        return "99+" if self.row.unread > 99 else str(self.row.unread or "")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The numbers of an open inbox.
+
+    ``unread``: conversations on its page with messages that are new to me; ``news``: these
+    messages; ``attention``: chats that need a person, in all of the inbox.
+    """
+
+    unread: int
+    news: int
+    attention: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One page of the inbox, as one person sees it.
+
+    ``made``: stamp of the time before anything was read. ``reads``: the person may read messages.
+    ``attention``: the number of chats that need a person, in all of the inbox.
+    """
+
+    made: str
+    wanted: Wanted
+    page: Page[Chat]
+    lines: Sequence[Line]
+    reads: bool
+    attention: int
+    tabs: Sequence[Tab]
+
+    @property
+    def figures(self) -> Figures:
+        unread = [line.row.unread for line in self.lines if line.row.unread]
+        return Figures(len(unread), sum(unread), self.attention)
+
+    @property
+    def version(self) -> str:
+        """Return an ETag that changes whenever something on display does."""
+        paginator = self.page.paginator
+        total = (self.page.number, paginator.count, self.attention)
+        counts = [tab.count for tab in self.tabs]
+        shown = repr((total, counts, [_version_of(line) for line in self.lines]))
+        return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
+
+
+def chats_listed(request: HttpRequest, wanted: Wanted) -> QuerySet[Chat]:
+    """Return the chats that fit these filters for the user, the newest first."""
+    return chats_wanted(
+        wanted,
+        instance(request.user, User),
+        memory_default=settings.ENABLE_MEMORY_SYSTEM,
+        today=build_usage_limits().day_of(timezone.now()),
+    )
+
+
+def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
+    """Read the page of the inbox with these filters, without rendering it."""
+    user = instance(request.user, User)
+    made = made_stamp(timezone.now())
+    wanted = wanted_of(parameters)
+    pages, page = _page_of(request, parameters, wanted)
+    reads = user.has_perm(READ_MESSAGES)
+    lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
+    attention = attention_shown(request)
+
+    def count(part: Wanted) -> int:
+        if part == Wanted(attention=True):
+            return attention
+        whole = Wanted(state=wanted.state)
+        if wanted == whole == part:
+            return min(pages.count, MAX_IN_TAB)
+        found = chats_listed(request, part).order_by()
+        if wanted == whole and pages.only_keys is not None:
+            # All of the state's chats are known: a part of it isn't looked for again.
+            found = found.filter(pk__in=pages.only_keys)
+        return found[:MAX_IN_TAB].count()
+
+    return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
+
+
+def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
+    """Return the numbers of this page of the inbox, without reading its rows."""
+    _, page = _page_of(request, parameters, wanted_of(parameters))
+    keys = [chat.pk for chat in page.object_list]
+    unread = unread_counts(keys, instance(request.user, User))
+    return Figures(len(unread), sum(unread.values()), attention_shown(request))
+
+
+def _page_of(
+    request: HttpRequest, parameters: QueryDict, wanted: Wanted
+) -> tuple[InboxPaginator, Page[Chat]]:
+    number = number_of(parameters.get("p", "")) or 1
+    pages = inbox_pages(chats_listed(request, wanted), number)
+    return pages, pages.get_page(parameters.get("p"))
+
+
+def list_context(
+    request: HttpRequest,
+    parameters: QueryDict,
+    listing: Listing,
+    actions: list[tuple[str, str]],
+    *,
+    inbox: str = "",
+) -> dict[str, Any]:
+    """Return what the list needs, in the page as in a fragment.
+
+    ``inbox``: the address of the inbox, for links of other pages.
+    """
+    page = listing.page
+    return {
+        "made": listing.made,
+        "page": page,
+        "lines": listing.lines,
+        "listing": listing,
+        "states": states_of(parameters, listing.wanted),
+        "wanted": listing.wanted,
+        "reads": listing.reads,
+        "reviews": request.user.has_perm("sessions_app.review_chat"),
+        "actions": actions,
+        "newer": _moved(parameters, p=page.number - 1) if page.has_previous() else "",
+        "older": _moved(parameters, p=page.number + 1) if page.has_next() else "",
+        "csv": _moved(parameters, **{CSV: 1}),
+        "is_empty": not (page.object_list or listing.wanted),
+        "inbox": inbox,
+    }
+
+
+def _moved(given: QueryDict, **others: int) -> str:
+    parameters = given.copy()
+    parameters.pop("p", None)
+    for name, value in others.items():
+        parameters[name] = str(value)
+    return f"?{parameters.urlencode()}"
+
+
+def attention_shown(request: HttpRequest) -> int:
+    """Return the number of chats that need a person, which a request counts only once."""
+    key = "inbox.attention"
+    if key not in request.META:
+        request.META[key] = attention_count()
+    number: int = request.META[key]
+    return number
+
+
+def _line(row: Row, *, reads: bool) -> Line:
+    last = row.last if reads else None
+    return Line(
+        row=row,
+        address=conversation_address(row.chat.pk),
+        name=row.chat.shown_name,
+        short=last.content[:SHORT] if last else "",
+        kind=kind_of(last.kind) if last else None,
+        tick=TICKS.get(last.delivery_status) if last else None,
+        ours=last is not None and last.role == Role.ASSISTANT,
+    )
+
+
+def _version_of(line: Line) -> tuple[Any, ...]:
+    """Return all values of a row that the page displays or posts."""
+    row, chat, last = line.row, line.row.chat, line.row.last
+    return (
+        (chat.pk, line.name, chat.whatsapp_chat, chat.is_group, chat.memory_enabled),
+        chat.activity.last_at,
+        (last.pk, last.kind, last.delivery_status, last.revoked_at, line.short) if last else None,
+        (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
+        (row.paused, row.standing, row.opted_out, row.snoozed_until),
+        (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
+        [(label.pk, label.name, label.colour) for label in row.labels],
+    )
+
+
+# The tabs over the inbox, each with its number of conversations, and the states beside them.
+
+
+# More are shown as "99+".
+MAX_IN_TAB = 100
+TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
+    (gettext_lazy("Mine"), {"assigned": "me"}),
+    (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
+    (gettext_lazy("All"), {}),
+    (gettext_lazy("Needs attention"), {"attention": "1"}),
+)
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A link to a part of the inbox. ``count``: the number of its conversations, if counted."""
+
+    title: Any
+    address: str
+    here: bool
+    count: int | None = None
+
+    @property
+    def number(self) -> str:
+        return "99+" if (self.count or 0) > 99 else str(self.count)
+
+
+def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
+    """Return the tabs; ``count`` counts the chats of one. They keep the state and nothing else."""
+    state = {"state": wanted.state} if wanted.state else {}
+    here = _tab_of(wanted)
+    return [
+        Tab(title, f"?{urlencode({**narrowed, **state})}", narrowed == here, count(part))
+        for title, narrowed in TABS
+        for part in [
+            Wanted(
+                assigned=narrowed.get("assigned", ""),
+                attention="attention" in narrowed,
+                state=wanted.state,
+            )
+        ]
+    ]
+
+
+def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
+    """Return the states of the conversations in this tab; they keep all other filters."""
+    return [
+        Tab(title, _with_state(parameters, state), state == wanted.state)
+        for state, title in STATE_NAMES
+    ]
+
+
+def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
+    """Return what narrows the tab that is open; None for filters that no tab has."""
+    if wanted.attention:
+        return None if wanted.assigned else {"attention": "1"}
+    if wanted.assigned in ("me", "nobody"):
+        return {"assigned": wanted.assigned}
+    return None if wanted.assigned else {}
+
+
+def _with_state(given: QueryDict, state: str) -> str:
+    parameters = given.copy()
+    for name in ("p", "hits", "state"):
+        parameters.pop(name, None)
+    if state:
+        parameters["state"] = state
+    return f"?{parameters.urlencode()}"
+
+
+# The list of the inbox as a file for spreadsheets.
+
+
+def inbox_csv(request: HttpRequest) -> HttpResponse:
+    """Return the filtered inbox, at most MAX_ROWS conversations. The audit log has it.
+
+    The last message stands in it for those who may read messages.
+    """
+    user = instance(request.user, User)
+    chats = list(chats_listed(request, wanted_of(request.GET))[:MAX_ROWS])
+    rows = inbox_rows(chats, user)
+    reads = user.has_perm(READ_MESSAGES)
+    list_export_record(request, "chat", len(rows))
+    return csv_of("inbox", _columns(reads=reads), rows)
+
+
+def _columns(*, reads: bool) -> Iterator[Column]:
+    yield "id", lambda row: row.chat.pk
+    yield _("Name"), lambda row: row.chat.shown_name
+    yield _("Address"), lambda row: row.chat.whatsapp_chat
+    yield _("Provider"), lambda row: row.chat.get_provider_display()
+    yield _("Last activity"), lambda row: row.chat.activity.last_at
+    if reads:
+        yield _("Last message"), lambda row: row.last.content if row.last else ""
+    yield _("Unread"), lambda row: row.unread
+    yield _("Reviewed"), lambda row: _yes(row.reviewed)
+    yield _("Assigned to"), lambda row: row.assignee.get_username() if row.assignee else ""
+    yield _("Labels"), lambda row: ", ".join(label.name for label in row.labels)
+    yield _("Failed"), lambda row: row.failed
+    yield _("Unconfirmed"), lambda row: row.unconfirmed
+    yield _("Paused"), lambda row: _yes(row.paused)
+    yield _("Access"), lambda row: Standing(row.standing).label if row.standing else ""
+    yield _("Opted out"), lambda row: _yes(row.opted_out)
+    yield _("Snoozed until"), lambda row: row.snoozed_until
+
+
+def _yes(value: bool) -> str:
+    return _("yes") if value else _("no")

@@ -1,0 +1,313 @@
+"""Handle the forms with which staff review conversations; they work without scripts, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, ngettext_lazy
+
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.inbox import labels, move_markers, notes
+from sessions_app.inbox.inbox import Do, ReviewRequest, chosen_chats, is_key, snooze
+from sessions_app.inbox.move_markers import ReviewError
+from sessions_app.inbox.notes import NoteForm
+from sessions_app.models import Chat, Label, Message, Note
+from sessions_app.presentation.links import conversation_address
+
+REVIEW = ("sessions_app.view_chat", "sessions_app.review_chat")
+MAX_CHATS = 1_000
+
+
+def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Review one chat; ``do`` names the action and, after a colon, the label or person."""
+    if Chat.objects.filter(pk=chat_id).exists():
+        return _done(request, [chat_id], {**FOR_MANY, **FOR_ONE}, conversation_address(chat_id))
+    _check(request)
+    reason = _("The conversation isn't there any more.")
+    if request.POST.get("do") == "note" and _typed(request).strip():
+        return _note_unkept(request, reason)
+    messages.error(request, reason)
+    return redirect("admin:sessions_app_chat_changelist")
+
+
+def chats_page(request: HttpRequest) -> HttpResponse:
+    """Review the chats that were ticked in the inbox."""
+    chats = chosen_chats(request)[:MAX_CHATS]
+    back = reverse("admin:sessions_app_chat_changelist")
+    if chats:
+        return _done(request, chats, FOR_MANY, back)
+    _check(request)
+    messages.warning(request, _("Tick the conversations first."))
+    return redirect(_back(request, back))
+
+
+def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
+    """Change or delete one's own note. A GET leads to the conversation."""
+    user = _check(request)
+    actor = staff_actor(request)
+    note = Note.objects.filter(pk=note_id).first()
+    back = reverse("admin:sessions_app_chat_changelist")
+    if note is not None:
+        back = conversation_address(note.chat_id)
+    if request.method != "POST":
+        return redirect(back)
+    try:
+        if request.POST.get("do") == "delete":
+            notes.note_delete(note_id=note_id, user=user, actor=actor)
+            messages.success(request, _("The note is deleted."))
+        elif request.POST.get("do") == "edit":
+            form = NoteForm(request.POST, instance=notes.note_own(note_id=note_id, user=user))
+            if not form.save_own(user=user, actor=actor):
+                return _note_again(request, form, _back(request, back))
+            messages.success(request, _("The note is changed."))
+        else:
+            return HttpResponseBadRequest(_("Nobody knows what is to be done."))
+    except ReviewError as error:
+        if request.POST.get("do") == "edit" and note is None and _typed(request).strip():
+            return _note_unkept(request, str(error))
+        messages.error(request, str(error))
+    return redirect(_back(request, back))
+
+
+def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
+    context = {
+        "list_title": _("Inbox"),
+        "form": form,
+        "back": back,
+    }
+    return staff_page(
+        request, "admin/sessions_app/chat/note.html", _("It wasn't saved"), context, of=Chat
+    )
+
+
+def _note_unkept(
+    request: HttpRequest, reason: str, review: ReviewRequest | None = None
+) -> HttpResponse:
+    """Show a note that couldn't be stored, so that its text isn't lost.
+
+    It can be stored on the message or the conversation if that still exists, or else copied.
+    """
+    chat = Chat.objects.filter(pk=review.chat).first() if review else None
+    key = review.message if review else None
+    message = Message.objects.filter(chat=chat, pk=key).only("pk").first() if chat else None
+    context = {
+        "list_title": _("Inbox"),
+        "reason": reason,
+        "text": _typed(request),
+        "chat": chat,
+        "message": message,
+        "lost_message": chat is not None and key is not None and message is None,
+        "back": conversation_address(chat.pk, key if message else None) if chat else "",
+    }
+    return staff_page(
+        request, "admin/sessions_app/chat/note_unkept.html", _("It wasn't saved"), context, of=Chat
+    )
+
+
+def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: str) -> HttpResponse:
+    user = _check(request)
+    name, _colon, value = request.POST.get("do", "").partition(":")
+    do = known.get(name)
+    if do is None:
+        return HttpResponseBadRequest(_("Nobody knows what is to be done."))
+    review = ReviewRequest(request, user, staff_actor(request), chats, value)
+    try:
+        messages.success(request, do(review))
+        if name in FOR_ONE and review.message:
+            # Return to the message that the action was about.
+            back = conversation_address(review.chat, review.message)
+    except ReviewError as error:
+        if name == "note" and _typed(request).strip():
+            return _note_unkept(request, str(error), review)
+        messages.error(request, str(error))
+    return redirect(_back(request, back))
+
+
+def _check(request: HttpRequest) -> User:
+    rights_required(request, *REVIEW)
+    return instance(request.user, User)
+
+
+def _back(request: HttpRequest, otherwise: str) -> str:
+    """Return the page of the form if it is one of ours."""
+    page = request.POST.get("next", "")
+    here = url_has_allowed_host_and_scheme(page, {request.get_host()}, request.is_secure())
+    return page if here and page.startswith("/admin/") else otherwise
+
+
+def _of_many(change: Callable[[ReviewRequest], int], done: Any) -> Do:
+    """Return what changes some chats. ``done`` says how many, as ngettext_lazy makes it."""
+
+    def do(review: ReviewRequest) -> str:
+        return str(done % {"count": change(review)})
+
+    return do
+
+
+def _assign(review: ReviewRequest) -> str:
+    done = labels.chats_assign(
+        chat_ids=review.chats, assignee=_assignee(review), actor=review.actor, was=review.was()
+    )
+    if done.kept_by:
+        text = ngettext(
+            "%(count)s conversation stays where it is, meanwhile with %(names)s. "
+            "Assign it again if you mean it.",
+            "%(count)s conversations stay where they are, meanwhile with %(names)s. "
+            "Assign them again if you mean it.",
+            len(done.kept_by),
+        ) % {"count": len(done.kept_by), "names": ", ".join(dict.fromkeys(done.kept_by))}
+        if not done.changed:
+            raise ReviewError(text)
+        messages.warning(review.request, text)
+    return ngettext(
+        "%(count)s conversation changed hands.",
+        "%(count)s conversations changed hands.",
+        done.changed,
+    ) % {"count": done.changed}
+
+
+def _assignee(review: ReviewRequest) -> User | None:
+    who = review.value or review.request.POST.get("assignee", "")
+    if who == "nobody":
+        return None
+    if who == "me":
+        return review.user
+    found = User.objects.filter(pk=who).first() if is_key(who) else None
+    if found is None:
+        raise ReviewError(_("Say who is to look after it."))
+    return found
+
+
+def _label_of(review: ReviewRequest) -> Label:
+    key = review.value or review.request.POST.get("label", "")
+    found = Label.objects.filter(pk=key).first() if is_key(key) else None
+    if found is None:
+        raise ReviewError(_("There is no such label, or not any more."))
+    return found
+
+
+def _mark(review: ReviewRequest, *, wanted: bool) -> str:
+    labels.bookmark_set(
+        user=review.user,
+        chat_id=review.chat,
+        actor=review.actor,
+        wanted=wanted,
+        message_id=review.message,
+    )
+    return _("The bookmark is set.") if wanted else _("The bookmark is taken away.")
+
+
+def _note(review: ReviewRequest) -> str:
+    notes.note_write(
+        user=review.user,
+        chat_id=review.chat,
+        text=_typed(review.request),
+        actor=review.actor,
+        message_id=review.message,
+    )
+    return _("The note is kept. Only staff see it.")
+
+
+FOR_MANY: dict[str, Do] = {
+    "reviewed": _of_many(
+        lambda review: move_markers.chats_review(
+            user=review.user,
+            chat_ids=review.chats,
+            actor=review.actor,
+            seen=review.seen(),
+            seen_at=review.seen_at(),
+        ),
+        ngettext_lazy(
+            "%(count)s conversation is marked as reviewed.",
+            "%(count)s conversations are marked as reviewed.",
+            "count",
+        ),
+    ),
+    "unreviewed": _of_many(
+        lambda review: move_markers.chats_unreview(chat_ids=review.chats, actor=review.actor),
+        ngettext_lazy(
+            "%(count)s conversation is to be reviewed again.",
+            "%(count)s conversations are to be reviewed again.",
+            "count",
+        ),
+    ),
+    "read": _of_many(
+        lambda review: move_markers.chats_mark_read(
+            user=review.user, chat_ids=review.chats, actor=review.actor
+        ),
+        ngettext_lazy(
+            "%(count)s conversation is marked as read.",
+            "%(count)s conversations are marked as read.",
+            "count",
+        ),
+    ),
+    "unread": _of_many(
+        lambda review: move_markers.chats_mark_unread(
+            user=review.user, chat_ids=review.chats, actor=review.actor
+        ),
+        ngettext_lazy(
+            "%(count)s conversation is marked as unread.",
+            "%(count)s conversations are marked as unread.",
+            "count",
+        ),
+    ),
+    "assign": _assign,
+    "label": _of_many(
+        lambda review: labels.chats_label(
+            chat_ids=review.chats, label=_label_of(review), actor=review.actor
+        ),
+        ngettext_lazy(
+            "%(count)s conversation got the label.",
+            "%(count)s conversations got the label.",
+            "count",
+        ),
+    ),
+    "unlabel": _of_many(
+        lambda review: labels.chats_unlabel(
+            chat_ids=review.chats, label=_label_of(review), actor=review.actor
+        ),
+        ngettext_lazy(
+            "%(count)s conversation lost the label.",
+            "%(count)s conversations lost the label.",
+            "count",
+        ),
+    ),
+    "snooze": snooze,
+    "unsnooze": _of_many(
+        lambda review: move_markers.chats_unsnooze(chat_ids=review.chats, actor=review.actor),
+        ngettext_lazy(
+            "%(count)s conversation is back in the inbox.",
+            "%(count)s conversations are back in the inbox.",
+            "count",
+        ),
+    ),
+}
+FOR_ONE: dict[str, Do] = {
+    "bookmark": partial(_mark, wanted=True),
+    "unbookmark": partial(_mark, wanted=False),
+    "note": _note,
+}
+
+
+def _typed(request: HttpRequest) -> str:
+    """Return the note's text in the form."""
+    return request.POST.get("text", "")
+
+
+REVIEW_PAGES = {
+    "review_many": OwnPage("review/", chats_page, "POST"),
+    "review": OwnPage("<uuid:chat_id>/review/", chat_page, "POST"),
+    "note": OwnPage("notes/<uuid:note_id>/", note_page),
+}

@@ -1,0 +1,320 @@
+"""The addresses of a chat's takeover: the panel alone, and what its forms post to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any, BinaryIO, cast
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memoryproject.foundation.admin_kit.display import moment_shown
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.media_storage.storage_choice import (
+    configured_media_storage,
+)
+from memoryproject.foundation.integrations.whatsapp.base import Template
+from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.models import Chat
+from sessions_app.models.chats import Provider
+from sessions_app.presentation.links import conversation_address
+from sessions_app.takeover.attachment import (
+    BadTemplateError,
+    EmptyFileError,
+    EmptyReplyError,
+    FileNotKeptError,
+    FileTooLargeError,
+    FileTypeError,
+    KeyUsedError,
+    NoTemplatesError,
+    Posted,
+    QuoteGoneError,
+    ReplyRefusedError,
+    TooLongError,
+    WindowClosedError,
+)
+from sessions_app.takeover.canned_replies import canned_search
+from sessions_app.takeover.presentation import (
+    TemplateTyped,
+    chat_to_act_on,
+    default_number,
+    panel_of,
+    panel_page,
+    pause_end,
+)
+from sessions_app.takeover.staff_reply import MAX_LENGTH, HandReply, StaffReply, Writer, chat_reply
+from sessions_app.takeover.staff_template import chat_template
+from sessions_app.turns.dependencies import max_answer_age
+from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
+
+
+def _not_found_if_forgotten(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Answer 404 for a chat that is forgotten during the request, as for one forgotten before."""
+
+    def found(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+        try:
+            return view(request, chat_id)
+        except Chat.DoesNotExist:
+            raise Http404 from None
+
+    return found
+
+
+def page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Show the panel alone."""
+    chat = chat_to_act_on(request, chat_id)
+    return panel_page(request, chat, panel_of(request, chat))
+
+
+def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Pause the assistant by POST ``lasts``: 1h, 8h, morning, open, or at with ``until``."""
+    chat = chat_to_act_on(request, chat_id)
+    try:
+        until = pause_end(request)
+    except forms.ValidationError as error:
+        panel = replace(panel_of(request, chat), problem=" ".join(error.messages))
+        return panel_page(request, chat, panel, status=422)
+    chat_pause(
+        chat_id=chat.pk,
+        until=until,
+        by=request.user.pk,
+        actor=staff_actor(request),
+        now=timezone.now(),
+    )
+    if until is None:
+        message = _("The assistant is paused until you turn it on.")
+    else:
+        message = _("The assistant is paused until %(time)s.") % {"time": moment_shown(until)}
+    messages.success(request, message)
+    return redirect(conversation_address(chat.pk))
+
+
+def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Resume the assistant by POST; with ``answer=last`` the last message is answered now."""
+    chat = chat_to_act_on(request, chat_id)
+    answer_last = request.POST.get("answer") == "last"
+    done = chat_resume(
+        chat_id=chat.pk,
+        actor=staff_actor(request),
+        now=timezone.now(),
+        enqueue=answer_soon,
+        max_age=max_answer_age(),
+        answer_last=answer_last,
+    )
+    if not done.was_paused:
+        messages.warning(request, _("The assistant wasn't paused here any more."))
+    elif done.answering:
+        messages.success(request, _("The assistant goes on, and answers the last message now."))
+    elif answer_last:
+        messages.warning(
+            request, _("The assistant goes on. No message waited for an answer any more.")
+        )
+    else:
+        messages.success(request, _("The assistant goes on with the next message."))
+    return redirect(conversation_address(chat.pk))
+
+
+def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Send a reply by POST ``text``, ``file``, ``quote`` and ``key``; each form has its own key."""
+    chat = chat_to_act_on(request, chat_id)
+    try:
+        done = reply_posted(request, chat)
+    except ReplyRefusedError as refused:
+        panel = replace(
+            panel_of(request, chat, quote=request.POST.get("quote", "")),
+            text=text_posted(request),
+            problem=refusal_text(refused),
+        )
+        return panel_page(request, chat, panel, status=409)
+    _report(request, done)
+    return redirect(conversation_address(chat.pk))
+
+
+def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Send a template by POST ``name``, ``language``, ``parameters`` (a line each) and ``key``."""
+    chat = chat_to_act_on(request, chat_id)
+    try:
+        done = template_posted(request, chat)
+    except ReplyRefusedError as refused:
+        panel = replace(
+            panel_of(request, chat),
+            template=template_typed(request),
+            problem=refusal_text(refused),
+        )
+        return panel_page(request, chat, panel, status=409)
+    _report(request, done)
+    return redirect(conversation_address(chat.pk))
+
+
+def _report(request: HttpRequest, done: HandReply) -> None:
+    if not done.fresh:
+        messages.info(request, _("This reply was sent already."))
+    elif done.turn.provider == str(Provider.CONSOLE):
+        messages.success(request, _("Your reply stands in the conversation. Nobody was sent it."))
+    elif done.paused_until:
+        message = _("Your reply is on its way. The assistant is paused until %(time)s.")
+        messages.success(request, message % {"time": moment_shown(done.paused_until)})
+    else:
+        messages.success(request, _("Your reply is on its way."))
+
+
+def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Return the canned replies that fit ``q``, filled for this chat."""
+    chat = chat_to_act_on(request, chat_id)
+    found = canned_search(chat=chat, words=request.GET.get("q", "").strip())
+    return JsonResponse({"replies": [asdict(each) for each in found]})
+
+
+# Read the reply form, and say why a reply was refused.
+
+
+class BrokenFormError(ReplyRefusedError):
+    """The form's key is missing, or there are characters that can't be stored."""
+
+
+def text_posted(request: HttpRequest) -> str:
+    """Return the typed text; browsers send CRLF line ends."""
+    return request.POST.get("text", "").replace("\r\n", "\n")
+
+
+def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
+    """Send what the form holds. Raises ReplyRefusedError."""
+    text = text_posted(request)
+    reply = StaffReply(
+        text=text,
+        key=_key_posted(request, text),
+        quote=request.POST.get("quote", ""),
+        file=_file_posted(request),
+    )
+    return chat_reply(
+        chat_id=chat.pk,
+        reply=reply,
+        writer=_writer(request),
+        providers=configured_providers(),
+        otherwise=default_number(),
+        storage=configured_media_storage(),
+    )
+
+
+def _writer(request: HttpRequest) -> Writer:
+    return Writer(
+        author_id=request.user.pk or 0,
+        actor=staff_actor(request),
+        rules=build_intake_rules(),
+        enqueue=answer_soon,
+        now=timezone.now(),
+    )
+
+
+def _file_posted(request: HttpRequest) -> Posted | None:
+    """Return the file of the form. Browsers post an empty field where none was chosen."""
+    file = request.FILES.get("file")
+    if file is None or file.file is None:
+        return None
+    return Posted(cast(BinaryIO, file.file), file.name or "", file.size or 0)
+
+
+def template_typed(request: HttpRequest) -> TemplateTyped:
+    """Return the typed template."""
+    typed = {
+        name: request.POST.get(name, "").strip() for name in ("name", "language", "parameters")
+    }
+    return TemplateTyped(**typed)
+
+
+def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
+    """Send the template of the form. Raises ReplyRefusedError."""
+    typed = template_typed(request)
+    key = _key_posted(request, typed.name + typed.language + typed.parameters)
+    lines = [line.strip() for line in typed.parameters.splitlines()]
+    return chat_template(
+        chat_id=chat.pk,
+        template=Template(typed.name, typed.language, tuple(line for line in lines if line)),
+        key=key,
+        otherwise=default_number(),
+        writer=_writer(request),
+    )
+
+
+def _key_posted(request: HttpRequest, typed: str) -> UUID:
+    """Return the form's key. Raises BrokenFormError, also for what can't be stored."""
+    if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
+        raise BrokenFormError
+    key = uuid_or_none(request.POST.get("key"))
+    if key is None:
+        raise BrokenFormError
+    return key
+
+
+REFUSALS: dict[type[ReplyRefusedError], Any] = {
+    EmptyReplyError: gettext_lazy("The reply is empty."),
+    FileNotKeptError: gettext_lazy(
+        "It wasn't sent: the storage of files doesn't answer. Your text is kept."
+    ),
+    WindowClosedError: gettext_lazy(
+        "It wasn't sent: WhatsApp's window is closed until the person writes again."
+    ),
+    QuoteGoneError: gettext_lazy(
+        "It wasn't sent: the message that you quote isn't there any more."
+    ),
+    NoTemplatesError: gettext_lazy("It wasn't sent: only the Cloud API has templates."),
+    KeyUsedError: gettext_lazy(
+        "This form has sent another reply already. Send this one, too, if you mean it."
+    ),
+    EmptyFileError: gettext_lazy("It wasn't sent: the file is empty. Your text is kept."),
+    FileTypeError: gettext_lazy(
+        "It wasn't sent: WhatsApp takes pictures (JPEG, PNG), videos (MP4, 3GP), audio (MP3, M4A, "
+        "AAC, AMR, Ogg with Opus), PDF, text and office files. Your text is kept."
+    ),
+}
+
+
+def refusal_text(refused: ReplyRefusedError) -> str:
+    """Return the reason of a refusal, for the person who wrote the reply."""
+    if isinstance(refused, TooLongError):
+        return ngettext(
+            "The reply is too long: at most %(most)s character is sent.",
+            "The reply is too long: at most %(most)s characters are sent.",
+            MAX_LENGTH,
+        ) % {"most": MAX_LENGTH}
+    if isinstance(refused, FileTooLargeError):
+        return _(
+            "It wasn't sent: WhatsApp takes files of this kind up to %(most)s. Your text is kept."
+        ) % {"most": filesizeformat(refused.most)}
+    if isinstance(refused, BadTemplateError):
+        return _bad_template_text(refused.field)
+    broken = _("The form was broken. Here is your text in a new one.")
+    return str(REFUSALS.get(type(refused), broken))
+
+
+def _bad_template_text(field: str) -> str:
+    if field == "name":
+        return _("A template's name has small letters, digits and _ only.")
+    if field == "language":
+        return _("Write the language as Meta does, such as en, en_US or he.")
+    return _("Write each value on a line of its own: at most 20, of at most 1,024 characters.")
+
+
+def _page(route: str, view: Callable[..., HttpResponse], methods: str = "") -> OwnPage:
+    return OwnPage(f"takeover/<uuid:chat_id>/{route}", _not_found_if_forgotten(view), methods)
+
+
+TAKEOVER_PAGES = {
+    "takeover": _page("", page),
+    "takeover_pause": _page("pause/", pause, "POST"),
+    "takeover_resume": _page("resume/", resume, "POST"),
+    "takeover_reply": _page("reply/", reply, "POST"),
+    "takeover_template": _page("template/", template, "POST"),
+    "takeover_canned": _page("canned/", canned_replies, "GET"),
+}

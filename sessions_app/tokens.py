@@ -1,0 +1,177 @@
+"""The pages of API tokens: create, show once, revoke."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memoryproject.foundation.admin_kit.display import column, shown_mark
+from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
+from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
+from memoryproject.foundation.rest_kit.tokens import (
+    NewToken,
+    TokenError,
+    token_create,
+    token_revoke,
+)
+from sessions_app.conversations.facade import check_chats, token_chats
+from sessions_app.models import Chat
+
+
+class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new token has the least: who wants all chats, or no expiry, says so."""
+
+    scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("May"),
+        choices=lambda: [(scope, f"{scope}: {SCOPE_HELP[scope]}") for scope in SCOPES],
+        initial=[READ],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    chats = forms.CharField(
+        label=gettext_lazy("Chats"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
+        help_text=gettext_lazy(
+            "It sees nothing of any other chat. One per line, such as 15550100123@c.us."
+        ),
+    )
+    every_chat = forms.BooleanField(label=gettext_lazy("All chats"), required=False)
+    never_expires = forms.BooleanField(label=gettext_lazy("Never expires"), required=False)
+
+    class Meta:
+        model = ApiToken
+        fields = ("name", "scopes", "expires_at")
+
+    def clean_chats(self) -> list[str]:
+        names: list[str] = self.cleaned_data["chats"].split()
+        try:
+            check_chats(names)
+        except TokenError as error:
+            raise forms.ValidationError(str(error)) from error
+        return names
+
+    def clean(self) -> dict[str, Any]:
+        """Report in the form what the service would refuse, before anything is created."""
+        cleaned = super().clean() or {}
+        expires = cleaned.get("expires_at")
+        if "chats" not in self.errors and bool(cleaned["chats"]) == cleaned["every_chat"]:
+            self.add_error("chats", _("Name chats, or choose all chats."))
+        if "expires_at" not in self.errors and (expires is None) != cleaned["never_expires"]:
+            self.add_error("expires_at", _("Give a time, or choose that it never expires."))
+        if expires is not None and expires <= timezone.now():
+            self.add_error("expires_at", _("A token can't expire in the past."))
+        if not str(cleaned.get("name", "x")).isprintable():
+            self.add_error("name", _("A name holds printable characters only."))
+        return cleaned
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(StaffAdmin):
+    """Tokens are created and revoked, never changed or deleted: the audit log refers to them."""
+
+    form = TokenForm
+    list_before_template = "admin/operations/list_tabs.html"
+    actions = ("revoke_selected",)
+    list_display = ("name", "prefix", "shown_scopes", "shown_state", "last_used_at", "expires_at")
+    # Its times need their names.
+    row_time = ""
+    list_filter = ("expires_at", "last_used_at")
+    search_fields = ("name", "prefix")
+    shown = (
+        "name",
+        "prefix",
+        "shown_scopes",
+        "bound_to",
+        "shown_state",
+        "created_at",
+        "created_by",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+    )
+
+    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
+        if obj:
+            return self.shown
+        return ("name", "scopes", "chats", "every_chat", "expires_at", "never_expires")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
+        return self.shown if obj else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Allow users who may change tokens; the page itself offers no changes."""
+        return super().has_change_permission(request)
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
+        """Let the service create the row, with its digest and its audit event."""
+        data = form.cleaned_data
+        made = token_create(
+            name=data["name"],
+            scopes=data["scopes"],
+            chat_ids=token_chats(data["chats"]) if data["chats"] else None,
+            expires_at=data["expires_at"],
+            actor=staff_actor(request),
+        )
+        obj.pk = made.token.pk
+        obj.prefix = made.token.prefix
+        request.__dict__["made_token"] = made
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the token only on this page: a notice would be stored in the session."""
+        made: NewToken = request.__dict__["made_token"]
+        context = {
+            "made": made,
+        }
+        return unstored(
+            staff_page(
+                request, "admin/api_token_made.html", _("The new token"), context, of=self.model
+            )
+        )
+
+    @admin.action(description=gettext_lazy("Revoke"), permissions=["revoke"])
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        actor = staff_actor(request)
+        revoked = sum(
+            token_revoke(token_id=key, actor=actor) for key in queryset.values_list("pk", flat=True)
+        )
+        text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", revoked)
+        self.message_user(request, text % {"count": revoked})
+
+    shown_scopes = column(gettext_lazy("permissions"), lambda token: ", ".join(token.scopes))
+
+    @admin.display(description=gettext_lazy("chats"))
+    def bound_to(self, token: ApiToken) -> str:
+        if token.chat_ids is None:
+            return _("no chat: it sees all")
+        chats = Chat.objects.filter(pk__in=token.chat_ids)
+        named = sorted(chats.values_list("whatsapp_chat", flat=True))
+        gone = len(token.chat_ids) - len(named)
+        if not gone:
+            return ", ".join(named)
+        text = ngettext("%(count)d that is erased", "%(count)d that are erased", gone)
+        return ", ".join([*named, text % {"count": gone}])
+
+    @admin.display(description=gettext_lazy("state"))
+    def shown_state(self, token: ApiToken) -> str:
+        if token.revoked_at:
+            return shown_mark(_("revoked"), "bad")
+        if token.is_expired(timezone.now()):
+            return shown_mark(_("expired"), "bad")
+        return shown_mark(_("valid"), "good")
