@@ -11,10 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
 FOLDER = Path(__file__).parent
 MIME_TYPES = {
@@ -136,7 +135,6 @@ SUMMARY: str = _STORY["summary_of_emma"]
 # The recordings.
 
 
-PARSERS = {"cloud": parse_cloud, "green": parse_green}
 CONVERSATIONS = {
     ("cloud", "en"): "WhatsApp Cloud API: a client, in English",
     ("cloud", "he"): "WhatsApp Cloud API: a client, in Hebrew",
@@ -174,7 +172,7 @@ def conversation(provider: str, name: str) -> list[dict[str, Any]]:
 
 def events_of(provider: str, payload: dict[str, Any]) -> list[Event]:
     """Return the events of a webhook body."""
-    return PARSERS[provider](payload)
+    return PROVIDERS[provider].parse(payload)
 
 
 def recorded_chats() -> set[str]:
