@@ -1,18 +1,21 @@
 """The inbox and a conversation in a browser: as on WhatsApp, up to date while it is open, on any
-screen, and by a keyboard alone."""
+screen, by a keyboard alone, and beside each other in a wide window."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import pytest
-from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import Bookmark, ChatLabel, Label, Note, ReviewedMark
-from tests.browser.visit import Visit, looked_at
+from tests.browser.visit import Visit, is_scrolled_sideways
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
 
 HEBREW = "מה הקוד לדלת הכניסה?"
 CHATS = "/admin/sessions_app/chat/"
@@ -48,9 +51,7 @@ def left_of(page: Page, selector: str) -> float:
     return box["x"]
 
 
-def test_the_persons_stand_on_one_side_and_ours_on_the_other(
-    visit: Visit, staff: Page, world: World
-) -> None:
+def test_both_have_their_own_side(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, HEBREW)
     open_conversation(staff)
     question = staff.locator(".bubble.in .text")
@@ -107,21 +108,6 @@ def test_the_newest_is_in_sight_and_older_ones_a_link_away(staff: Page, world: W
     expect(staff.locator(".bubble").last).to_be_in_viewport()
 
 
-def test_a_search_in_the_inbox_leads_to_the_message_in_its_place(staff: Page, world: World) -> None:
-    world.receive(message_from(CLIENT, "The dishwashers leak"))
-    for number in range(60):
-        world.receive(message_from(CLIENT, f"question {number}"))
-    staff.goto(CHATS)
-    staff.get_by_role("searchbox", name="Search", exact=True).fill("dishwasher")
-    with staff.expect_navigation():
-        staff.get_by_role("searchbox", name="Search", exact=True).press("Enter")
-    with staff.expect_navigation():
-        staff.locator(".hits a").first.click()
-    expect(staff.locator(".bubble.at")).to_be_in_viewport()
-    expect(staff.locator(".bubble.at .text")).to_have_text("The dishwashers leak")
-    expect(staff.locator(".bubble.at")).to_be_focused()
-
-
 def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "one")
     world.say(CLIENT, "two")
@@ -158,9 +144,7 @@ def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world
     assert visit.troubles() == []
 
 
-def test_j_begins_at_what_is_unread_also_after_the_page_refreshed_itself(
-    staff: Page, world: World
-) -> None:
+def test_j_begins_at_what_is_unread_also_after_a_refresh(staff: Page, world: World) -> None:
     world.say(CLIENT, "one")
     open_conversation(staff)
     staff.goto(CHATS)
@@ -173,71 +157,6 @@ def test_j_begins_at_what_is_unread_also_after_the_page_refreshed_itself(
     expect(staff.locator(".bubble:focus .text")).to_have_text("two")
 
 
-def test_what_failed_while_somebody_looked_is_reviewed_with_the_rest(
-    staff: Page, world: World
-) -> None:
-    """The page's time moves on with what it shows."""
-    world.say(CLIENT, "Good morning")
-    open_conversation(staff)
-    world.chat(CLIENT).turns.update(state="failed", finished_at=timezone.now())
-    expect(staff.get_by_text("the answer failed")).to_be_visible(timeout=20_000)
-    with staff.expect_navigation():
-        press(staff, "r")
-    staff.goto(CHATS)
-    expect(staff.locator(".chat .state.good")).to_have_text("reviewed")
-    expect(staff.get_by_text("1 answer failed")).to_have_count(0)
-
-
-def test_many_are_reviewed_in_the_inbox(staff: Page, world: World) -> None:
-    world.say(CLIENT, "one")
-    world.say("15550100456@c.us", "two")
-    staff.goto(CHATS)
-    staff.get_by_label("all on this page").check()
-    with staff.expect_navigation():
-        staff.get_by_role("button", name="Apply").click()
-    expect(staff.get_by_text("2 conversations are marked as reviewed.")).to_be_visible()
-    expect(staff.locator(".chat .state.good")).to_have_count(2)
-
-
-def test_both_pages_are_for_everybody_on_any_screen(
-    visit: Visit, staff: Page, world: World
-) -> None:
-    world.say(CLIENT, "x" * 5_000)
-    world.say(CLIENT, HEBREW * 100)
-    staff.goto(f"{CHATS}?unread=1")
-    expect(staff.locator(".chat")).to_have_count(1)
-    assert looked_at(staff) == []
-    open_conversation(staff)
-    assert looked_at(staff) == []
-    assert visit.troubles() == []
-
-
-def test_a_chosen_theme_stays(staff: Page, world: World) -> None:
-    world.say(CLIENT, "Good morning")
-    staff.goto(CHATS)
-    for theme, is_dark in (("dark", True), ("light", False)):
-        staff.evaluate("theme => window.staffTheme.choose(theme)", theme)
-        open_conversation(staff)
-        dark = staff.evaluate("document.documentElement.classList.contains('dark')")
-        assert dark is is_dark, theme
-
-
-def test_why_leads_to_the_replay_of_the_answer(staff: Page, world: World) -> None:
-    world.say(CLIENT, "Good morning")
-    turn = world.chat(CLIENT).turns.get()
-    open_conversation(staff)
-    with staff.expect_navigation():
-        staff.locator(".bubble.out").get_by_role("link", name="why").click()
-    assert f"/turn/{turn.pk}/" in staff.url
-
-
-def test_a_chat_in_which_nothing_was_said_says_so(staff: Page, world: World) -> None:
-    world.say(CLIENT, "Good morning")
-    world.chat(CLIENT).messages.all().delete()
-    open_conversation(staff)
-    expect(staff.get_by_text("Nothing has been said in this chat.")).to_be_visible()
-
-
 def test_what_is_forgotten_meanwhile_is_taken_off_the_page(staff: Page, world: World) -> None:
     world.say(CLIENT, "My secret is Zyqorvane")
     open_conversation(staff)
@@ -248,22 +167,95 @@ def test_what_is_forgotten_meanwhile_is_taken_off_the_page(staff: Page, world: W
     expect(staff.locator("body")).not_to_contain_text("Test User")
 
 
-def test_who_is_logged_out_meanwhile_is_told(staff: Page, world: World) -> None:
-    world.say(CLIENT, "My secret is Zyqorvane")
-    open_conversation(staff)
-    staff.context.clear_cookies()
-    expect(staff.get_by_role("alert")).to_contain_text("logged out", timeout=20_000)
-    expect(staff.locator("body")).not_to_contain_text("Zyqorvane")
-    with staff.expect_navigation():
-        staff.get_by_role("link", name="Log in again").click()
-    expect(staff.get_by_label("Username")).to_be_visible()
+INBOX = "/admin/sessions_app/chat/"
+SOON = 20_000
+PANE = ".inbox-pane"
 
 
-def test_the_keys_work_on_a_hebrew_keyboard(staff: Page, world: World) -> None:
-    world.say(CLIENT, HEBREW)
-    open_conversation(staff)
-    staff.evaluate(
-        """document.body.dispatchEvent(
-            new KeyboardEvent("keydown", {key: "ר", code: "KeyR", bubbles: true}))"""
+@pytest.fixture
+def wide(staff: Page) -> Iterator[Page]:
+    staff.set_viewport_size({"width": 1440, "height": 700})
+    yield staff
+    staff.set_viewport_size({"width": 1280, "height": 800})
+
+
+def row(page: Page, chat: str) -> str:
+    return f'{PANE} .chat:has-text("{chat}")'
+
+
+def opened(world: World, chat: str) -> re.Pattern[str]:
+    return re.compile(f"{world.chat(chat).pk}/conversation/$")
+
+
+def test_the_list_stays_beside_the_conversation(visit: Visit, wide: Page, world: World) -> None:
+    for chat in (CLIENT, OTHER_CLIENT):
+        world.say(chat, "hello")
+    wide.goto(f"{INBOX}?state=open")
+    wide.locator(".chat-who a").first.click()
+    expect(wide).to_have_url(opened(world, OTHER_CLIENT))
+    expect(wide.locator(f"{PANE} .chat")).to_have_count(2)
+    expect(wide.locator(f"{PANE} .here")).to_contain_text(number_shown(OTHER_CLIENT))
+    expect(wide.locator(f"{PANE} .inbox-states [aria-current]")).to_have_text("Open")
+    assert not is_scrolled_sideways(wide)
+    # A click opens the other one, and back, reload and the address work as with any page.
+    wide.locator(f"{PANE} .chat-who a").last.click()
+    expect(wide).to_have_url(opened(world, CLIENT))
+    expect(wide.locator(f"{PANE} .here")).to_contain_text(number_shown(CLIENT))
+    wide.go_back()
+    expect(wide).to_have_url(opened(world, OTHER_CLIENT))
+    wide.reload()
+    expect(wide.locator(f"{PANE} .here")).to_contain_text(number_shown(OTHER_CLIENT))
+    # What comes in appears in both.
+    world.receive(message_from(OTHER_CLIENT, "Is it ready?"))
+    expect(wide.locator(f"{PANE} .here")).to_contain_text("Is it ready?", timeout=SOON)
+    expect(wide.locator("#timeline")).to_contain_text("Is it ready?", timeout=SOON)
+    # A tab changes the list alone.
+    wide.locator(f"{PANE} .inbox-tabs a", has_text="Mine").click()
+    expect(wide.locator(f"{PANE} .chat")).to_have_count(0, timeout=SOON)
+    expect(wide).to_have_url(opened(world, OTHER_CLIENT))
+    assert visit.troubles() == []
+
+
+def test_a_keyboard_goes_from_one_to_the_next(visit: Visit, wide: Page, world: World) -> None:
+    for chat in (CLIENT, OTHER_CLIENT):
+        world.say(chat, "hello")
+    wide.goto(INBOX)
+    wide.keyboard.press("j")
+    wide.keyboard.press("Enter")
+    # Its scripts have run, too.
+    wide.wait_for_url(opened(world, OTHER_CLIENT))
+    wide.keyboard.press("Shift+J")
+    wide.wait_for_url(opened(world, CLIENT))
+    # The focus is in the list as before: j and k go through it, and Enter opens.
+    expect(wide.locator(f"{PANE} .here a")).to_be_focused()
+    wide.keyboard.press("k")
+    expect(wide.locator(f"{PANE} .chat a").first).to_be_focused()
+    wide.keyboard.press("Enter")
+    wide.wait_for_url(opened(world, OTHER_CLIENT))
+    # Among the messages they go through the messages.
+    wide.locator("#timeline").focus()
+    wide.keyboard.press("j")
+    expect(wide.locator(".bubble").last).to_be_focused()
+    assert visit.troubles() == []
+
+
+def test_the_list_keeps_its_place(visit: Visit, wide: Page, world: World) -> None:
+    for number in range(100, 120):
+        world.receive(message_from(f"15550200{number}@c.us", "hello"))
+    wide.goto(INBOX)
+    wide.locator(".chat-who a").first.click()
+    pane = wide.locator(PANE)
+    pane.evaluate("pane => { pane.scrollTop = 300; }")
+    top = pane.evaluate("pane => pane.scrollTop")
+    assert top > 0
+    place = pane.evaluate(
+        "pane => [...pane.querySelectorAll('.chat')].findIndex((row) =>"
+        " row.getBoundingClientRect().top > pane.getBoundingClientRect().top + 100)"
     )
-    expect(staff.get_by_text("1 conversation is marked as reviewed.")).to_be_visible()
+    with wide.expect_navigation():
+        wide.locator(f"{PANE} .chat-who a").nth(place).click()
+    expect(wide.locator(f"{PANE} .chat").nth(place)).to_have_class(re.compile("here"))
+    # A script puts it there.
+    there = "([pane, top]) => document.querySelector(pane).scrollTop === top"
+    wide.wait_for_function(there, arg=[PANE, top])
+    assert visit.troubles() == []

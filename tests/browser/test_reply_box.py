@@ -1,7 +1,9 @@
-"""The reply box of a conversation in a browser: always in sight, and a reply is one click."""
+"""The reply box of a conversation in a browser: always in sight, and a reply is one click; and the
+panel by which staff take a chat over."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from tests.browser.visit import Visit, looked_at
 from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
 SIZES = [(1440, 900), (390, 844)]
 
 
@@ -83,21 +87,6 @@ def test_who_reads_the_end_stays_there_and_who_reads_above_gets_a_button(
     assert visit.troubles() == []
 
 
-def test_on_a_phone_what_is_known_of_the_person_is_a_sheet(
-    staff: Page, world: World, long_talk: str
-) -> None:
-    staff.set_viewport_size({"width": 390, "height": 844})
-    staff.goto(long_talk)
-    about = staff.get_by_role("complementary", name="About this conversation")
-    expect(about).to_be_hidden()
-    staff.get_by_role("link", name="About", exact=True).click()
-    expect(about.get_by_role("heading", name="Review")).to_be_in_viewport()
-    assert looked_at(staff) == []
-    about.get_by_role("link", name="Close").click()
-    expect(about).to_be_hidden()
-    expect(staff.get_by_label("Reply as staff")).to_be_in_viewport(ratio=1)
-
-
 def test_a_canned_reply_comes_by_its_shortcut_and_is_read_before_it_goes_out(
     visit: Visit, staff: Page, world: World
 ) -> None:
@@ -133,9 +122,7 @@ def test_a_canned_reply_comes_by_its_shortcut_and_is_read_before_it_goes_out(
     assert visit.troubles() == []
 
 
-def test_a_message_is_quoted_by_its_arrow_and_by_the_key(
-    visit: Visit, staff: Page, world: World
-) -> None:
+def test_a_message_is_quoted_by_arrow_and_by_key(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Is it open?")
     staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
     question = staff.locator(".bubble.in")
@@ -214,3 +201,41 @@ def test_a_picture_is_dropped_or_pasted_and_one_that_is_too_large_is_refused_at_
     expect(staff.get_by_label("Reply as staff")).to_have_value("Typed")
     assert staff.evaluate("document.getElementById('takeover-file').files.length") == 1
     assert visit.troubles() == []
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_on_a_page_of_its_own_its_menus_are_in_sight(
+    visit: Visit, staff: Page, world: World, size: tuple[int, int]
+) -> None:
+    """A refused time or reply leads to that page, which has no conversation above the panel."""
+    for number in range(8):
+        name = f"hours{number}"
+        CannedReply.objects.create(name=name, shortcut=name, text="Open until five. " * 9)
+    world.say(CLIENT, "Is anybody there?")
+    staff.set_viewport_size({"width": size[0], "height": size[1]})
+    staff.goto(f"/admin/sessions_app/turn/takeover/{world.chat(CLIENT).pk}/")
+    box = staff.get_by_label("Reply as staff")
+    box.press("/")
+    replies = staff.get_by_role("listbox", name="Canned replies")
+    expect(replies).to_be_in_viewport(ratio=1)
+    expect(box).to_be_in_viewport(ratio=1)
+    box.press("Escape")
+    staff.get_by_text("Pause assistant").press("Enter")
+    expect(staff.locator(".pause .panel")).to_be_in_viewport(ratio=1)
+    assert looked_at(staff) == []
+    assert visit.troubles() == []
+
+
+def test_an_open_page_tells_how_long_replies_are_taken(timed: Visit, world: World) -> None:
+    page = timed.page
+    world.say(CLIENT, "Is anybody there?")
+    page.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    told = page.locator("#takeover-window")
+    expect(told).to_contain_text("left")
+    page.get_by_label("Reply as staff").fill("half a sentence")
+    page.clock.run_for("23:05:00")
+    expect(told.locator("[data-left]")).to_have_text(re.compile(r"^5\d minutes$"))
+    page.clock.run_for("01:00:00")
+    expect(told).to_contain_text("has closed meanwhile")
+    expect(page.get_by_label("Reply as staff")).to_have_value("half a sentence")
+    assert timed.troubles() == []

@@ -27,9 +27,7 @@ def status(memory: Memory) -> str:
     return Memory.objects.get(pk=memory.pk).status
 
 
-def test_from_home_all_are_approved_in_three_clicks(
-    visit: Visit, staff: Page, proposed: list[Memory]
-) -> None:
+def test_three_clicks_approve_all(visit: Visit, staff: Page, proposed: list[Memory]) -> None:
     count_clicks(staff)
     staff.goto("/admin/")
     with staff.expect_navigation():
@@ -44,9 +42,7 @@ def test_from_home_all_are_approved_in_three_clicks(
     assert visit.troubles() == []
 
 
-def test_they_are_gone_through_by_keyboard(
-    visit: Visit, staff: Page, proposed: list[Memory]
-) -> None:
+def test_they_are_reviewed_by_keyboard(visit: Visit, staff: Page, proposed: list[Memory]) -> None:
     first, second, third = proposed
     cards = staff.locator("article.waiting")
     staff.goto(WAITING)
@@ -70,20 +66,6 @@ def test_they_are_gone_through_by_keyboard(
     assert visit.troubles() == []
 
 
-def test_those_that_are_ticked_are_decided_together(
-    visit: Visit, staff: Page, proposed: list[Memory]
-) -> None:
-    staff.goto(WAITING)
-    for key in "jxjjx":
-        staff.keyboard.press(key)
-    all_of_them = staff.get_by_label("Tick all on this page")
-    expect(all_of_them).not_to_be_checked()
-    with staff.expect_navigation():
-        staff.keyboard.press("a")
-    assert [status(each) for each in proposed] == ["active", "proposed", "active"]
-    assert visit.troubles() == []
-
-
 def test_who_types_decides_nothing(visit: Visit, staff: Page, proposed: list[Memory]) -> None:
     staff.goto(WAITING)
     staff.keyboard.press("j")
@@ -99,22 +81,3 @@ def test_who_types_decides_nothing(visit: Visit, staff: Page, proposed: list[Mem
     staff.keyboard.press("a")
     expect(staff).to_have_url(f"{visit.url}{WAITING}")
     assert {status(each) for each in proposed} == {"proposed"}
-
-
-def test_the_keys_are_listed_and_follow_the_places_on_a_hebrew_keyboard(
-    visit: Visit, staff: Page, proposed: list[Memory]
-) -> None:
-    staff.goto(WAITING)
-    staff.keyboard.press("?")
-    expect(staff.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
-    assert looked_at(staff) == []
-    # While the list is open nothing is decided.
-    staff.keyboard.press("j")
-    staff.keyboard.press("Escape")
-    expect(staff.get_by_role("dialog")).to_be_hidden()
-    staff.evaluate(
-        """document.body.dispatchEvent(
-            new KeyboardEvent("keydown", { key: "\u05d7", code: "KeyJ", bubbles: true }))"""
-    )
-    expect(staff.locator("article.waiting").first).to_be_focused()
-    assert visit.troubles() == []

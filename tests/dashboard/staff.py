@@ -1,6 +1,8 @@
-"""Staff with some rights, logged in."""
+"""Staff with some rights, logged in, and the pages that they open."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -17,3 +19,10 @@ def staff_with(*rights: str, name: str = "dana") -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+def page(client: Client, address: str, **query: Any) -> str:
+    """The HTML of a page that opens."""
+    answer: Any = client.get(address, query)
+    assert answer.status_code == 200, (address, answer.status_code)
+    return b"".join(answer).decode()

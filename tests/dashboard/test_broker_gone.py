@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django_q.models import Failure, Schedule, Task
+from django_q.models import Failure, Schedule
 
 from memoryproject.staff_site import server_state
 from sessions_app.models import Turn
 from sessions_app.schedules import schedules_install
+from tests.dashboard.staff import page
 from tests.jobs import failed_job
 from tests.world import CLIENT, World, message_from
 
@@ -42,60 +43,34 @@ def gone(request: pytest.FixtureRequest, settings: Any, monkeypatch: pytest.Monk
     settings.Q_BROKER = request.getfixturevalue(request.param)
 
 
-@pytest.fixture
-def failed() -> Task:
-    return failed_job("x")
-
-
-@pytest.mark.parametrize("name", ["", "settings/", "queue/", "schedules/", "turns/", "provider/"])
 @pytest.mark.usefixtures("gone")
-def test_every_page_is_there(admin_client: Client, name: str) -> None:
-    assert admin_client.get(f"{ROOM}{name}").status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/admin/", "/", "/metrics"])
-@pytest.mark.usefixtures("gone")
-def test_other_pages_are_there_too(admin_client: Client, path: str) -> None:
-    assert admin_client.get(path).status_code == 200
-
-
-@pytest.mark.usefixtures("gone")
-def test_it_is_told(admin_client: Client) -> None:
-    queue = html.unescape(admin_client.get(f"{ROOM}queue/").content.decode())
+def test_every_page_is_there_and_it_is_told(admin_client: Client) -> None:
+    rooms = ("", "settings/", "queue/", "schedules/", "turns/", "provider/")
+    for path in (*(f"{ROOM}{name}" for name in rooms), "/admin/", "/", "/metrics"):
+        assert admin_client.get(path).status_code == 200, path
+    queue = html.unescape(page(admin_client, f"{ROOM}queue/"))
     assert "The queue's broker (Q_BROKER) doesn't answer." in queue
-    assert "out of reach" in admin_client.get(ROOM).content.decode()
+    assert "out of reach" in page(admin_client, ROOM)
+    answer = admin_client.get("/readyz")
+    assert answer.status_code == 503
+    assert "Q_BROKER" in answer.json()["parts"]["workers"]
 
 
 @pytest.mark.usefixtures("gone")
-def test_a_failed_job_stays_where_it_is(admin_client: Client, failed: Task) -> None:
-    answer = admin_client.post(f"{ROOM}queue/{failed.id}/retry/", follow=True)
-    assert "nothing was done" in answer.content.decode()
+def test_jobs_schedules_and_turns_stay_where_they_are(admin_client: Client, world: World) -> None:
+    failed = failed_job("x")
+    schedules_install()
+    schedule = Schedule.objects.earliest("pk")
+    for path in (f"queue/{failed.id}/retry/", f"schedules/{schedule.pk}/run/"):
+        answer = admin_client.post(f"{ROOM}{path}", follow=True)
+        assert "nothing was done" in answer.content.decode()
     kept = Failure.objects.get()
     assert (kept.id, kept.func, kept.args) == (failed.id, failed.func, failed.args)
-
-
-@pytest.mark.usefixtures("gone")
-def test_a_schedule_is_left_alone(admin_client: Client) -> None:
-    schedules_install()
-    schedule = Schedule.objects.first()
-    answer = admin_client.post(f"{ROOM}schedules/{schedule.pk}/run/", follow=True)
-    assert "nothing was done" in answer.content.decode()
     assert Schedule.objects.get(pk=schedule.pk).task is None
-
-
-@pytest.mark.usefixtures("gone")
-def test_a_stuck_turn_is_left_to_the_sweep(admin_client: Client, world: World) -> None:
-    event = message_from(CLIENT, "Good morning")
-    world.receive(event)
+    # A stuck turn is left to the sweep.
+    world.receive(message_from(CLIENT, "Good morning"))
     turn = Turn.objects.get()
     answer = admin_client.post(f"{ROOM}turns/{turn.pk}/take-up/", follow=True)
     assert answer.status_code == 200
     turn.refresh_from_db()
     assert turn.state == "pending"
-
-
-@pytest.mark.usefixtures("gone")
-def test_readiness_says_that_workers_can_not_be_asked(client: Client) -> None:
-    answer = client.get("/readyz")
-    assert answer.status_code == 503
-    assert "Q_BROKER" in answer.json()["parts"]["workers"]

@@ -10,21 +10,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
-from django_q.models import Schedule
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.periods import (
-    UnknownSpanError,
-    period_named,
-    span_key,
-    span_of,
-)
+from memoryproject.foundation.admin_kit.periods import period_named
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.llm.base import model_tokens
 from memoryproject.foundation.process.narrowing import present
-from memoryproject.staff_site import tasks
 from memoryproject.staff_site.dashboard.figures import figures_of, usual_until
 from memoryproject.staff_site.dashboard.rollups import (
     SUMS,
@@ -32,12 +24,10 @@ from memoryproject.staff_site.dashboard.rollups import (
     rollups_recount,
     slots_read,
 )
-from memoryproject.staff_site.models import Day, Mark, Quarter
+from memoryproject.staff_site.models import Day, Quarter
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import AnswerRating, ForgetReceipt, Message, Turn, TurnReplay
-from sessions_app.schedules import schedules_install
 from sessions_app.turns.pauses import chat_pause
 from sessions_app.turns.rerun import turn_rerun
 from tests.dashboard.counting import assert_right
@@ -45,7 +35,6 @@ from tests.events import edit, revocation
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, message_from
 
 JERUSALEM = ZoneInfo("Asia/Jerusalem")
-CHANGES = ((3, 26), (3, 27), (10, 25))
 
 
 def forget_tools(world: World) -> ForgetDependencies:
@@ -64,15 +53,6 @@ def transaction_of(other: Any) -> Iterator[Any]:
         yield cursor
     other.commit()
     other.set_autocommit(True)
-
-
-@pytest.mark.django_db
-def test_nothing_is_all_zeros() -> None:
-    found = figures_of(period_named("30", now=timezone.now()))
-    assert found.is_empty
-    assert len(found.slots) == 30
-    assert found.whole.p50 is None
-    assert_right()
 
 
 def test_a_day_of_conversations(world: World) -> None:
@@ -103,14 +83,6 @@ def test_what_is_forgotten_leaves_the_figures(world: World) -> None:
     spoken = Message.objects.get(content="good morning")
     object_forget(kind="message", object_id=spoken.pk, dependencies=forget_tools(world))
     assert_right()
-    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=forget_tools(world))
-    figures = figures_of(period_named("today", now=timezone.now())).whole
-    assert (figures.chats, figures.receipts, figures.memories_added) == (1, 3, 0)
-    assert figures.memories_forgotten >= 1
-    assert_right()
-
-
-def test_edits_and_revocations(world: World) -> None:
     event = message_from(CLIENT, "good mornign")
     world.receive(event)
     world.work()
@@ -118,6 +90,11 @@ def test_edits_and_revocations(world: World) -> None:
     world.receive(edit(event.provider_message_id, "good morning"))
     assert_right()
     world.receive(revocation(event.provider_message_id))
+    assert_right()
+    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=forget_tools(world))
+    figures = figures_of(period_named("today", now=timezone.now())).whole
+    assert (figures.chats, figures.receipts, figures.memories_added) == (1, 3, 0)
+    assert figures.memories_forgotten >= 1
     assert_right()
 
 
@@ -143,16 +120,6 @@ def test_a_turn_that_ends_days_later(world: World) -> None:
     in_a_week = figures_of(period_named("7", now=timezone.now()))
     assert [slot.answers for slot in in_a_week.slots] == [0, 0, 0, 1, 0, 0, 0]
     assert present(in_a_week.whole.p50) > 200_000
-
-
-def test_chats_that_turn_out_to_be_one(world: World) -> None:
-    world.say(CLIENT, "hello")
-    world.say(OTHER_CLIENT, "hello")
-    rollups_recount(now=timezone.now(), most_seconds=60)
-    with transaction.atomic():
-        chat_merge(world.chat(CLIENT), world.chat(OTHER_CLIENT))
-    assert figures_of(period_named("today", now=timezone.now())).whole.chats == 1
-    assert_right()
 
 
 @pytest.mark.parametrize(
@@ -197,46 +164,6 @@ def test_at_the_borders_of_days(world: World, zone: ZoneInfo, now: datetime) -> 
         day = now.astimezone(zone).date()
         assert figures.messages == Message.objects.filter(received_at__date=day).count() == 10
         assert figures.answers == Turn.objects.filter(created_at__date=day).count() == 5
-
-
-def test_days_of_changes_have_their_hours() -> None:
-    days = [datetime(2026, month, day, 12, tzinfo=zones.utc) for month, day in CHANGES]
-    with timezone.override(JERUSALEM):
-        lengths = [len(period_named("today", now=day).borders) - 1 for day in days]
-    assert lengths == [24, 23, 25]
-
-
-@pytest.mark.django_db
-def test_a_stretch_is_named_and_found_again() -> None:
-    now = timezone.now()
-    period = period_named("today", now=now)
-    assert span_of("today", now=now) == (period.start, period.end)
-    assert span_of(span_key(period.start, period.end), now=now) == (period.start, period.end)
-    for wrong in ("", "yesterday", "--", "20261122T0000Z", "00010101T0000Z--99991231T0000Z"):
-        with pytest.raises(UnknownSpanError):
-            span_of(wrong, now=now)
-
-
-def test_a_backlog_is_counted_in_pieces(world: World) -> None:
-    for number in range(5):
-        world.say(CLIENT, "hello")
-        moved = timezone.now() - timedelta(days=number + 1)
-        newest = Turn.objects.latest("id")
-        Turn.objects.filter(pk=newest.pk).update(created_at=moved)
-        Message.objects.filter(pk__in=[newest.message_id, newest.reply_id]).update(
-            received_at=moved
-        )
-    marked = Mark.objects.values("quarter").distinct().count()
-    assert marked >= 6
-    assert quarters_recount(at_once=2) == 2
-    # The newest first: it is what staff look at.
-    left = Mark.objects.values("quarter").distinct()
-    assert left.count() == marked - 2
-    assert Quarter.objects.count() <= 2
-    assert left.latest("quarter")["quarter"] < timezone.now() - timedelta(hours=12)
-    assert_right()
-    assert tasks.recount() == 0
-    assert not Mark.objects.exists()
 
 
 def test_a_month_is_read_from_its_days(world: World) -> None:
@@ -284,15 +211,6 @@ def _receipts(world: World) -> None:
     )
 
 
-def test_most_changes_mark_nothing(world: World) -> None:
-    world.say(CLIENT, "hello")
-    rollups_recount(now=timezone.now(), most_seconds=60)
-    Turn.objects.update(lease_owner="somebody", attempts=3)
-    Message.objects.update(delivery_status="read", tokens=5)
-    Memory.objects.update(told_count=2)
-    assert not Mark.objects.exists()
-
-
 @pytest.mark.django_db(transaction=True)
 def test_two_recounts_at_once_and_a_change_meanwhile(transactional_db: None, world: World) -> None:
     world.say(CLIENT, "hello")
@@ -314,21 +232,6 @@ def test_two_recounts_at_once_and_a_change_meanwhile(transactional_db: None, wor
         other.close()
     assert messages_today() == Message.objects.count() == 1
     assert_right()
-
-
-@pytest.mark.django_db
-def test_the_schedule_is_installed() -> None:
-    schedules_install()
-    planned = Schedule.objects.get(func="memoryproject.staff_site.tasks.recount")
-    assert planned.minutes == 1
-
-
-def test_prices() -> None:
-    prices = {"small": (0.15, 0.6)}
-    priced = model_tokens("small-2024-07-18", 2_000_000, 1_000_000, prices)
-    assert priced.cost == pytest.approx(0.9)
-    assert model_tokens("small", 1_000_000, 0, prices).cost == pytest.approx(0.15)
-    assert model_tokens("smaller", 1_000_000, 0, prices).cost is None
 
 
 def test_how_well_the_assistant_did(world: World) -> None:
@@ -372,53 +275,36 @@ def rate(turn: Turn, *, is_good: bool) -> None:
     )
 
 
-class TestUsual:
-    """At 12:00 of a Wednesday in Jerusalem, in winter and after the clocks went forward."""
-
-    NOW = datetime(2026, 11, 25, 12, tzinfo=JERUSALEM)
-
-    @pytest.fixture(autouse=True)
-    def in_jerusalem(self, db: None) -> Iterator[None]:
-        with timezone.override(JERUSALEM):
-            yield
-
-    def test_without_an_earlier_day_nothing_is_compared(self) -> None:
-        assert usual_until(self.NOW).days == 0
-        quarter(self.NOW, answers=3)
-        assert usual_until(self.NOW).days == 0
-
-    def test_in_the_first_week_it_is_yesterday_until_this_time(self) -> None:
-        quarter(self.NOW - timedelta(days=1, hours=1), answers=3)
-        quarter(self.NOW - timedelta(days=1, hours=-1), answers=50)
-        found = usual_until(self.NOW)
+@pytest.mark.django_db
+def test_what_is_usual_by_this_time() -> None:
+    """At 12:00 of a Wednesday in Jerusalem, in winter."""
+    now = datetime(2026, 11, 25, 12, tzinfo=JERUSALEM)
+    with timezone.override(JERUSALEM):
+        quarter(now, answers=3)
+        assert usual_until(now).days == 0, "without an earlier day nothing is compared"
+        # In the first week it is yesterday until this time.
+        quarter(now - timedelta(days=1, hours=1), answers=3)
+        quarter(now - timedelta(days=1, hours=-1), answers=50)
+        found = usual_until(now)
         assert (found.days, found.is_yesterday, found.means["answers"]) == (1, True, 3)
-
-    def test_later_it_is_the_mean_of_the_same_weekdays_that_are_known(self) -> None:
-        quarter(self.NOW - timedelta(weeks=3, hours=2), answers=6, held=1)
-        quarter(self.NOW - timedelta(weeks=2, hours=12), answers=1)
-        quarter(self.NOW - timedelta(weeks=1, hours=3), answers=2)
-        quarter(self.NOW - timedelta(weeks=1, hours=-1), answers=100)
-        quarter(self.NOW - timedelta(days=1), answers=100)
-        found = usual_until(self.NOW)
+        # Later it is the mean of the same weekdays that are known.
+        quarter(now - timedelta(weeks=3, hours=2), answers=6, held=1)
+        quarter(now - timedelta(weeks=2, hours=12), answers=1)
+        quarter(now - timedelta(weeks=1, hours=3), answers=2)
+        quarter(now - timedelta(weeks=1, hours=-1), answers=100)
+        found = usual_until(now)
         assert (found.days, found.is_yesterday) == (3, False)
         assert found.means["answers"] == 3
         assert found.means["held"] == pytest.approx(1 / 3)
-
-    def test_days_are_those_of_the_clock_when_it_is_changed(self) -> None:
-        now = datetime(2026, 4, 1, 12, tzinfo=JERUSALEM)
-        before = datetime(2026, 3, 25, 11, 45, tzinfo=JERUSALEM)
-        quarter(before, answers=4)
+        # By the clock, also when it is changed in between.
+        quarter(datetime(2026, 3, 25, 11, 45, tzinfo=JERUSALEM), answers=4)
         quarter(datetime(2026, 3, 25, 12, 0, tzinfo=JERUSALEM), answers=90)
-        assert usual_until(now).means["answers"] == 4
+        summer = datetime(2026, 4, 1, 12, tzinfo=JERUSALEM)
+        assert usual_until(summer).means["answers"] == 4
 
 
 def quarter(at: datetime, **figures: int) -> None:
     zeros = dict.fromkeys(SUMS, 0)
-    lists: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            *("answer_bins", "answer_counts"),
-            *("model_names", "prompt_tokens", "completion_tokens"),
-        )
-    }
+    names = ("answer_bins", "answer_counts", "model_names", "prompt_tokens", "completion_tokens")
+    lists: dict[str, list[Any]] = {name: [] for name in names}
     Quarter.objects.create(starts_at=at, **{**zeros, **figures}, **lists)

@@ -1,24 +1,28 @@
-"""Tabs and states of the inbox: whose a conversation is, and whether it is open, snoozed or
-reviewed."""
+"""Tabs and states of the inbox: whose a conversation is, whether it is open, snoozed or reviewed;
+and filters that are saved under a name."""
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.models import Chat, ChatPause, Snooze, Turn
+from sessions_app.models import Chat, SavedFilter, Snooze, Turn
+from tests.dashboard.staff import page, staff_with
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
+
 INBOX = "/admin/sessions_app/chat/"
-MANY = f"{INBOX}review/"
+FILTERS = f"{INBOX}filters/"
+SEE, REVIEW = "sessions_app.view_chat", "sessions_app.review_chat"
 LISTED = re.compile(r'<span class="chat-address quiet"><bdi dir="ltr">(.*?)</bdi>')
 TAB = re.compile(
     r'<a href="([^"]*)"( aria-current="page")?>([\w ]+) <span class="tab-number">(.*?)<'
@@ -40,48 +44,39 @@ def chats(two: None, world: World) -> list[Chat]:
 
 def listed(client: Client, query: str = "") -> list[str]:
     """The ids of the listed chats, which show their numbers."""
-    numbers = LISTED.findall(client.get(INBOX + query).content.decode())
+    numbers = LISTED.findall(page(client, INBOX + query))
     return [f"{re.sub(r'[^0-9]', '', number)}@c.us" for number in numbers]
 
 
 def tabs(client: Client, query: str = "") -> dict[str, str]:
-    shown = client.get(INBOX + query).content.decode()
-    return {title: number for _, _, title, number in TAB.findall(shown)}
+    found = TAB.findall(page(client, INBOX + query))
+    return {title: number for _, _, title, number in found}
 
 
 def act(client: Client, chat: Chat, do: str, **data: Any) -> str:
     answer = client.post(f"{INBOX}{chat.pk}/review/", {"do": do, "next": INBOX, **data})
     assert answer.status_code == 302
-    return client.get(answer["Location"]).content.decode()
+    return page(client, answer["Location"])
 
 
 def test_tabs_lead_to_their_part_and_count_it(admin_client: Client, chats: list[Chat]) -> None:
     act(admin_client, chats[0], "assign:me")
     Turn.objects.filter(chat=chats[1]).update(state="failed", finished_at=timezone.now())
-    shown = admin_client.get(INBOX).content.decode()
-    assert [(title, number) for _, _, title, number in TAB.findall(shown)] == [
+    found = TAB.findall(page(admin_client, INBOX))
+    assert [(title, number) for _, _, title, number in found] == [
         ("Mine", "1"),
         ("Unassigned", "1"),
         ("All", "2"),
         ("Needs attention", "1"),
     ]
-    parts = [listed(admin_client, address) for address, _, _, _ in TAB.findall(shown)]
+    parts = [listed(admin_client, address) for address, _, _, _ in found]
     assert parts == [[CLIENT], [OTHER_CLIENT], [OTHER_CLIENT, CLIENT], [OTHER_CLIENT]]
-    here = [title for _, is_here, title, _ in TAB.findall(shown) if is_here]
-    assert here == ["All"]
-    mine = admin_client.get(f"{INBOX}?assigned=me").content.decode()
-    assert [title for _, is_here, title, _ in TAB.findall(mine) if is_here] == ["Mine"]
+    assert [title for _, is_here, title, _ in found if is_here] == ["All"]
+    mine = TAB.findall(page(admin_client, INBOX, assigned="me"))
+    assert [title for _, is_here, title, _ in mine if is_here] == ["Mine"]
 
 
-def test_tabs_count_at_most_ninety_nine(admin_client: Client, world: World) -> None:
-    for number in range(101):
-        world.receive(message_from(f"1555020{number:04}@c.us", "hello"))
-    assert tabs(admin_client)["All"] == "99+"
-
-
-def test_open_and_reviewed_are_told_apart(
-    admin_client: Client, world: World, chats: list[Chat]
-) -> None:
+def test_open_and_reviewed_differ(admin_client: Client, world: World, chats: list[Chat]) -> None:
     act(admin_client, chats[0], "reviewed")
     assert listed(admin_client, "?state=open") == [OTHER_CLIENT]
     assert listed(admin_client, "?state=reviewed") == [CLIENT]
@@ -91,22 +86,19 @@ def test_open_and_reviewed_are_told_apart(
     assert listed(admin_client, "?state=reviewed") == []
 
 
-def test_a_snoozed_conversation_leaves_the_inbox_until_its_time(
-    admin_client: Client, chats: list[Chat]
-) -> None:
+def test_what_is_snoozed_leaves_until_its_time(admin_client: Client, chats: list[Chat]) -> None:
+    Turn.objects.filter(chat=chats[0]).update(state="failed", finished_at=timezone.now())
+    assert listed(admin_client, "?attention=1") == [CLIENT]
     assert "1 conversation is snoozed until" in act(admin_client, chats[0], "snooze:1h")
-    assert listed(admin_client) == [OTHER_CLIENT]
-    assert listed(admin_client, "?state=open") == [OTHER_CLIENT]
+    for query in ("", "?state=open"):
+        assert listed(admin_client, query) == [OTHER_CLIENT]
     assert listed(admin_client, "?state=snoozed") == [CLIENT]
-    assert tabs(admin_client) == {
-        "Mine": "0",
-        "Unassigned": "1",
-        "All": "1",
-        "Needs attention": "0",
-    }
+    assert list(tabs(admin_client).values()) == ["0", "1", "1", "0"]
     # Who searches finds it, with its state.
     assert listed(admin_client, "?q=0123") == [CLIENT]
-    assert "snoozed until" in admin_client.get(f"{INBOX}?q=0123").content.decode()
+    assert "snoozed until" in page(admin_client, INBOX, q="0123")
+    assert "is back in the inbox" in act(admin_client, chats[0], "unsnooze")
+    act(admin_client, chats[0], "snooze:1h")
     Snooze.objects.update(until=timezone.now() - timedelta(seconds=1))
     assert listed(admin_client, "?state=open") == [OTHER_CLIENT, CLIENT]
     assert listed(admin_client, "?attention=1") == [CLIENT]
@@ -114,6 +106,10 @@ def test_a_snoozed_conversation_leaves_the_inbox_until_its_time(
     act(admin_client, chats[0], "reviewed")
     assert listed(admin_client, "?attention=1") == []
     assert listed(admin_client, "?state=reviewed") == [CLIENT]
+    events = AuditEvent.objects.filter(action__contains="snooze").order_by("id")
+    snoozes = ["chat.snooze", "chat.unsnooze", "chat.snooze"]
+    assert [event.action for event in events] == snoozes
+    assert list(events[0].details) == ["until"], "without texts"
 
 
 def test_a_message_of_the_person_brings_it_back_and_an_answer_does_not(
@@ -128,90 +124,138 @@ def test_a_message_of_the_person_brings_it_back_and_an_answer_does_not(
     assert listed(admin_client, "?state=snoozed") == []
 
 
-def test_a_reviewed_conversation_that_is_snoozed_comes_back_open(
-    admin_client: Client, chats: list[Chat]
-) -> None:
-    act(admin_client, chats[0], "reviewed")
-    act(admin_client, chats[0], "snooze:1h")
-    assert listed(admin_client, "?state=reviewed") == []
-    Snooze.objects.update(until=timezone.now() - timedelta(seconds=1))
-    assert CLIENT in listed(admin_client, "?state=open")
-    page = admin_client.get(f"{INBOX}{chats[0].pk}/conversation/").content.decode()
-    assert '<span class="state good">reviewed</span>' not in page
-
-
 def test_what_came_in_after_the_page_was_made_was_not_put_off(
     admin_client: Client, world: World, chats: list[Chat]
 ) -> None:
-    page = admin_client.get(INBOX).content.decode()
-    made = re.search(r'name="made" value="([^"]+)"', page)
+    made = re.search(r'name="made" value="([^"]+)"', page(admin_client, INBOX))
     assert made is not None
     world.receive(message_from(CLIENT, "wait"))
     data = {"do": "snooze:4h", "made": made[1], "_selected_action": [each.pk for each in chats]}
-    admin_client.post(MANY, data)
+    admin_client.post(f"{INBOX}review/", data)
     assert Snooze.objects.count() == 2
     assert listed(admin_client) == [CLIENT]
 
 
-def test_a_snoozed_failure_needs_nobody_until_then(admin_client: Client, chats: list[Chat]) -> None:
-    Turn.objects.filter(chat=chats[0]).update(state="failed", finished_at=timezone.now())
-    ChatPause.objects.create(chat=chats[1])
-    assert listed(admin_client, "?attention=1") == [OTHER_CLIENT, CLIENT]
-    for chat in chats:
-        act(admin_client, chat, "snooze:morning")
-    assert listed(admin_client, "?attention=1") == []
-
-
-def test_it_is_brought_back_by_hand(admin_client: Client, chats: list[Chat]) -> None:
-    act(admin_client, chats[0], "snooze:1h")
-    page = admin_client.get(f"{INBOX}{chats[0].pk}/conversation/").content.decode()
-    assert "snoozed until" in page
-    assert "is back in the inbox" in act(admin_client, chats[0], "unsnooze")
-    assert listed(admin_client) == [OTHER_CLIENT, CLIENT]
-
-
-def test_a_time_of_ones_own(admin_client: Client, settings: Any, chats: list[Chat]) -> None:
-    tomorrow = timezone.localtime() + timedelta(days=1)
-    act(admin_client, chats[0], "snooze:at", until=tomorrow.strftime("%Y-%m-%dT%H:%M"))
-    assert timezone.localtime(Snooze.objects.get().until) == tomorrow.replace(
-        second=0, microsecond=0
-    )
-
-
-@pytest.mark.parametrize(
-    ("until", "reason"),
-    [
+def test_a_time_of_ones_own(admin_client: Client, chats: list[Chat]) -> None:
+    for until, reason in (
         ("", "Say until when"),
         ("x", "That is no date with a time"),
         ("2020-01-01T10:00", "That time is over"),
         ("2999-01-01T10:00", "more than a year away"),
-    ],
-)
-def test_a_time_that_is_none_snoozes_nothing(
-    admin_client: Client, chats: list[Chat], until: str, reason: str
-) -> None:
-    assert reason in act(admin_client, chats[0], "snooze:at", until=until)
+    ):
+        assert reason in act(admin_client, chats[0], "snooze:at", until=until)
     assert not Snooze.objects.exists()
+    tomorrow = timezone.localtime() + timedelta(days=1)
+    act(admin_client, chats[0], "snooze:at", until=f"{tomorrow:%Y-%m-%dT%H:%M}")
+    until_then = timezone.localtime(Snooze.objects.get().until)
+    assert until_then == tomorrow.replace(second=0, microsecond=0)
 
 
-def test_both_are_audited_without_texts(admin_client: Client, chats: list[Chat]) -> None:
-    act(admin_client, chats[0], "snooze:1h")
-    act(admin_client, chats[0], "unsnooze")
-    act(admin_client, chats[0], "unsnooze")
-    events = AuditEvent.objects.filter(action__in=("chat.snooze", "chat.unsnooze")).order_by("id")
-    assert [event.action for event in events] == ["chat.snooze", "chat.unsnooze"]
-    assert list(events[0].details) == ["until"]
+# Filters under a name
 
 
-def test_only_reviewers_snooze(client: Client, chats: list[Chat]) -> None:
-    user = User.objects.create_user("reader", is_staff=True)
-    wanted = ("view_chat", "view_message")
-    user.user_permissions.set(Permission.objects.filter(codename__in=wanted))
-    client.force_login(user)
-    assert client.post(f"{INBOX}{chats[0].pk}/review/", {"do": "snooze:1h"}).status_code == 403
-    data = {"do": "snooze:1h", "_selected_action": [chats[0].pk]}
-    assert client.post(MANY, data).status_code == 403
-    assert not Snooze.objects.exists()
-    assert "snooze:" not in client.get(INBOX).content.decode()
-    page = client.get(f"{INBOX}{chats[0].pk}/conversation/").content.decode()
-    assert "snooze:" not in page
+def post(client: Client, do: str, status: int = 302, **data: Any) -> str:
+    answer = client.post(FILTERS, {"do": do, **data})
+    assert answer.status_code == status, answer.content.decode()
+    return str(answer.headers.get("Location", "")) or answer.content.decode()
+
+
+def saved(client: Client) -> dict[str, str]:
+    """The saved filters over the list, with their addresses."""
+    part = re.search(r'<div id="inbox-saved".*?</div>', page(client, INBOX), re.S)
+    assert part is not None
+    found = re.findall(r'<a href="([^"]*)"[^>]*>(?:<span.*?</span>)? ?<bdi>(.*?)</bdi>', part[0])
+    return {name: html.unescape(address) for address, name in found}
+
+
+def audited() -> list[str]:
+    events = AuditEvent.objects.filter(action__startswith="filter.").order_by("pk")
+    return list(events.values_list("action", flat=True))
+
+
+def test_filters_are_saved_and_opened_by_name(admin_client: Client, chats: list[Chat]) -> None:
+    offer = "Save these filters"
+    assert offer not in page(admin_client, INBOX)
+    shown = page(admin_client, f"{INBOX}?unread=1&assigned=me")
+    assert 'name="query" value="assigned=me&amp;unread=1"' in shown
+    address = post(admin_client, "save", name=" My   unread ", query="unread=1&assigned=me")
+    assert address == f"{INBOX}?assigned=me&unread=1"
+    assert saved(admin_client) == {"My unread": address}
+    # Where it is open already it isn't offered again; words narrow it to another list.
+    shown = page(admin_client, address)
+    assert offer not in shown
+    assert re.search(r'aria-current="page"><bdi>My unread', shown)
+    assert offer in page(admin_client, f"{address}&q=dana")
+    # Search words, pages and nonsense are not saved.
+    query = "q=Dana&p=3&hits=20&state=open&kind=x&label=z&when=7&evil=<b>&unread=2"
+    post(admin_client, "save", name="Open", query=query)
+    assert SavedFilter.objects.get(name="Open").query == "state=open&when=7"
+    shown = post(admin_client, "save", 400, name="Words", query="q=Dana")
+    assert "Set a filter first" in shown
+    assert 'value="Words"' in shown
+
+
+def test_filters_are_renamed_and_deleted_by_their_owner(two: None) -> None:
+    dana, omar = staff_with(SEE), staff_with(SEE, name="omar")
+    post(dana, "save", name="Open", query="state=open")
+    kept = SavedFilter.objects.get()
+    assert saved(omar) == {}
+    assert "Open" not in page(omar, FILTERS)
+    for do in ("rename", "delete"):
+        assert "yours" in post(omar, do, 400, filter=kept.pk, name="Mine")
+    post(dana, "rename", filter=kept.pk, name="To do")
+    assert list(saved(dana)) == ["To do"]
+    # Sharing takes the right to manage labels.
+    assert "for the whole team" not in page(dana, INBOX, state="open")
+    post(dana, "save", 403, name="Shared", query="state=open", shared="1")
+    post(dana, "share", 403, filter=kept.pk)
+    post(dana, "delete", filter=kept.pk)
+    assert saved(dana) == {}
+    for do in ("delete", "", "explode", "rename"):
+        post(dana, do, 400, filter=kept.pk, name="a")
+    # Nobody else is concerned by one's own filters.
+    assert audited() == []
+
+
+def test_shared_filters_are_seen_by_all_and_kept_by_reviewers(two: None) -> None:
+    dana = staff_with(SEE, REVIEW)
+    noa = staff_with(SEE, REVIEW, name="noa")
+    viewer = staff_with(SEE, name="viewer")
+    post(dana, "save", name="Open", query="state=open", shared="1")
+    kept = SavedFilter.objects.get()
+    assert list(saved(viewer)) == ["Open"]
+    shown = page(viewer, FILTERS)
+    assert ("by <bdi>dana</bdi>" in shown, 'name="do"' in shown) == (True, False)
+    assert "yours" in post(viewer, "delete", 400, filter=kept.pk)
+    post(noa, "rename", filter=kept.pk, name="To do")
+    assert list(saved(viewer)) == ["To do"]
+    post(noa, "unshare", filter=kept.pk)
+    assert (list(saved(viewer)), list(saved(dana))) == ([], ["To do"])
+    post(dana, "share", filter=kept.pk)
+    post(noa, "delete", filter=kept.pk)
+    did = ("share", "update", "unshare", "share", "delete")
+    assert audited() == [f"filter.{each}" for each in did]
+    assert "To do" not in str(AuditEvent.objects.values_list())
+
+
+def test_names_and_numbers_of_filters_are_limited(admin_client: Client) -> None:
+    post(admin_client, "save", name="Open", query="state=open")
+    post(admin_client, "save", name="Other", query="state=snoozed")
+    kept, other = SavedFilter.objects.order_by("pk")
+    for name, told in (("", "a name"), (" \x00 ", "a name"), ("x" * 41, "40 characters")):
+        assert told in post(admin_client, "save", 400, name=name, query="state=snoozed")
+    for name in ("open", "OPEN"):
+        assert "already" in post(admin_client, "save", 400, name=name, query="state=snoozed")
+        assert "already" in post(admin_client, "rename", 400, filter=other.pk, name=name)
+    # The same name in other letters is no other filter's.
+    post(admin_client, "rename", filter=kept.pk, name="OPEN")
+    for number in range(20):
+        user = User.objects.create_user(f"user {number}")
+        SavedFilter.objects.create(user=user, name="x", query="state=open", is_shared=True)
+    post(admin_client, "save", 400, name="one", query="state=open", shared="1")
+    for number in range(18):
+        post(admin_client, "save", name=f"number {number}", query="state=open")
+    more = post(admin_client, "save", 400, name="more", query="state=open")
+    assert "delete one first" in more
+    assert "delete one first" in post(admin_client, "share", 400, filter=kept.pk)
+    assert SavedFilter.objects.filter(user__username="admin").count() == 20

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import uuid
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from memories_app.facts.validation import NewMemory
-from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import AnswerTrial, Turn, TurnReplay, UsageDay
-from sessions_app.tasks import run_trial
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.trials.facade import trial_run
 from tests.dashboard.staff import staff_with
 from tests.shown import words
@@ -68,14 +64,6 @@ def run(world: World, answer: str | Completion) -> AnswerTrial:
     return trial
 
 
-def test_the_why_page_leads_to_it_and_back(admin_client: Client, asked: Turn) -> None:
-    why = admin_client.get(f"/admin/sessions_app/turn/{asked.pk}/change/").content.decode()
-    assert f'href="{address(asked)}"' in why
-    page = admin_client.get(address(asked))
-    assert "No trial has been made yet." in words(page)
-    assert f"/admin/sessions_app/turn/{asked.pk}/change/" in page.content.decode()
-
-
 def test_the_answer_and_the_trial_stand_side_by_side(
     admin_client: Client, asked: Turn, world: World, models: None, settings: Any
 ) -> None:
@@ -103,76 +91,13 @@ def test_the_answer_and_the_trial_stand_side_by_side(
     assert shown.count(FACT) >= 2
 
 
-def test_the_models_to_choose_are_those_of_the_settings(
-    admin_client: Client, asked: Turn, models: None
-) -> None:
+def test_models_are_those_of_the_settings(admin_client: Client, asked: Turn, models: None) -> None:
     shown = admin_client.get(address(asked)).content.decode()
     assert re.findall(r'<option value="([^"]+)"', shown) == ["scripted", "other"]
     posted = {**form_of(admin_client, asked), "model": "gpt-secret"}
     answer = admin_client.post(address(asked), posted)
     assert "The model gpt-secret isn't among those to compare" in words(answer)
     assert not AnswerTrial.objects.exists()
-
-
-def test_a_worker_makes_it_and_not_the_request(admin_client: Client, asked: Turn) -> None:
-    posted = form_of(admin_client, asked)
-    assert posted["model"] == "offline"
-    before = UsageDay.objects.values_list("model_calls", flat=True).get()
-    admin_client.post(address(asked), posted)
-    trial = AnswerTrial.objects.get()
-    assert (trial.state, trial.user_name) == ("waiting", "admin")
-    assert UsageDay.objects.values_list("model_calls", flat=True).get() == before
-    assert run_trial(str(trial.pk)) == "done"
-    trial.refresh_from_db()
-    assert FACT in trial.text, "the offline model tells what it was given"
-
-
-def test_what_is_edited_and_ticked_is_used_and_shown(
-    admin_client: Client, asked: Turn, world: World, models: None
-) -> None:
-    near = memory_remember(
-        NewMemory(content="In the garden there are old trees", visibility="public"),
-        embedder=world.dependencies.embedder,
-    ).memory
-    page = admin_client.get(address(asked)).content.decode()
-    assert f'value="{near.pk}"> ' in page, "the nearest that weren't used can be ticked"
-    then = Memory.objects.get(content=FACT).pk
-    assert f'value="{then}" checked' in page
-    posted = {
-        **form_of(admin_client, asked),
-        "memories": "chosen",
-        "text": [str(near.pk)],
-        "instructions": "edited",
-        "system_text": "Answer in French.",
-    }
-    admin_client.post(address(asked), posted)
-    run(world, "answer to: something else")
-    shown = words(admin_client.get(address(asked)))
-    assert "only here Memory In the garden there are old trees" in shown
-    assert "How its instructions differ" in shown
-    assert "Answer in French." in shown
-
-
-def test_a_refused_form_keeps_what_was_typed(
-    admin_client: Client, asked: Turn, models: None
-) -> None:
-    posted = {**form_of(admin_client, asked), "model": "other", "instructions": "edited"}
-    answer = admin_client.post(address(asked), {**posted, "system_text": " ", "memories": "now"})
-    assert "The edited instructions are empty." in words(answer)
-    shown = answer.content.decode()
-    assert '<option value="other" selected>' in shown
-    assert re.search(r'name="memories" value="now" checked', shown)
-    assert re.search(r'name="instructions" value="edited" checked', shown)
-
-
-def test_two_clicks_at_once_make_one_trial(admin_client: Client, asked: Turn) -> None:
-    posted = form_of(admin_client, asked)
-    for _click in range(2):
-        assert admin_client.post(address(asked), posted).status_code == 302
-    other = {**posted, "trial": str(uuid.uuid4())}
-    answer = admin_client.post(address(asked), other, follow=True)
-    assert "A trial of this answer is being made already." in words(answer)
-    assert AnswerTrial.objects.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -200,27 +125,7 @@ def test_where_nothing_can_be_tried_the_page_says_why(
     assert 'id="trial-form"' not in page.content.decode()
 
 
-def test_a_used_up_limit_is_told_in_words(admin_client: Client, asked: Turn, settings: Any) -> None:
-    settings.CLIENT_MODEL_CALLS_PER_DAY = 1
-    admin_client.post(address(asked), form_of(admin_client, asked))
-    run_trial(str(AnswerTrial.objects.get().pk))
-    assert "model calls" in words(admin_client.get(address(asked))).lower()
-    assert AnswerTrial.objects.get().error.code == "limit_model_calls"
-
-
-def test_each_view_is_audited_and_the_refreshing_reads_nothing(
-    admin_client: Client, asked: Turn
-) -> None:
-    admin_client.get(address(asked))
-    reads = AuditEvent.objects.filter(action="conversation.read", object_id=str(asked.pk))
-    assert [event.details for event in reads] == [{"trials": True}]
-    admin_client.get(address(asked), headers={"X-Requested-With": "live"})
-    assert reads.count() == 1
-
-
-def test_near_memories_are_offered_only_to_those_who_may_see_them(
-    asked: Turn, world: World
-) -> None:
+def test_near_memories_are_offered_to_those_who_may_see_them(asked: Turn, world: World) -> None:
     near = memory_remember(
         NewMemory(content="In the garden there are old trees", visibility="public"),
         embedder=world.dependencies.embedder,
@@ -233,18 +138,3 @@ def test_near_memories_are_offered_only_to_those_who_may_see_them(
     assert AnswerTrial.objects.get().chosen == [], "nor is it given to who types its id"
     sees = staff_with(*RIGHTS, "memories_app.view_memory", name="noa").get(address(asked))
     assert near.content in sees.content.decode()
-
-
-def test_a_good_trial_can_be_remembered_from(
-    admin_client: Client, asked: Turn, world: World
-) -> None:
-    admin_client.post(address(asked), form_of(admin_client, asked))
-    run(world, "They pay within a month.")
-    shown = admin_client.get(address(asked)).content.decode()
-    assert f'action="/admin/sessions_app/turn/{asked.pk}/teach/"' in shown
-    assert "They pay within a month.</textarea>" in shown
-    admin_client.post(
-        f"/admin/sessions_app/turn/{asked.pk}/teach/",
-        {"content": "They pay within a month.", "for": "client"},
-    )
-    assert Memory.objects.filter(content="They pay within a month.").exists()

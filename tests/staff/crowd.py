@@ -51,13 +51,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import AUTHOR
 from tests.remembering import remember
-from tests.staff.crowd_around import (
-    WORD,
-    forgettings_grow,
-    integrations_grow,
-    jobs_grow,
-    log_grow,
-)
+from tests.staff.crowd_around import WORD, forgettings_grow, integrations_grow, jobs_grow, log_grow
 from tests.staff.furnish import furnish, rows
 from tests.staff.people import person
 from tests.world import CLIENT, GODFATHER, World

@@ -33,7 +33,6 @@ REVIEW = "RMAS"
 MANAGE = "MAS"
 AUDIT = "UAS"
 ADMINISTER = "AS"
-SUPER = "S"
 NOBODY = ""
 
 

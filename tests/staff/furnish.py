@@ -19,6 +19,7 @@ from memories_app.models.proposals import ProposalMemory
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.merging.merge_record import record_begin, record_end
@@ -32,11 +33,20 @@ from sessions_app.models import (
     ForgetRun,
     Label,
     MediaFile,
+    Note,
     Turn,
+    TurnReplay,
 )
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, World
 
 SHA = "ab" * 32
+# What would like to be more than text.
+HOSTILE = (
+    '<script>window.taken = true</script><img src="x" onerror="window.taken = true">'
+    "\u202eright to left override \u200b\u200d\ufeff zero width {{ 7|add:7 }} %s "
+    '"><b onmouseover=alert(1)>'
+)
 
 
 def furnish(world: World) -> None:
@@ -56,11 +66,7 @@ def furnish(world: World) -> None:
     _merge(chat)
     CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five, {name}.")
     ForgetReceipt.objects.create(
-        kind="memory",
-        object_id=chat.pk,
-        actor_kind="staff",
-        content_hash=SHA,
-        probe="absent",
+        kind="memory", object_id=chat.pk, actor_kind="staff", content_hash=SHA, probe="absent"
     )
     MemoryCard.objects.create(
         session_id=session.pk,
@@ -76,6 +82,38 @@ def furnish(world: World) -> None:
     _memories()
     _file(world)
     _others(world)
+
+
+def furnish_hostile(world: World) -> None:
+    """The same, with such texts in all that people write or models answer."""
+    party = Party(phone=CLIENT.split("@")[0], name=HOSTILE[:200])
+    world.say(CLIENT, HOSTILE, party=party)
+    world.say(CLIENT, HOSTILE + "x" * 20_000, party=party)
+    remember(HOSTILE, tags=(HOSTILE[:60],)).revisions.create(
+        number=1,
+        content=f"{HOSTILE} older",
+        visibility="owner",
+        type="fact",
+        changed_by_kind="staff",
+        changed_by_name=HOSTILE[:60],
+        reason="updated",
+    )
+    furnish(world)
+    Chat.objects.update(client_name=HOSTILE[:200], staff_name=HOSTILE[:40])
+    Label.objects.update(name=HOSTILE[:40])
+    AssistantProfile.objects.update(persona=HOSTILE, business_name=HOSTILE[:40])
+    Turn.objects.update(error=HOSTILE)
+    entry = {"source": "message", "content": HOSTILE, "score": 2.0}
+    for replay in TurnReplay.objects.select_related("turn"):
+        around = {"role": "user", "content": HOSTILE}
+        found = {**entry, "id": str(replay.turn.message_id), "before": around}
+        replay.recalled = [found, {"id": "x", "similarity": -0.4}]
+        replay.prompt = [{"role": "system", "content": HOSTILE}, {**around, "role": HOSTILE[:40]}]
+        replay.left_out = {"passage": HOSTILE, "messages_until": "many"}
+        replay.timings = {"total_ms": "soon", "recall_ms": -5}
+        replay.save()
+    chat, now = world.chat(CLIENT), timezone.now()
+    Note.objects.create(chat=chat, author_name=HOSTILE[:40], text=HOSTILE, created_at=now)
 
 
 def _merge(chat: Chat) -> None:

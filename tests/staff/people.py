@@ -26,6 +26,13 @@ def person(name: str, *groups: str, **values: Any) -> User:
     return user
 
 
+def half_way(name: str = "dana") -> Client:
+    """Who has typed the password, and is asked for a code if there is a second factor."""
+    client = Client()
+    type_password(client, name)
+    return client
+
+
 def type_password(client: Client, name: str, password: str = PASSWORD, **headers: Any) -> Any:
     return client.post(LOGIN, {"username": name, "password": password}, **headers)
 

@@ -22,11 +22,11 @@ from tests.staff.people import (
     TWO_FACTOR,
     begin_two_factor,
     code_now,
+    half_way,
     is_in,
     person,
     set_up_two_factor,
     told,
-    type_password,
 )
 from tests.threads import begin_all_blocked
 
@@ -36,9 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def dana() -> Client:
     person("dana", "Viewer")
-    client = Client()
-    type_password(client, "dana")
-    return client
+    return half_way()
 
 
 def at_once(held: QuerySet[Any], work: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -48,12 +46,6 @@ def at_once(held: QuerySet[Any], work: Sequence[Callable[[], Any]]) -> list[Any]
         assert list(held.select_for_update())
         answers = begin_all_blocked(*work)
     return [answer.result() for answer in answers]
-
-
-def half_way() -> Client:
-    client = Client()
-    assert type_password(client, "dana").url == CODE
-    return client
 
 
 def shows_codes(page: Any) -> bool:

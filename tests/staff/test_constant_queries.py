@@ -154,6 +154,8 @@ def looks(crowd: Crowd, letter: str) -> list[Look]:
         [
             Look(chat, live=True),
             Look(reverse("admin:sessions_app_chat_changelist"), live=True),
+            Look(f"{reverse('admin:global_search')}?words={WORD}"),
+            Look("/metrics"),
             Look(f"{chat}?before={said}"),
             Look(f"{chat}?after={said}"),
             Look(f"{chat}?q={WORD}&at={said}"),

@@ -17,7 +17,6 @@ from django.conf import settings
 from django.db import connection
 from django.utils import translation
 
-from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.errors.catalogue import CATALOGUE
 from memoryproject.foundation.errors.stored_errors import (
     ErrorText,
@@ -212,13 +211,3 @@ def test_a_column_keeps_the_code_and_reads_as_english(world: World) -> None:
             assert found.code == "send_unreachable"
         Turn.objects.update(error="HTTP 401: Invalid OAuth access token")
         assert Turn.objects.get().error == "HTTP 401: Invalid OAuth access token"
-
-
-@pytest.mark.django_db
-def test_json_keeps_the_codes_in_it() -> None:
-    finding = {"kind": "removed", "text": ErrorText("removed"), "where": "AUDIT_KEY"}
-    kept = AuditVerification.objects.create(report={"found": 1, "findings": [finding]})
-    report = AuditVerification.objects.get(pk=kept.pk).report
-    assert report == {"found": 1, "findings": [finding]}
-    assert report["findings"][0]["text"].code == "removed"
-    assert json.dumps(report["findings"][0]["text"]) == '"it was removed."'

@@ -46,6 +46,16 @@ def test_it_leads_to_a_page(furnished: World, admin_client: Client, name: str) -
     assert "<h1" in b"".join(answer).decode()
 
 
+def test_a_post_from_another_site_is_refused(furnished: World, admin_user: User) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(admin_user)
+    keys = rows()
+    for name, page in PAGES.items():
+        if page.post is not None:
+            answer = strict.post(address_of(name, page, keys), page.data)
+            assert answer.status_code == 403, name
+
+
 @pytest.mark.parametrize(
     ("name", "posted"),
     [
@@ -70,9 +80,7 @@ def test_the_language_is_switched_where_a_post_was_refused(
     assert '<html lang="he" dir="rtl">' in answer.content.decode()
 
 
-def test_who_logs_in_after_the_session_ended_comes_to_the_page(
-    furnished: World, client: Client
-) -> None:
+def test_who_logs_in_after_a_session_comes_to_the_page(furnished: World, client: Client) -> None:
     User.objects.create_superuser("late", password="late-pass-1")
     address = address_of(REPLY, PAGES[REPLY], rows())
     login = client.post(address, {"text": "Good morning"}).headers["Location"]

@@ -17,8 +17,8 @@ from django.urls import reverse
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Label
-from tests.staff.crowd import Crowd
 from tests.staff.expected import LISTS
+from tests.staff.furnish import furnish
 from tests.staff.test_every_role import role_client
 from tests.world import CLIENT, World
 
@@ -36,9 +36,7 @@ def taken(client: Client, label: str, **filters: Any) -> list[list[str]]:
     return list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"))))
 
 
-def test_a_list_of_messages_has_whole_texts_and_is_audited(
-    admin_client: Client, world: World
-) -> None:
+def test_messages_have_whole_texts_and_are_audited(admin_client: Client, world: World) -> None:
     long = "=cmd and a long text. " * 30
     world.say(CLIENT, long)
     message = world.messages(CLIENT)[0]
@@ -54,9 +52,7 @@ def test_a_list_of_messages_has_whole_texts_and_is_audited(
     assert 'href="?role__exact=user&amp;_csv=1"' in page.content.decode()
 
 
-def test_a_file_of_a_longer_list_ends_at_its_limit(
-    admin_client: Client,
-) -> None:
+def test_a_file_of_a_longer_list_ends_at_its_limit(admin_client: Client) -> None:
     """It must not read the rest either: a list of a million rows would fill the memory."""
     Label.objects.bulk_create(Label(name=f"label {number}") for number in range(MAX_ROWS + 50))
     with CaptureQueriesContext(connection) as queries:
@@ -74,7 +70,7 @@ def test_filters_that_make_no_sense_are_refused(admin_client: Client) -> None:
 
 
 def test_each_list_has_a_file_for_those_who_may_see_it(world: World) -> None:
-    Crowd(world, []).grow(2)
+    furnish(world)
     reader, _ = role_client("V")
     administrator, _ = role_client("S")
     for label, expected in LISTS.items():

@@ -1,4 +1,5 @@
-"""The open inbox in a browser: what comes in appears by itself, and nobody loses their place."""
+"""Open pages in a browser: what comes in appears by itself while somebody looks at them and the
+server answers, and nobody loses their place."""
 
 from __future__ import annotations
 
@@ -6,18 +7,17 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
+from django.conf import settings
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Response, expect
 
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.models import ChatActivity, ChatLabel, ChatPause, Label, ReviewedMark, Turn
-from tests.browser.visit import Visit, is_scrolled_sideways
+from sessions_app.models import ChatActivity
+from tests.browser.visit import Visit
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
 
 INBOX = "/admin/sessions_app/chat/"
 SOON = 20_000
@@ -63,14 +63,6 @@ def test_a_message_appears_in_the_open_inbox(visit: Visit, staff: Page, world: W
     assert visit.troubles() == []
 
 
-def test_the_first_message_of_all_appears(staff: Page, world: World) -> None:
-    staff.goto(INBOX)
-    expect(staff.get_by_text("Nobody has written yet.")).to_be_visible()
-    world.say(CLIENT, "Good morning")
-    expect(staff.locator(".chat")).to_have_count(1, timeout=SOON)
-    expect(staff.get_by_role("button", name="Apply").last).to_be_visible()
-
-
 def test_the_sound_is_off_until_somebody_wants_it(staff: Page, world: World) -> None:
     staff.goto(INBOX)
     sound = staff.get_by_role("button", name="Sound")
@@ -78,21 +70,6 @@ def test_the_sound_is_off_until_somebody_wants_it(staff: Page, world: World) -> 
     sound.click()
     staff.reload()
     expect(sound).to_have_attribute("aria-pressed", "true")
-    sound.click()
-    staff.reload()
-    expect(sound).to_have_attribute("aria-pressed", "false")
-
-
-def test_who_is_logged_out_meanwhile_sees_no_list_any_more(staff: Page, world: World) -> None:
-    world.say(CLIENT, "Good morning")
-    staff.goto(INBOX)
-    expect(staff.locator(".chat")).to_have_count(1)
-    session = next(each for each in staff.context.cookies() if "session" in each["name"])
-    client = Client()
-    client.cookies[session["name"]] = session["value"]
-    client.post("/admin/logout/")
-    expect(staff.get_by_text("You are logged out")).to_be_visible(timeout=SOON)
-    expect(staff.locator(".chat")).to_have_count(0)
 
 
 def test_the_list_is_searched_while_somebody_types(visit: Visit, staff: Page, world: World) -> None:
@@ -146,20 +123,6 @@ def test_a_keyboard_alone_works_through_the_list(visit: Visit, staff: Page, worl
     assert visit.troubles() == []
 
 
-def test_the_shortcuts_are_shown_and_open_a_conversation(staff: Page, world: World) -> None:
-    world.say(CLIENT, "hello")
-    staff.goto(INBOX)
-    press(staff, "?")
-    expect(staff.get_by_role("dialog")).to_contain_text("mark as reviewed")
-    # In the dialog no key does anything to the list.
-    press(staff, "e", "Escape")
-    expect(staff.get_by_role("dialog")).to_have_count(0)
-    press(staff, "j")
-    with staff.expect_navigation(url="**/conversation/"):
-        press(staff, "Enter")
-    assert not ReviewedMark.objects.exists()
-
-
 def test_the_keys_work_on_a_hebrew_keyboard(staff: Page, world: World) -> None:
     world.say(CLIENT, "hello")
     staff.goto(INBOX)
@@ -182,40 +145,128 @@ def test_times_are_told_from_now(staff: Page, world: World) -> None:
         ChatActivity.objects.filter(chat=world.chat(name)).update(last_at=then)
     staff.goto(INBOX)
     expect(staff.locator(".chat time")).to_have_text(["now", "3 min", "5 hr", "2 days"])
-    day = timezone.now() - timedelta(days=2, seconds=5)
+    day = ChatActivity.objects.earliest("last_at").last_at
     expect(staff.locator(".chat time").last).to_have_attribute("title", f"{day:%-d %b %Y, %H:%M}")
     staff.get_by_role("button", name="עברית").click()
     expect(staff.locator(".chat time")).to_have_text(["עכשיו", "3 דק׳", "5 שע׳", "יומיים"])
 
 
-def test_a_row_has_two_lines_on_a_phone(staff: Page, world: World) -> None:
-    staff.set_viewport_size({"width": 390, "height": 844})
-    name = "Nobody with a name as long as this one has ever written to a café"
-    party = Party(phone="15550100123", name=name)
-    world.receive(message_from(CLIENT, "x" * 300, party=party))
-    world.receive(message_from(OTHER_CLIENT, "hello"))
-    chat = world.chat(CLIENT)
-    for number in range(4):
-        label = Label.objects.create(name=f"A label with a long name, no. {number}")
-        ChatLabel.objects.create(chat=chat, label=label)
-    ChatPause.objects.create(chat=chat)
-    Turn.objects.filter(chat=chat).update(state="failed", finished_at=timezone.now())
-    staff.goto(INBOX)
-    heights = [row.bounding_box()["height"] for row in staff.locator(".chat").all()]  # type: ignore[index]
-    assert max(heights) < 75
-    assert not is_scrolled_sideways(staff)
-    expect(staff.get_by_text("1 answer failed")).to_be_visible()
+# What the chart of messages draws, all its bars together.
+DRAWN = """
+() => Chart.getChart("chart-messages").data.datasets
+  .flatMap((one) => one.data).reduce((sum, value) => sum + value, 0)
+"""
+# Where the first and the last time of that chart stand on the screen.
+PLACES = """
+() => {
+  const chart = Chart.getChart("chart-messages");
+  const last = chart.data.labels.length - 1;
+  return [0, last].map((place) => chart.scales.x.getPixelForValue(place));
+}
+"""
+LOOK_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
-def test_a_colleague_who_has_the_conversation_open_is_named(
-    visit: Visit, staff: Page, world: World
-) -> None:
-    world.say(CLIENT, "hello")
-    noa = Client()
-    noa.force_login(User.objects.create_superuser("noa"))
-    address = f"{INBOX}{world.chat(CLIENT).pk}"
-    staff.goto(f"{address}/conversation/")
-    expect(staff.locator("#viewers")).to_be_hidden()
-    noa.get(f"{address}/viewers/", headers={"X-Live": "yes"})
-    expect(staff.get_by_text("noa is viewing")).to_be_visible(timeout=SOON)
+def test_figures_stay_fresh_and_lead_to_lists(visit: Visit, staff: Page, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    staff.goto("/admin/")
+    expect(staff.locator("#figure-messages .value")).to_have_text("2")
+    expect(staff.locator("#chart-messages")).to_be_visible()
+    assert staff.evaluate(DRAWN) == 2
+    card = staff.locator("figure", has=staff.locator("#chart-messages"))
+    card.get_by_text("As a table").click()
+    world.say(OTHER_CLIENT, "Good evening")
+    staff.locator("#figure-messages .value a").focus()
+    staff.evaluate(LOOK_AGAIN)
+    expect(staff.locator("#figure-messages .value")).to_have_text("4")
+    expect(staff.locator("#figure-chats .value")).to_have_text("2")
+    staff.wait_for_function(f"({DRAWN})() === 4")
+    # What somebody reads and where the focus is stay.
+    expect(card.locator("details")).to_have_attribute("open", "")
+    expect(staff.locator("#figure-messages .value a")).to_be_focused()
+    with staff.expect_navigation():
+        card.locator("tbody td a").first.click()
+    expect(staff.locator("#result_list")).to_contain_text("Good evening")
+    expect(staff.locator("#result_list")).not_to_contain_text("answer to")
+    with staff.expect_navigation():
+        staff.go_back()
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="30 days").press("Enter")
+    expect(staff.get_by_role("heading", name="By the day")).to_be_visible()
     assert visit.troubles() == []
+
+
+def test_charts_run_from_right_to_left_in_hebrew(visit: Visit, staff: Page, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": "he", "url": visit.url}
+    staff.context.add_cookies([cookie])  # type: ignore[list-item]
+    staff.goto("/admin/")
+    expect(staff.locator("#chart-messages")).to_be_visible()
+    first, last = staff.evaluate(PLACES)
+    assert first > last
+
+
+# A page that a test hides and shows, that counts how often it asks, and whose server may be away.
+COUNTED = """
+(() => {
+  const ask = window.fetch;
+  Object.assign(window, { isHidden: false, isAway: false, requests: 0 });
+  Object.defineProperty(document, "hidden", { get: () => window.isHidden });
+  window.fetch = (address, options) => {
+    if (options.method === "HEAD") return ask(address, options);
+    window.requests++;
+    return window.isAway ? Promise.reject(new TypeError("away")) : ask(address, options);
+  };
+  window.setHidden = (is) => {
+    window.isHidden = is;
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+})();
+"""
+
+
+def is_answer(response: Response) -> bool:
+    return "x-live" in response.request.headers and response.request.method == "GET"
+
+
+def is_news(response: Response) -> bool:
+    return is_answer(response) and response.status == 200
+
+
+@pytest.fixture(params=["conversation", "dashboard", "inbox"])
+def page(request: pytest.FixtureRequest, timed: Visit, world: World) -> Page:
+    world.say(CLIENT, "Good morning")
+    chats = "/admin/sessions_app/chat/"
+    addresses = {
+        "conversation": f"{chats}{world.chat(CLIENT).pk}/conversation/",
+        "dashboard": "/admin/",
+        "inbox": chats,
+    }
+    page = timed.page
+    page.add_init_script(COUNTED)
+    # Without the list of the inbox beside a conversation, which asks, too.
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.goto(addresses[request.param])
+    return page
+
+
+def test_a_hidden_page_asks_nothing_and_catches_up_when_shown(page: Page, world: World) -> None:
+    page.evaluate("setHidden(true)")
+    page.wait_for_load_state("networkidle")
+    before = page.evaluate("requests")
+    page.clock.run_for(14_000)
+    assert page.evaluate("requests") == before
+    world.say(CLIENT, "Is it ready?")
+    with page.expect_response(is_news):
+        page.evaluate("setHidden(false)")
+
+
+def test_a_server_that_is_away_is_asked_ever_more_seldom(page: Page) -> None:
+    page.evaluate("isAway = true")
+    before = page.evaluate("requests")
+    page.clock.run_for(62_000)
+    # After 2, 6, 14, 30 and 62 seconds, instead of 31 times; a conversation has two questions.
+    assert 2 <= page.evaluate("requests") - before <= 10
+    page.evaluate("isAway = false")
+    with page.expect_response(is_answer):
+        page.evaluate("setHidden(false)")

@@ -1,28 +1,131 @@
-"""/metrics, as a Prometheus server reads it."""
+"""What load balancers and a Prometheus server ask, the workers' heartbeats behind it, and the first
+page."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
+from multiprocessing import Queue
 from pathlib import Path
+from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django_q.brokers.orm import ORM
+from django_q.conf import Conf
 from django_q.models import Schedule
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as openmetrics,
-)
+from django_q.signing import SignedPackage
+from django_q.status import Stat
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from sessions_app.models import Turn
+from sessions_app.turns.answering import BEATS, Heartbeat
+from tests.database import break_connection
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
+PROGRAMS = ("answer", "qcluster")
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/readyz", "/metrics"])
+def test_health_is_only_asked_for(address: str) -> None:
+    """A wrong method is told as one, not as a form without its token."""
+    browser = Client(enforce_csrf_checks=True)
+    for method in ("POST", "PUT", "OPTIONS"):
+        answer = browser.generic(method, address)
+        assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+
+
+def test_healthz_needs_nothing(client: Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_readyz_names_what_is_missing(client: Client) -> None:
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "qcluster" in answer.json()["parts"]["workers"]
+    assert answer.json()["parts"]["migrations"] == "ready"
+
+
+def test_the_first_page_tells_a_newcomer_what_to_do(client: Client) -> None:
+    page = client.get("/").content.decode()
+    for text in ("make demo", "manage.py chat", "GODFATHER_PHONE", "/webhooks/whatsapp/cloud/"):
+        assert text in page
+    assert "Not everything is up" in page
+
+
+def beat(state: str, programs: Sequence[str] = PROGRAMS) -> None:
+    """Store the heartbeats of these programs, that of the cluster in this state for a minute."""
+    if "answer" in programs:
+        beat = Heartbeat("host:1:0.00", timezone.now(), threads=18, busy=0)
+        cache.set(BEATS, {beat.name: beat}, 60)
+    if "qcluster" in programs:
+        _beat(state)
+
+
+def _beat(state: str) -> None:
+    """Store one as its sentinel does."""
+    sentinel = SimpleNamespace(
+        parent_pid=1,
+        pid=2,
+        cluster_id=uuid4(),
+        broker=ORM(),
+        tob=timezone.now(),
+        reincarnations=0,
+        status=lambda: state,
+        result_queue=Queue(),
+        task_queue=Queue(),
+        monitor=None,
+        pusher=None,
+        pool=[SimpleNamespace(pid=3)],
+    )
+    stat = Stat(sentinel)
+    stat.broker.set_stat(stat.key, SignedPackage.dumps(stat, True), 60)
+
+
+@pytest.mark.parametrize("language", ["en", "he"])
+@pytest.mark.parametrize(
+    ("state", "ready"), [(Conf.IDLE, True), (Conf.WORKING, True), (Conf.STOPPING, False)]
+)
+def test_readiness_does_not_depend_on_the_language(
+    client: Client, language: str, state: str, ready: bool
+) -> None:
+    beat(state)
+    answer = client.get("/readyz", headers={"accept-language": language})
+    assert answer.status_code == (200 if ready else 503)
+    assert (answer.json()["parts"]["workers"] == "ready") is ready
+    page = client.get("/", headers={"accept-language": language})
+    assert page.context["ready"] is ready
+
+
+@pytest.mark.parametrize("runs", PROGRAMS)
+def test_a_program_that_does_not_run_is_named(client: Client, runs: str) -> None:
+    beat(Conf.IDLE, [runs])
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    (missing,) = {*PROGRAMS} - {runs}
+    assert answer.json()["parts"]["workers"] == f"Run `python manage.py {missing}`."
+
+
+@pytest.mark.parametrize(
+    ("language", "idle", "stopping"), [("en", "idle", "stopping"), ("he", "פנוי", "בעצירה")]
+)
+def test_staff_read_the_state_in_their_language(
+    admin_client: Client, language: str, idle: str, stopping: str
+) -> None:
+    for state, shown in ((Conf.IDLE, idle), (Conf.STOPPING, stopping)):
+        beat(state)
+        page = admin_client.get("/admin/operations/queue/", headers={"accept-language": language})
+        tone = "good" if state == Conf.IDLE else "bad"
+        assert f'<span class="state {tone}">{shown}</span>' in page.content.decode()
 
 
 def figures(client: Client) -> dict[tuple[str, ...], float]:
@@ -100,23 +203,6 @@ def test_it_holds_nothing_of_anybody(client: Client, world: World) -> None:
     assert "TestCorp" not in text
 
 
-@pytest.mark.slow
-def test_it_asks_the_same_whatever_is_stored(client: Client, world: World) -> None:
-    world.say(CLIENT, "hello")
-    counts = []
-    for more in (0, 20):
-        for number in range(more):
-            world.say(CLIENT, f"question {number}")
-        with CaptureQueriesContext(connection) as asked:
-            figures(client)
-        counts.append(len(asked))
-    assert counts[0] == counts[1]
-
-
-def test_it_is_only_read(client: Client) -> None:
-    assert client.post("/metrics").status_code == 405
-
-
 @pytest.mark.processes
 def test_a_database_out_of_reach_is_told_and_no_fault() -> None:
     asking = (
@@ -139,3 +225,15 @@ def test_a_database_out_of_reach_is_told_and_no_fault() -> None:
     assert told.startswith("200\n")
     assert 'memory_part_ready{part="database"} 0.0' in told
     assert "memory_open_turns" not in told
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_broken_connection_is_told_and_not_an_error(client: Client) -> None:
+    break_connection()
+    for _ in range(2):
+        # Closed and not broken, the second time: psycopg reports that by another class of error.
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json()["parts"]["database"] not in ("", "ready")
+    connection.close()
+    assert client.get("/readyz").json()["parts"]["database"] == "ready"
