@@ -24,7 +24,7 @@ TABLES = frozenset(
 LONGER = {"sessions_app/recall/recall_steps.py": 355}
 # The product as a whole, without migrations. These only go down: 66,000 lines in 650 files is the
 # aim.
-MAX_PRODUCT = {"lines": 77_000, "files": 740}
+MAX_PRODUCT = {"lines": 73_700, "files": 645}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}

@@ -45,7 +45,7 @@ def test_schedules_are_installed_once() -> None:
 
 @pytest.mark.django_db
 def test_the_sweep_tells_what_it_did() -> None:
-    assert output_of("sweep_turns").startswith("0 chats enqueued")
+    assert output_of("sweep_turns").startswith("0 turns released")
     assert json.loads(output_of("sweep_turns", "--json")) == {"enqueued": 0, "unconfirmed": 0}
 
 
