@@ -94,7 +94,7 @@ Q_CLUSTER: dict[str, Any] = {
     "name": "memory",
     "label": _("Background work"),
     # Schedules, and all work that nobody waits for. Answers are made by `manage.py answer`.
-    "workers": 4,
+    "workers": 3,
     # What waits in a worker's hands could be done by another host.
     "queue_limit": 4,
     "poll": 0.5,

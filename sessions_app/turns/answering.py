@@ -53,6 +53,10 @@ class Heartbeat:
     threads: int
     busy: int
 
+    @property
+    def host(self) -> str:
+        return self.name.partition(":")[0]
+
 
 class Answerer:
     """Answers turns in ``threads`` threads, and those that need no model in QUICK_THREADS more.
