@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
 from django.utils import timezone, translation
@@ -107,11 +107,13 @@ class BusinessTimeZone:
 class ReadableAddress(MiddlewareMixin):
     """Removes NUL from the query of a staff page: PostgreSQL can't compare with it.
 
-    No text holds a NUL. It applies to reading only: an action on all filtered rows must not affect
+    No text holds a NUL, and no page has one in its address. It applies to reading only: an action on all filtered rows must not affect
     more rows because a part of its filter was removed.
     """
 
     def process_request(self, request: HttpRequest) -> None:
+        if "\x00" in request.path:
+            raise Http404
         query_string = request.META.get("QUERY_STRING", "")
         is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")
         if is_page and ("%00" in query_string or "\x00" in query_string):

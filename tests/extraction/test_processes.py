@@ -70,7 +70,7 @@ def test_killed_while_the_model_reads_it_is_learned_once_by_another(live: Stage)
     kill([psutil.Process(int(work["lease_owner"].split(":")[1]))])
     hold.release()
 
-    wait_until(lambda: is_over(live, phone), "another worker learned from it")
+    live.wait_with_sweeps(lambda: is_over(live, phone), "another worker learned from it")
     (work,) = works(live, phone)
     assert (work["attempts"], work["outcome"], work["error"]) == (2, "1 learned", "")
     (memory,) = learned(live, phone)
@@ -90,6 +90,8 @@ def test_everything_is_killed_between_the_answer_and_learning(live: Stage) -> No
     hold.release()
     live.installation.start()
 
-    wait_until(lambda: len(works(live, phone)) == 2 and is_over(live, phone), "both are read")
+    live.wait_with_sweeps(
+        lambda: len(works(live, phone)) == 2 and is_over(live, phone), "both are read"
+    )
     ends = [memory["content"].split(" is ")[1] for memory in learned(live, phone)]
     assert ends == ["red", "blue"]
