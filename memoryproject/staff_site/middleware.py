@@ -107,8 +107,8 @@ class BusinessTimeZone:
 class ReadableAddress(MiddlewareMixin):
     """Removes NUL from the query of a staff page: PostgreSQL can't compare with it.
 
-    No text holds a NUL, and no page has one in its address. It applies to reading only: an action on all filtered rows must not affect
-    more rows because a part of its filter was removed.
+    No text holds a NUL, and no page has one in its address. It applies to reading only: an action
+    on all filtered rows must not affect more rows because a part of its filter was removed.
     """
 
     def process_request(self, request: HttpRequest) -> None:
