@@ -72,7 +72,9 @@ def test_killed_while_the_model_reads_it_is_learned_once_by_another(live: Stage)
 
     live.wait_with_sweeps(lambda: is_over(live, phone), "another worker learned from it")
     (work,) = works(live, phone)
-    assert (work["attempts"], work["outcome"], work["error"]) == (2, "1 learned", "")
+    # A worker of the cluster that ends may have begun with it once more.
+    assert work["attempts"] in (2, 3)
+    assert (work["outcome"], work["error"]) == ("1 learned", "")
     (memory,) = learned(live, phone)
     assert memory["told_count"] == 1
     assert live.graph.texts_to(phone) == ["answer to: My boat is in Jaffa"], "answered once"

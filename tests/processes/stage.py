@@ -19,7 +19,11 @@ from tests.processes.waiting import wait_until
 ACCESS_TOKEN = "access-token-of-tests"
 GREEN_TOKEN = "green-token-of-tests"
 GODFATHER = "15550199999"
-SWEEP = "from sessions_app.tasks import sweep_work; sweep_work()"
+SWEEP = """
+from sessions_app.tasks import summarize_sessions, sweep_work
+sweep_work()
+summarize_sessions()
+"""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,9 @@ def test_killed_while_the_model_sums_up(live: Stage) -> None:
     kill([psutil.Process(int(work["lease_owner"].split(":")[1]))])
     hold.release()
 
-    wait_until(lambda: summaries_of(live, session_id), "another worker makes the summary")
+    live.wait_with_sweeps(
+        lambda: summaries_of(live, session_id), "another worker makes the summary"
+    )
     wait_until(lambda: not work_of(live, session_id)[0]["due"], "nothing is due")
     check_session(live, phone)
     assert len(summaries_of(live, session_id)) == 1
