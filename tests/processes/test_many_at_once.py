@@ -142,7 +142,8 @@ def test_the_next_prompt_holds_the_summary(live: Stage) -> None:
         live.post.say(phone, f"fact {number} of {phone}")
     live.wait_for_answers(phone, EVERY // 2)
     session_id = session_of(live, phone)["session_id"]
-    (made,) = wait_until(lambda: summaries_of(live, session_id), "the summary is made")
+    live.wait_with_sweeps(lambda: summaries_of(live, session_id), "the summary is made")
+    (made,) = summaries_of(live, session_id)
     live.post.say(phone, f"what was fact 3 of {phone}?")
     live.wait_for_answers(phone, EVERY // 2 + 1)
     prompt = live.openai.prompt_for(f"what was fact 3 of {phone}?")

@@ -18,7 +18,8 @@ from django_q.management.commands import qcluster
 from memoryproject.checks import SETTINGS
 from memoryproject.programs import end_with_parent
 
-LOOK_SECONDS = 1.0
+# Jobs that are taken meanwhile wait for the sweep.
+LOOK_SECONDS = 0.25
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
