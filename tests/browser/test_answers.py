@@ -135,8 +135,8 @@ def test_an_answer_is_tried_again_and_compared(visit: Visit, staff: Page, world:
     model = ScriptedChatModel(lambda _request: "answer to: When does TestCorp pay its bills?")
     trial_run(trial_id=trial.pk, dependencies=world.dependencies, model_named=lambda _name: model)
     column = staff.get_by_role("article").filter(has_text="Trial 1")
-    expect(column.locator("ins")).to_have_text("bills?")
-    expect(column.locator("del")).to_contain_text("invoices?")
+    expect(column.locator("ins")).to_have_text("bills")
+    expect(column.locator("del")).to_contain_text("invoices")
     typed = staff.get_by_label("Instructions for this trial only")
     expect(typed).to_have_value("For the next one.")
     assert looked_at(staff) == []

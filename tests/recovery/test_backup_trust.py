@@ -13,12 +13,13 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
 from sessions_app.backup.archive import signature_of
 from sessions_app.backup.restore_checks import all_tables
 from sessions_app.models import Turn
-from sessions_app.tasks import sweep_work
+from sessions_app.turns.turn_claims import turns_ready
 from tests.jobs import failed_job
 from tests.recovery.archives import restore, tampered
 from tests.recovery.contents import everything, wipe
@@ -168,9 +169,7 @@ def test_open_turns_are_answered_after_a_restore_without_the_jobs(
     assert found == {"OrmQ": 0, "Schedule": 0, "Task": 0}
     call_command("install_schedules", verbosity=0)
     assert Schedule.objects.filter(func="sessions_app.tasks.sweep_work").exists()
-    assert sweep_work()["turns"] == 1
-    assert [job.func() for job in OrmQ.objects.all()] == ["sessions_app.tasks.answer_chat"]
-    OrmQ.objects.all().delete()
+    assert list(turns_ready(timezone.now())) == [Turn.objects.get()]
     world.work()
     assert Turn.objects.get().state == "sent"
     assert [part.text for part in world.provider.sent] == ["answer to: Where is order 17?"]
