@@ -92,6 +92,7 @@ def batches_save(
     dependencies: SaveDependencies,
     overlap: int | None = None,
     actor: Actor = COMMAND_LINE,
+    now: datetime | None = None,
 ) -> Saved:
     """Save the batches of the folder, all or nothing.
 
@@ -100,7 +101,7 @@ def batches_save(
     Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is stored,
     and the files are in their place), ConversationNotFoundError, and the database's errors.
     """
-    now = timezone.now()
+    now = now or timezone.now()
     with folder.locked(), alone_in(target):
         check = folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:

@@ -256,6 +256,5 @@ def test_the_list_keeps_its_place(visit: Visit, wide: Page, world: World) -> Non
         wide.locator(f"{PANE} .chat-who a").nth(place).click()
     expect(wide.locator(f"{PANE} .chat").nth(place)).to_have_class(re.compile("here"))
     # A script puts it there.
-    there = "([pane, top]) => document.querySelector(pane).scrollTop === top"
-    wide.wait_for_function(there, arg=[PANE, top])
+    expect(wide.locator(PANE)).to_have_js_property("scrollTop", top)
     assert visit.troubles() == []

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, Response, expect
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import ChatActivity
 from tests.browser.visit import Visit
+from tests.processes.waiting import wait_until
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -180,7 +181,7 @@ def test_figures_stay_fresh_and_lead_to_lists(visit: Visit, staff: Page, world: 
     staff.evaluate(LOOK_AGAIN)
     expect(staff.locator("#figure-messages .value")).to_have_text("4")
     expect(staff.locator("#figure-chats .value")).to_have_text("2")
-    staff.wait_for_function(f"({DRAWN})() === 4")
+    wait_until(lambda: staff.evaluate(DRAWN) == 4, "the chart is drawn anew")
     # What somebody reads and where the focus is stay.
     expect(card.locator("details")).to_have_attribute("open", "")
     expect(staff.locator("#figure-messages .value a")).to_be_focused()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.processes.conftest import everything
-from tests.processes.installation import kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -67,7 +65,7 @@ def test_killed_while_the_model_reads_it_is_learned_once_by_another(live: Stage)
     wait_until(lambda: hold.reached, "the model reads it")
 
     (work,) = works(live, phone)
-    kill([psutil.Process(int(work["lease_owner"].split(":")[1]))])
+    live.installation.kill_owner(work["lease_owner"])
     hold.release()
 
     live.wait_with_sweeps(lambda: is_over(live, phone), "another worker learned from it")

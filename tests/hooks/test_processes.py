@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from tests.hooks.receiver import Receiver
 from tests.processes.conftest import everything
-from tests.processes.installation import kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -83,7 +81,7 @@ def test_a_worker_that_is_killed_while_it_posts_is_replaced_and_the_id_stays(
     hooked.post.say(new_phone(), "/remember the cage is cleaned on Friday")
     wait_until(lambda: receiver.reached == 1, "it is being posted")
     (row,) = hooked.database.rows("SELECT lease_owner FROM hooks_webhookendpoint")
-    kill([psutil.Process(int(row["lease_owner"].split(":")[1]))])
+    hooked.installation.kill_owner(row["lease_owner"])
     receiver.open.set()
     hooked.wait_with_sweeps(lambda: states(hooked) == ["delivered"], "its successor posts it")
     assert receiver.reached == 2

@@ -85,15 +85,12 @@ def test_small_talk_recalls_nothing() -> None:
 
 
 def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
-    # The small model knows English only, so words decide alone; each of the frequent ones is in
-    # more texts than are scored.
+    # In Hebrew words decide alone; each of the frequent ones is in more texts than are scored.
     frequent = ["החשבונית", "ההזמנה", "החוזה", "המשלוח", "התשלום"]
     rare = "גלבוע מערכות עוברים לחיפה"
-    others = [f"{word} של לקוח {n}" for word in frequent for n in range(400)]
-    bulk.memories_store([rare, *others], embedder=WordLlamaEmbedder())
+    memories_store([rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))])
 
-    question = f"מה עם {', '.join(frequent)} של גלבוע?"
-    hits = ask(question, embedder=WordLlamaEmbedder(), min_similarity=0.0).hits
+    hits = ask(f"מה עם {', '.join(frequent)} של גלבוע?", min_similarity=0.0).hits
 
     assert hits[0].content == rare
 

@@ -187,6 +187,15 @@ class Installation:
         except httpx.HTTPError:
             return 0
 
+    def kill_owner(self, lease_owner: str) -> None:
+        """kill -9 of the process that holds a lease. Its program, which ends with it, is started
+        again, as a process manager does."""
+        owner = psutil.Process(int(lease_owner.split(":")[1]))
+        (program,) = (each for each in self.programs.values() if owner in family(each))
+        kill([owner])
+        program.wait()
+        self.restart_dead()
+
     def kill_workers(self) -> None:
         """kill -9 of the two programs that work, with their processes."""
         self._kill(*WORKING)

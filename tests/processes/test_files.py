@@ -144,7 +144,7 @@ def test_killed_while_its_vectors_are_made(live: Stage) -> None:
     wait_until(lambda: hold.reached, "the passages' vectors are asked for")
     owner = documents(live)[0]["lease_owner"]
 
-    kill([psutil.Process(int(owner.split(":")[1]))])
+    live.installation.kill_owner(owner)
     hold.release()
 
     (answer,) = live.wait_for_answers(phone, 1)

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from tests.processes.installation import kill
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 
@@ -65,7 +63,7 @@ def run_of(live: Stage, run: str) -> dict[str, Any]:
 
 def kill_worker_of(live: Stage, run: str) -> None:
     owner = wait_until(lambda: run_of(live, run)["lease_owner"], "a worker has the run")
-    kill([psutil.Process(int(owner.split(":")[1]))])
+    live.installation.kill_owner(owner)
 
 
 def finished(live: Stage, run: str) -> dict[str, Any]:

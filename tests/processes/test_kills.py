@@ -22,8 +22,7 @@ def kill_worker_in(live: Stage, phone: str) -> None:
     """kill -9 of the program that holds the lease of a chat's turn; then it is started again."""
     turns = live.database.turns(f"{phone}@c.us")
     owner = next(turn["lease_owner"] for turn in turns if turn["lease_token"])
-    kill([psutil.Process(int(owner.split(":")[1]))])
-    live.installation.restart_dead()
+    live.installation.kill_owner(owner)
 
 
 def post_status(live: Stage, answer: str, status: str) -> None:

@@ -6,11 +6,9 @@ import subprocess
 import sys
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.processes.command_server import REPOSITORY
-from tests.processes.installation import kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -125,7 +123,7 @@ def test_killed_while_the_model_sums_up(live: Stage) -> None:
     assert summaries_of(live, session_id) == []
 
     (work,) = work_of(live, session_id)
-    kill([psutil.Process(int(work["lease_owner"].split(":")[1]))])
+    live.installation.kill_owner(work["lease_owner"])
     hold.release()
 
     live.wait_with_sweeps(

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
-import psutil
 import pytest
 
-from tests.processes.installation import kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage
 from tests.processes.test_kills import kill_worker_in
@@ -86,7 +84,7 @@ def test_a_pause_in_the_middle_of_an_answer_holds_though_the_worker_is_killed(
     wait_until(lambda: hold.reached, "the model is asked")
     owner = live.database.turns(f"{phone}@c.us")[-1]["lease_owner"]
     desk.post("pause", lasts="open")
-    kill([psutil.Process(int(owner.split(":")[1]))])
+    live.installation.kill_owner(owner)
     hold.release()
     live.post.say(phone, "and this")
     other = new_phone()

@@ -31,7 +31,7 @@ MOST_GROWTH = 3
 NAME = "a1 -" * 60
 # Those that are made in a function: why their own length is bounded, and the hardest that are made.
 MADE_WHEN_CALLED = {
-    "f\"({'|'.join(map(re.escape, schemes))})://\\\\S+\"": (
+    "f\"({'|'.join(map(re.escape, self.schemes))})://\\\\S+\"": (
         "words of the program",
         ["(http|https)://\\S+"],
     ),

@@ -19,7 +19,7 @@ from sessions_app.summaries.summary_claims import (
     summaries_abandoned,
     summary_request,
 )
-from sessions_app.sweeps import leased_kinds
+from sessions_app.sweeps import summaries_due
 from tests.events import revocation
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, World, message_from
@@ -275,7 +275,7 @@ class TestDeletedSourcesAndAModelThatIsAway:
     def test_the_sweep_of_each_minute_finds_them(self, world: World, is_away: list[bool]) -> None:
         talk_to(world, 2)
         world.sum_up(CLIENT)
-        kinds = {kind.name: kind for kind in leased_kinds()}
+        kinds = {kind.name: kind for kind in summaries_due()}
         assert kinds["excerpts"].sweep(timezone.now() + timedelta(hours=2)) == 1
         assert SummaryWork.objects.get().due
 
