@@ -21,8 +21,8 @@ pytestmark = pytest.mark.processes
 
 WORKER_NICENESS = 10
 # Each program with all its processes: web has a master and two; qcluster its first process, the
-# guard, four workers, monitor and pusher.
-PROCESSES = {"web": 3, "answer": 1, "qcluster": 8}
+# guard, three workers, monitor and pusher.
+PROCESSES = {"web": 3, "answer": 1, "qcluster": 7}
 
 
 def with_tables(installation: Installation) -> None:
