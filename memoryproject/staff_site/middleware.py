@@ -112,7 +112,7 @@ class ReadableAddress(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        if "\x00" in request.path:
+        if request.path.startswith("/admin/") and "\x00" in request.path:
             raise Http404
         query_string = request.META.get("QUERY_STRING", "")
         is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")

@@ -243,7 +243,8 @@ def test_the_list_keeps_its_place(visit: Visit, wide: Page, world: World) -> Non
     for number in range(100, 120):
         world.receive(message_from(f"15550200{number}@c.us", "hello"))
     wide.goto(INBOX)
-    wide.locator(".chat-who a").first.click()
+    with wide.expect_navigation():
+        wide.locator(".chat-who a").first.click()
     pane = wide.locator(PANE)
     pane.evaluate("pane => { pane.scrollTop = 300; }")
     top = pane.evaluate("pane => pane.scrollTop")
