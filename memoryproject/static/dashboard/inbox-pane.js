@@ -14,8 +14,13 @@
   // --- where it was
 
   const before = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
-  pane.scrollTop = before.top ?? 0;
-  current()?.scrollIntoView({ block: "nearest" });
+  const restore = () => {
+    pane.scrollTop = before.top ?? 0;
+    current()?.scrollIntoView({ block: "nearest" });
+  };
+  restore();
+  // Before its style is there, the list has no height to scroll in.
+  window.addEventListener("load", () => { if (pane.scrollTop === 0) restore(); });
   if (before.focused && !location.hash) current()?.querySelector(".chat-who a").focus({ preventScroll: true });
 
   window.addEventListener("pagehide", () => {
