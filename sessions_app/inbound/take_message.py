@@ -58,6 +58,7 @@ from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
+from sessions_app.turns.facade import QUICK
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -252,6 +253,8 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
     context: dict[str, Any] = {"kind": event.kind, **incoming.speaker}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
+    if incoming.command is not None or not (event.text.strip() or event.media):
+        context[QUICK] = True
     if around := current_span():
         # The answer, which another program makes, is a part of this trace.
         context[TRACEPARENT] = around.traceparent

@@ -32,6 +32,7 @@ from sessions_app.turns.prompt import (
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.queue import (
+    QUICK,
     answer_soon,
     chat_answer,
     next_needs_model,
@@ -55,6 +56,7 @@ __all__ = [
     "Dependencies",
     "Heartbeat",
     "PromptParts",
+    "QUICK",
     "RECALLED_LABELS",
     "Recalled",
     "accounts_refused",

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from memoryproject.foundation.leases import LeaseLostError
@@ -22,7 +22,7 @@ from sessions_app.limits.facade import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.answer import turn_run
 from sessions_app.turns.open_questions import turn_followed_up
 from sessions_app.turns.pictures import KIND as PICTURE
@@ -40,15 +40,10 @@ OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 # So many of the turns that may need no model are looked at for one that needs none.
 QUICK_LOOK = 20
-# What a turn without a model is like in SQL; ``next_needs_model`` decides. A command begins with a
-# slash, perhaps behind marks of the direction of writing.
-_QUICK_TEXT = r"^[^[:alnum:]]*(/|$)"
-MAY_NEED_NO_MODEL = (
-    Q(state=TurnState.REPLIED)
-    | Q(context__has_key="notice")
-    | Q(message__content__regex=_QUICK_TEXT)
-    | Q(message=None, unstored_text__regex=_QUICK_TEXT)
-)
+# Marks the turn of a command, by a slash or in plain words, and of a text that says nothing.
+QUICK = "quick"
+# What a turn without a model is like in SQL; ``next_needs_model`` decides.
+MAY_NEED_NO_MODEL = Q(state=TurnState.REPLIED) | Q(context__has_any_keys=["notice", QUICK])
 
 
 def answer_soon(_chat_id: UUID) -> None:
@@ -75,7 +70,10 @@ def next_chat(
 
 def next_quick_chat(*, besides: Collection[UUID], now: datetime) -> UUID | None:
     """Return the chat that waits longest with a turn that needs no model."""
-    ready = turns_ready(now).exclude(chat__in=besides).filter(MAY_NEED_NO_MODEL)
+    earlier = Turn.objects.filter(
+        chat=OuterRef("chat"), id__lt=OuterRef("id"), state__in=WAITING_STATES
+    )
+    ready = turns_ready(now).exclude(chat__in=besides).filter(MAY_NEED_NO_MODEL, ~Exists(earlier))
     chats = list(ready.values_list("chat_id", flat=True)[:QUICK_LOOK])
     return next((chat for chat in chats if not next_needs_model(chat)), None)
 

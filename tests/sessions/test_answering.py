@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from sessions_app.models import Turn
 from sessions_app.turns.answering import QUICK_THREADS, Answerer, heartbeats
+from sessions_app.turns.queue import QUICK_LOOK
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -54,12 +55,21 @@ def test_a_thread_for_what_is_quick_leaves_what_needs_a_model(world: World) -> N
     assert answerer.answer_next(is_quick=True), "the command behind the question is the next turn"
 
 
-@pytest.mark.parametrize("text", ["", "  ", "/help", "\n/memories", "!/help"])
+@pytest.mark.parametrize("text", ["", "  ", "/help", "forget my shoe size", "what about my shoes?"])
 def test_every_text_that_needs_no_model_is_found(world: World, text: str) -> None:
-    """PostgreSQL chooses candidates, of which Python keeps the right ones."""
+    """Also a command in plain words."""
     world.receive(message_from(CLIENT, text))
-    is_quick = text != "!/help"
+    is_quick = text != "what about my shoes?"
     assert answerer_of(world).answer_next(is_quick=True) is is_quick
+
+
+def test_commands_behind_questions_hide_no_other_command(world: World) -> None:
+    for number in range(QUICK_LOOK + 1):
+        chat = f"155503{number:05}@c.us"
+        world.receive(message_from(chat, "a question"), message_from(chat, "/help"))
+    world.receive(message_from(CLIENT, "/help"))
+    assert answerer_of(world).answer_next(is_quick=True)
+    assert Turn.objects.get(state="sent").chat == world.chat(CLIENT)
 
 
 def test_a_chat_that_cannot_be_answered_holds_up_no_other(world: World) -> None:

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from memoryproject.checks import SETTINGS
@@ -44,6 +44,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["threads"] < 1:
+            raise CommandError("--threads must be at least 1.")
         sys.setswitchinterval(SWITCH_SECONDS)
         answerer = build_answerer(threads=options["threads"], tend=tend)
 
